@@ -1,0 +1,17 @@
+/* Time: microseconds since the epoch, UTC, everywhere ("_us"). Only programs ask the clock; core gets `now_us` with events. */
+#ifndef DET_COMMON_CLOCK_H
+#define DET_COMMON_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_now_us(void);       /* wall clock */
+int64_t clock_monotonic_us(void); /* for intervals */
+
+/* RFC 3339 with Z and 0, 3 or 6 fractional digits, whichever is the shortest exact form. buf of at least 32 bytes. */
+#define CLOCK_TEXT_MAX 40
+size_t clock_format(int64_t us, char buf[CLOCK_TEXT_MAX]);
+/* Any offset, any number of fractional digits (cut to microseconds). -1 if malformed or outside years 0001 … 9999. */
+int clock_parse(const char *s, size_t n, int64_t *ret_us);
+
+#endif

@@ -1,0 +1,67 @@
+/* Errors: a kind, and a sentence for the person who has to do something about it.
+ *
+ * A function that can fail returns 0 or -1 and takes `struct error *err` last. On success *err is untouched; on failure it
+ * holds a kind and a message that names the thing, the value, what is allowed and what to do next. Libraries return errors,
+ * programs log them, once. One table gives each kind its HTTP status, RPC code and exit code, so no handler ever picks a
+ * status number (contract: api.json conventions.status_map).
+ *
+ *     if (x < 1)
+ *         return error_set(err, ERR_INVALID, "slots_per_trial is %d, allowed is 1 or more", x);
+ *     if (file_read(path, &buf, err) < 0)
+ *         return error_wrap(err, "reading the master's configuration");
+ */
+#ifndef DET_COMMON_ERROR_H
+#define DET_COMMON_ERROR_H
+
+/* kind, HTTP status, RPC code, RPC name, exit code of `det` */
+#define ERROR_KINDS(X)                                          \
+    X(CANCELED,        408, 1,  "Canceled",           1)        \
+    X(INTERNAL,        500, 13, "Internal",           1)        \
+    X(INVALID,         400, 3,  "InvalidArgument",    1)        \
+    X(DEADLINE,        504, 4,  "DeadlineExceeded",   1)        \
+    X(NOT_FOUND,       404, 5,  "NotFound",           1)        \
+    X(CONFLICT,        409, 6,  "AlreadyExists",      1)        \
+    X(FORBIDDEN,       403, 7,  "PermissionDenied",   1)        \
+    X(PRECONDITION,    400, 9,  "FailedPrecondition", 1)        \
+    X(ABORTED,         409, 10, "Aborted",            1)        \
+    X(OUT_OF_RANGE,    400, 11, "OutOfRange",         1)        \
+    X(UNIMPLEMENTED,   501, 12, "Unimplemented",      1)        \
+    X(TOO_LARGE,       413, 8,  "ResourceExhausted",  1)        \
+    X(UNAVAILABLE,     503, 14, "Unavailable",        1)        \
+    X(UNAUTHENTICATED, 401, 16, "Unauthenticated",    1)        \
+    X(USAGE,           400, 3,  "InvalidArgument",    2)        \
+    X(IO,              500, 13, "Internal",           1)        \
+    X(NO_MEMORY,       503, 14, "Unavailable",        1)
+
+enum error_kind {
+    ERR_NONE = 0,
+#define X(kind, http, rpc, name, exit) ERR_##kind,
+    ERROR_KINDS(X)
+#undef X
+    ERR_NR,
+};
+
+struct error {
+    enum error_kind kind;
+    char *msg; /* heap; NULL while kind is ERR_NONE, or when even the message could not be allocated */
+};
+
+#define ERROR_INIT {0}
+
+/* Both always return -1, so that `return error_set(...)` is the usual form. err may be NULL (the caller does not care). */
+int error_set(struct error *err, enum error_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* "context: message" */
+/* As error_set with ERR_IO and ": strerror(errno)" appended; ENOENT gives ERR_NOT_FOUND, ENOMEM ERR_NO_MEMORY. */
+int error_errno(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void error_move(struct error *to, struct error *from); /* releases what `to` held; `from` is clear afterwards */
+void error_release(struct error *err);                 /* back to ERR_NONE */
+
+const char *error_msg(const struct error *err); /* never NULL */
+int error_http_status(enum error_kind kind);
+int error_rpc_code(enum error_kind kind);
+const char *error_rpc_name(enum error_kind kind);
+int error_exit_code(enum error_kind kind);
+
+#define cleanup_error __attribute__((cleanup(error_release)))
+
+#endif

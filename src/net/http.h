@@ -1,0 +1,92 @@
+/* HTTP/1.1 server: requests in, replies and streams out; WebSocket by upgrade. evhttp is behind this header and nowhere else.
+ *
+ * Life of a request: on_request is called on the loop's thread once the whole body is there. The handler answers with exactly
+ * one of
+ *   http_reply(…)                                   whole body, Content-Length
+ *   http_stream_start(…) … http_stream_end(…)       chunked; write only from the drained callback or when asked for
+ *   http_upgrade_ws(…)                              the connection becomes a WebSocket
+ * at once or later. When the client leaves before, on_close is called once and the request is gone: do not touch it again.
+ * After the answer is complete the request is gone, too (no on_close).
+ *
+ * Limits (struct http_limits): bytes of bodies in flight in all and of requests without credentials; size of one body; header
+ * bytes; idle and read time-outs; connections. A body over its limit is 413, header 431, no room 503 with Retry-After.
+ * Whether a request carries acceptable credentials is asked of `may_body` with the headers, before the body is read. */
+#ifndef DET_NET_HTTP_H
+#define DET_NET_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/strbuf.h"
+#include "net/loop.h"
+#include "net/ws.h"
+
+struct http_server;
+struct http_request;
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_METHOD_NR };
+const char *http_method_name(enum http_method m);
+
+struct http_limits {
+    size_t body_max;            /* of one request; 96 MiB for the master */
+    size_t bodies_max;          /* of all requests being read, in bytes */
+    size_t anonymous_body_max;  /* of one request without credentials */
+    int connections_max;
+    int idle_timeout_s, read_timeout_s;
+};
+
+typedef void http_request_fn(struct http_request *r, void *ctx);
+typedef bool http_credentials_fn(struct http_request *r, void *ctx); /* headers only: does it look authenticated? */
+
+struct http_server_options {
+    const char *bind_host;  /* NULL: all addresses, IPv6 and IPv4 */
+    int port;               /* 0: any; http_server_port() tells */
+    struct http_limits limits;
+    http_request_fn *on_request;
+    http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
+    void *ctx;
+};
+
+int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err);
+int http_server_port(const struct http_server *s);
+int http_server_connections(const struct http_server *s);
+void http_server_stop_accepting(struct http_server *s);
+void http_server_free(struct http_server *s);
+
+enum http_method http_request_method(const struct http_request *r);
+const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
+const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
+const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */
+const char *http_request_cookie(struct http_request *r, const char *name);       /* NULL if absent; lives as long as r */
+const char *http_request_peer(const struct http_request *r);   /* "10.0.0.7" */
+const void *http_request_body(struct http_request *r, size_t *ret_n); /* contiguous; NUL behind the last byte */
+/* The caller owns the body from now on (free(3)); for handing big bodies to a worker. */
+void *http_request_take_body(struct http_request *r, size_t *ret_n);
+
+void http_request_set_ctx(struct http_request *r, void *ctx, void (*on_close)(struct http_request *r, void *ctx));
+
+/* Reply headers; before http_reply or http_stream_start. */
+void http_add_header(struct http_request *r, const char *name, const char *value);
+/* Sends status, Content-Type (NULL: none) and the body's bytes. HEAD: length only. */
+void http_reply(struct http_request *r, int status, const char *content_type, const void *body, size_t n);
+
+/* A stream: the header goes out with the first write or the end. on_drained is called whenever everything written has gone
+ * to the kernel, also right after the start; write 16 to 64 KiB there, or nothing and call http_stream_wake() later. */
+void http_stream_start(struct http_request *r, int status, const char *content_type,
+                       void (*on_drained)(struct http_request *r, void *ctx));
+void http_stream_write(struct http_request *r, const void *data, size_t n);
+size_t http_stream_pending(const struct http_request *r); /* bytes not yet in the kernel */
+void http_stream_wake(struct http_request *r);            /* calls on_drained from the loop soon */
+void http_stream_end(struct http_request *r);
+
+/* Turns the request into a WebSocket; on failure (not an upgrade request) nothing was sent, answer with http_reply. */
+int http_upgrade_ws(struct http_request *r, const struct ws_handler *h, struct ws **ret, struct error *err);
+
+/* Helpers for every HTTP user. */
+int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out); /* -1 on a bad escape */
+typedef int http_query_fn(const char *name, const char *value, void *ctx, struct error *err);
+int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err); /* decoded pairs in order */
+
+#endif

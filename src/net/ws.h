@@ -1,0 +1,42 @@
+/* WebSocket connections (RFC 6455), server and client, over wslay. Messages are whole: fragments are joined up to
+ * `message_max`. A ping goes out every `ping_s`; a peer that is silent for `dead_s` is closed. Callbacks on the loop's thread;
+ * on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not left yet, so that
+ * a sender can hold back. */
+#ifndef DET_NET_WS_H
+#define DET_NET_WS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+#include "net/loop.h"
+
+struct ws;
+
+struct ws_handler {
+    void (*on_open)(struct ws *w, void *ctx);    /* client: handshake done. Not called for servers */
+    void (*on_message)(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
+    void (*on_drained)(struct ws *w, void *ctx); /* may be NULL: everything sent has gone to the kernel */
+    void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
+    void *ctx;
+    size_t message_max; /* bytes */
+    int ping_s, dead_s; /* 15 and 60 in the contract */
+};
+
+struct ws_client_options {
+    const char *url;          /* ws:// or wss:// */
+    const char *const *header; /* "Name: value" …, NULL-terminated; NULL for none */
+    const char *ca_file;      /* wss: NULL for the system's */
+    const char *tls_name;     /* wss: name to verify instead of the host; NULL for the host */
+    bool tls_skip_verify;
+    int connect_timeout_s;
+};
+
+/* Starts connecting; failure to connect or to be upgraded is reported by on_close (with the HTTP status and the body's first
+ * line in `why`). Returns -1 only for options that can't work at all. */
+int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret, struct error *err);
+void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
+size_t ws_pending(const struct ws *w); /* bytes queued */
+void ws_close(struct ws *w, int code, const char *why); /* on_close follows */
+
+#endif
