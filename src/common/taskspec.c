@@ -1,0 +1,75 @@
+#include "common/taskspec.h"
+
+#include <string.h>
+
+#include "common/bytes.h"
+
+#define MAGIC 0x31535444u /* "DTS1" */
+#define STRING_MIN 5      /* length and NUL */
+
+static void put_string(struct strbuf *out, const char *s)
+{
+    s = s ? s : "";
+    bytes_string(out, s, strlen(s));
+}
+
+static void put_strings(struct strbuf *out, char *const *list)
+{
+    uint32_t n = 0;
+    while (list && list[n])
+        n++;
+    bytes_u32(out, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_string(out, list[i]);
+}
+
+static char **get_strings(struct cursor *c, struct arena *a)
+{
+    uint32_t n = cursor_count(c, STRING_MIN);
+    char **list = arena_array(a, char *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = arena_strdup(a, cursor_string(c, NULL));
+    return list;
+}
+
+void taskspec_encode(const struct taskspec *s, struct strbuf *out)
+{
+    bytes_u32(out, MAGIC);
+    put_strings(out, s->argv);
+    put_strings(out, s->env);
+    put_string(out, s->cwd);
+    bytes_u32(out, s->uid);
+    bytes_u32(out, s->gid);
+    bytes_u32(out, (uint32_t)s->group_n);
+    for (size_t i = 0; i < s->group_n; i++)
+        bytes_u32(out, s->group[i]);
+    put_strings(out, s->cgroup_procs);
+    put_string(out, s->oom_file);
+    put_string(out, s->log_links);
+    bytes_u64(out, s->spool_max);
+}
+
+int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err)
+{
+    struct cursor c = cursor_of(data, n);
+    struct taskspec s = {0};
+    if (cursor_u32(&c) != MAGIC)
+        return error_set(err, ERR_INVALID, "not a task order (or one of another version)");
+    s.argv = get_strings(&c, a);
+    s.env = get_strings(&c, a);
+    s.cwd = arena_strdup(a, cursor_string(&c, NULL));
+    s.uid = cursor_u32(&c);
+    s.gid = cursor_u32(&c);
+    s.group_n = cursor_count(&c, sizeof(uint32_t));
+    s.group = arena_array(a, uint32_t, s.group_n + 1);
+    for (size_t i = 0; i < s.group_n; i++)
+        s.group[i] = cursor_u32(&c);
+    s.cgroup_procs = get_strings(&c, a);
+    s.oom_file = arena_strdup(a, cursor_string(&c, NULL));
+    s.log_links = arena_strdup(a, cursor_string(&c, NULL));
+    s.spool_max = cursor_u64(&c);
+    if (!cursor_done(&c) || !s.argv[0])
+        return error_set(err, ERR_INVALID, "a damaged task order");
+    *ret = s;
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* The order that an agent leaves for determined-task: what to run, as whom, where, and what becomes of its output.
+ *
+ * It is the file `spec` in the supervisor's directory, binary (common/bytes.h), written whole before the supervisor starts.
+ *
+ *   <directory>/          0700, the agent's: nothing in here can be touched by the task
+ *     spec                this order
+ *     socket              the supervisor listens here from its start to its end
+ *     spool/              lines that are not yet acknowledged
+ *     exit                the exit report, once there is one
+ *     supervisor.log      what the supervisor itself has to say */
+#ifndef DET_COMMON_TASKSPEC_H
+#define DET_COMMON_TASKSPEC_H
+
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "common/strbuf.h"
+
+#define TASKSPEC_KEEP_ID UINT32_MAX /* as uid: stay who you are */
+
+struct taskspec {
+    char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
+    const char *cwd;
+    uint32_t uid, gid;    /* uid TASKSPEC_KEEP_ID: no change of user, gid and groups are ignored */
+    uint32_t *group;      /* supplementary groups */
+    size_t group_n;
+    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user */
+    const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
+    const char *log_links; /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
+    uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
+};
+
+void taskspec_encode(const struct taskspec *s, struct strbuf *out);
+/* Strings and arrays live in the arena. */
+int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err);
+
+#endif
