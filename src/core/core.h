@@ -1,0 +1,334 @@
+/* The core: everything the cluster knows and decides, as one step function. An event goes in, effects come out.
+ *
+ * Pure: no clock, no socket, no SQL; time comes with each event, randomness from a generator seeded at the start. The same
+ * events give the same effects. One thread drives it. A step either succeeds, or fails (-1) and has changed nothing.
+ *
+ * The driver's promises:
+ *  - the PUT_… effects and TASK_LOG of a step become durable in one transaction, steps in the order in which they were made;
+ *  - all other effects, and the reply to whoever caused the event, wait until that transaction is committed;
+ *  - it keeps one timer for effects.next_timer_us and sends CORE_TIMER when it is due (too early or too late does no harm);
+ *  - after a crash it reads the rows back, calls core_restore() before the first step, and lets the agents connect again.
+ *    Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when its agent
+ *    connects again, the core finds out what is missing and asks for it again.
+ *
+ * Experiments that are over, and their trials, are not in the core: requests for them are ERR_NOT_FOUND here and are answered
+ * from the store; reports (metrics, progress, checkpoints …) about them do nothing and succeed. */
+#ifndef DET_CORE_CORE_H
+#define DET_CORE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "core/rows.h"
+#include "core/states.h"
+
+/* ---- making one ---------------------------------------------------------------------------------------------------- */
+
+enum fitting_policy { FITTING_BEST, FITTING_WORST };
+
+struct core_pool_opts {
+    const char *name;
+    int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
+    enum fitting_policy fitting;
+    bool allow_heterogeneous_fits;
+};
+
+struct core_opts {
+    const struct core_pool_opts *pool;
+    size_t pool_n;
+    int64_t agent_reconnect_wait_us; /* 25 s */
+    int64_t restore_wait_us;         /* 60 s: how long after a start the agents of restored containers may take to come */
+    const int32_t *reserved_port;    /* never handed out to trials */
+    size_t reserved_port_n;
+    uint64_t seed;                   /* for container and job ids; another one at each start */
+};
+#define CORE_AGENT_RECONNECT_WAIT_US 25000000
+#define CORE_RESTORE_WAIT_US 60000000
+
+/* What the core needs to know of an experiment's configuration. The texts are borrowed for the call. */
+struct core_experiment_spec {
+    int32_t owner_id;
+    const char *pool;
+    int32_t slots_per_trial;     /* 0: an auxiliary task without a slot */
+    bool single_node;            /* never spread one trial over several agents */
+    int32_t priority;            /* 1 … 99, lower goes first */
+    double weight;
+    int32_t max_slots;           /* -1: no limit */
+    int32_t max_restarts;
+    int32_t preemption_timeout_s;
+    uint32_t seed;               /* experiment_seed */
+    const char *searcher;        /* JSON object: the configuration's `searcher`, with its defaults */
+    const char *hyperparameters; /* JSON object: the configuration's `hyperparameters` */
+    const char *warm_start_checkpoint; /* uuid or NULL */
+};
+
+struct core;
+struct core *core_new(const struct core_opts *opts); /* never NULL */
+void core_free(struct core *c);
+
+/* Everything read back from the store: experiments that are not over with all their trials, allocations without end and
+ * their containers, all agents. The last ids given out, also to what is over. */
+struct core_restored_experiment {
+    struct experiment_row row;
+    struct core_experiment_spec spec; /* from its stored configuration */
+    const char *searcher_snapshot;    /* NULL: none was kept */
+};
+struct core_rows {
+    const struct core_restored_experiment *experiment;
+    size_t experiment_n;
+    const struct trial_row *trial;
+    size_t trial_n;
+    const struct allocation_row *allocation;
+    size_t allocation_n;
+    const struct container_row *container;
+    size_t container_n;
+    const struct agent_row *agent;
+    size_t agent_n;
+    int32_t last_experiment_id, last_trial_id;
+};
+struct core_effects;
+/* Once, before the first step. Experiments that cannot be restored end in ERROR, with the reason in a task log. */
+int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret, struct error *err);
+
+/* ---- events -------------------------------------------------------------------------------------------------------- */
+
+enum core_event_type {
+    /* requests of users */
+    CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
+    CORE_TRIAL_KILL,
+    CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
+    /* agents */
+    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED,
+    /* what tasks say */
+    CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
+    CORE_ALL_GATHER,
+    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_EARLY_EXIT, CORE_TRIAL_CHECKPOINTED,
+    /* time */
+    CORE_TIMER,
+    CORE_EVENT_NR,
+};
+
+struct core_device {
+    int32_t id;
+    int32_t type; /* device.v1.Type */
+    const char *brand, *uuid;
+};
+
+/* What an agent says about one container. */
+struct core_container_report {
+    const char *container_id;
+    enum container_state state;
+    const char *address;      /* with RUNNING; may be NULL */
+    enum exit_kind exit_kind; /* with TERMINATED */
+    int32_t exit_code;
+    const char *exit_text;    /* the agent's words, for the task's log; may be NULL */
+};
+
+struct core_event {
+    enum core_event_type type;
+    int64_t now_us;
+    union {
+        struct {
+            const struct core_experiment_spec *spec;
+            bool activate; /* else it is left PAUSED */
+        } create;                            /* CORE_EXPERIMENT_CREATE; effects.experiment_id, .job_id answer */
+        int32_t experiment_id;               /* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL */
+        int32_t trial_id;                    /* CORE_TRIAL_KILL */
+        struct {
+            const char *agent_id;
+            int32_t slot; /* device id; CORE_SLOT_ENABLE only */
+            bool enable, drain;
+        } enable;                            /* CORE_AGENT_ENABLE, CORE_SLOT_ENABLE */
+        struct {
+            const char *agent_id, *pool /* "" or NULL: the first pool */, *version, *hostname;
+            const struct core_device *device;
+            size_t device_n;
+            const struct core_container_report *container; /* all that it still knows of, also those that exited */
+            size_t container_n;
+        } agent;                             /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED looks at agent_id only */
+        struct {
+            const char *agent_id;
+            struct core_container_report report;
+        } container;                         /* CORE_CONTAINER_CHANGED */
+        struct {
+            const char *allocation_id;
+            const char *container_id; /* CORE_CONTAINER_DAEMON only */
+        } allocation;                        /* CORE_ALLOCATION_READY, …WAITING, CORE_PREEMPTION_…, CORE_CONTAINER_DAEMON */
+        struct {
+            const char *allocation_id, *request_uuid;
+            int32_t num_peers;
+            const char *data; /* JSON */
+        } gather;                            /* CORE_ALL_GATHER */
+        struct {
+            int32_t trial_id;
+            double progress; /* 0 … 1 */
+        } progress;                          /* CORE_TRIAL_PROGRESS */
+        struct {
+            int32_t trial_id;
+            const char *metrics; /* JSON object: the report's avg_metrics */
+        } validated;                         /* CORE_TRIAL_VALIDATED */
+        struct {
+            int32_t trial_id;
+            enum early_exit reason;
+        } early_exit;                        /* CORE_TRIAL_EARLY_EXIT */
+        struct {
+            int32_t trial_id;
+            const char *uuid;
+            int32_t steps_completed;
+        } checkpoint;                        /* CORE_TRIAL_CHECKPOINTED; the newest by steps is kept */
+    };
+};
+
+/* ---- effects ------------------------------------------------------------------------------------------------------- */
+
+enum core_effect_type {
+    /* durable, in this order, in the step's transaction. `insert` tells a first write from a change; an object has at most
+     * one row effect in a step, with what it became. */
+    CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
+    CORE_PUT_SEARCHER,
+    CORE_TASK_LOG,
+    /* after the commit */
+    CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
+    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED,
+    CORE_EFFECT_NR,
+};
+
+/* Everything about a start that the core knows; configuration, context, environment and user come from the store. A start
+ * may be asked for again for the same container, when the agent has never heard of it: give it a fresh session token. */
+struct core_start {
+    const char *agent_id, *container_id, *allocation_id, *task_id;
+    const char *description; /* exp-E-trial-T-attempt-RUN */
+    int32_t experiment_id, trial_id, run_id, owner_id;
+    int32_t rank, container_n; /* of this allocation */
+    const int32_t *device_id;
+    size_t device_n;
+    uint32_t trial_seed;
+    const char *hparams;           /* JSON object */
+    int32_t steps_completed;       /* 0 after a warm start */
+    const char *latest_checkpoint; /* own, else the warm start; NULL: none */
+    int32_t port[CORE_PORTS];
+    int32_t preemption_timeout_s;
+    int32_t slots; /* of the whole allocation */
+};
+
+enum core_wake {
+    CORE_WAKE_PREEMPTION, /* ask core_preemption() again */
+    CORE_WAKE_RENDEZVOUS, /* core_rendezvous() */
+    CORE_WAKE_ALL_GATHER, /* core_all_gather() */
+};
+
+struct core_effect {
+    enum core_effect_type type;
+    bool insert;
+    union {
+        const struct experiment_row *experiment;
+        const struct trial_row *trial;
+        const struct task_row *task;
+        const struct allocation_row *allocation;
+        const struct container_row *container;
+        const struct agent_row *agent;
+        struct { int32_t experiment_id; const char *snapshot; } searcher; /* NULL: delete it */
+        struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
+        struct core_start start;
+        struct { const char *agent_id, *container_id; int signal; } signal;
+        struct { const char *agent_id, *container_id; enum container_state state; } ack; /* the agent may forget it */
+        struct { const char *agent_id; const char *const *container_id; size_t container_n; } welcome; /* what should run there */
+        struct { enum core_wake what; const char *allocation_id; } wake;
+        const char *allocation_id;                                          /* CORE_END_SESSIONS */
+        struct { int32_t experiment_id; enum run_state from, to; } state;   /* for web hooks and for who waits; each move */
+        int32_t experiment_id;                                              /* CORE_EXPERIMENT_ENDED: garbage collection … */
+    };
+};
+
+/* The caller's: valid until released, whatever the core does next. */
+struct core_effects {
+    struct arena arena;
+    struct core_effect *item;
+    size_t n, cap;
+    int64_t next_timer_us; /* send CORE_TIMER then; 0: nothing to wait for. Set by every step */
+    int32_t experiment_id; /* CORE_EXPERIMENT_CREATE */
+    const char *job_id;
+};
+#define CORE_EFFECTS_INIT {0}
+void core_effects_release(struct core_effects *e);
+#define cleanup_effects __attribute__((cleanup(core_effects_release)))
+
+/* *ret is empty or released. Errors: ERR_NOT_FOUND, ERR_PRECONDITION (`experiment in terminal state` …), ERR_INVALID,
+ * ERR_CONFLICT (an agent of that id is connected already). */
+int core_step(struct core *c, const struct core_event *ev, struct core_effects *ret, struct error *err);
+
+/* ---- reading, for the API's live views ----------------------------------------------------------------------------- */
+
+/* The state that people are shown: ACTIVE ones by their most advanced allocation (lifecycle.md §1). */
+enum display_state { DISPLAY_STORED, DISPLAY_QUEUED, DISPLAY_PULLING, DISPLAY_STARTING, DISPLAY_RUNNING };
+
+struct core_experiment_view {
+    const struct experiment_row *row;
+    enum display_state display; /* DISPLAY_STORED: show row->state */
+    int trial_n;
+};
+struct core_trial_view {
+    const struct trial_row *row;
+    enum display_state display;
+    const char *allocation_id; /* the open one; NULL: none */
+};
+struct core_slot_view {
+    const struct core_device *device;
+    bool enabled, draining;       /* enabled: can be used, agent's own state included */
+    const char *container_id;     /* NULL: free */
+    const char *allocation_id, *task_id;
+};
+struct core_agent_view {
+    const char *id, *pool, *version, *hostname;
+    int64_t connected_us; /* since when; 0 while it is away */
+    bool enabled, draining;
+    size_t slot_n, container_n;
+    int slots_used, aux_used;
+};
+struct core_job_view {
+    const char *job_id;
+    int32_t experiment_id, priority;
+    double weight;
+    bool scheduled; /* any of its allocations has its slots */
+    int32_t requested_slots, allocated_slots, jobs_ahead;
+    int64_t queue_position;
+};
+struct core_pool_view {
+    const char *name;
+    int agent_n, slots, slots_used, aux_capacity, aux_used;
+};
+
+/* All return false, or 0, when there is no such thing. Strings and rows live until the next step. */
+bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret);
+bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret);
+const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id);
+const struct container_row *core_container(const struct core *c, const char *container_id);
+/* The containers of an allocation in the order of their ranks: calls until index is too large. */
+const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index);
+
+size_t core_agent_n(const struct core *c);
+bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret); /* ordered by id */
+bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
+bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret); /* ordered by device id */
+size_t core_agent_container_n(const struct core *c, const char *agent_id);
+const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index);
+
+size_t core_pool_n(const struct core *c);
+bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
+/* The jobs of a pool in the order in which they will be served. Array from the arena. */
+size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret);
+
+/* Long polls ask, wait for CORE_WAKE, and ask again. */
+enum core_answer { CORE_ANSWER_WAIT, CORE_ANSWER_YES, CORE_ANSWER_GONE /* no such allocation, or it has ended */ };
+enum core_answer core_preemption(const struct core *c, const char *allocation_id);
+struct core_peer { const char *container_id, *address; int32_t rank, slots; };
+/* YES once all containers run: *ret (from the arena) by rank. */
+enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a, struct core_peer **ret, size_t *ret_n);
+/* YES once all peers gave their data: *ret (from the arena) in the order of arrival. */
+enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid, struct arena *a,
+                                 const char *const **ret, size_t *ret_n);
+
+#endif
