@@ -1,0 +1,66 @@
+/* Checkpoints, and the storage backends they lie in. */
+#ifndef DET_STORE_CHECKPOINTS_H
+#define DET_STORE_CHECKPOINTS_H
+
+#include "store/page.h"
+#include "store/store.h"
+
+struct store_checkpoint {
+    const char *uuid;
+    const char *task_id, *allocation_id; /* allocation_id NULL: none */
+    int32_t trial_id;                    /* 0: not of a trial */
+    int64_t report_us;
+    const char *state;     /* ACTIVE, COMPLETED, ERROR, DELETED, PARTIALLY_DELETED */
+    const char *resources; /* JSON object path → bytes */
+    const char *metadata;  /* JSON object */
+    int64_t size;          /* sum of resources; reckoned by the store */
+    int32_t steps_completed;
+    bool has_storage; int32_t storage_id;
+    /* read only, from the trial, its experiment and the validation at the same step */
+    int32_t experiment_id;
+    const char *hparams, *experiment_config;    /* JSON */
+    const char *training_metrics, *validation_metrics; /* JSON avg_metrics; NULL: none at this step */
+    bool has_searcher_metric; double searcher_metric;
+};
+
+/* Keeps the counters of trial and experiment. Reporting the same uuid again replaces the row (a retried report). */
+int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err);
+int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
+                         struct error *err);
+int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err);
+/* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
+int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err);
+int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err);
+
+/* Lists of a trial or an experiment; sorting by the numbers of checkpoint.v1.SortBy, or by a validation metric. */
+struct store_checkpoint_filter {
+    int32_t trial_id, experiment_id; /* exactly one is not 0 */
+    struct store_texts states;
+    int32_t sort_by;
+    const char *sort_by_metric; /* NULL: sort_by */
+    bool descending;
+    struct page page;
+};
+struct store_checkpoint_list { struct store_checkpoint *checkpoint; size_t checkpoint_n; struct page_window window; };
+int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
+                          struct store_checkpoint_list *ret, struct error *err);
+/* By uuid, in the order given; unknown ones are left out. */
+int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a, struct store_checkpoint **ret,
+                              size_t *ret_n, struct error *err);
+
+/* What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first. */
+struct store_gc_row {
+    const char *uuid;
+    int32_t trial_id, steps_completed;
+    bool has_metric; double metric;
+    int64_t validation_id;
+    bool has_storage; int32_t storage_id;
+};
+int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
+                             size_t *ret_n, struct error *err);
+
+/* The id of a storage configuration (canonical JSON); the same text always has the same id. */
+int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err);
+int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config, struct error *err);
+
+#endif

@@ -1,0 +1,100 @@
+/* Experiments, with their configuration, their model definition and the searcher's snapshot in tables of their own, so that
+ * a list never reads them. Counters (trials, checkpoints) and the best trial are kept by the statements that change them. */
+#ifndef DET_STORE_EXPERIMENTS_H
+#define DET_STORE_EXPERIMENTS_H
+
+#include "store/page.h"
+#include "store/store.h"
+
+struct store_experiment {
+    int32_t id;
+    const char *job_id;
+    const char *state; /* ACTIVE, PAUSED, STOPPING_…, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED */
+    int32_t user_id, project_id;
+    const char *name, *description, *notes;
+    const char *labels; /* JSON list of strings */
+    bool archived, unmanaged;
+    bool has_parent; int32_t parent_id; /* forked from */
+    bool has_progress; double progress;
+    int64_t start_us, end_us;
+    const char *searcher_type, *searcher_metric;
+    bool smaller_is_better;
+    const char *resource_pool;
+    const char *external_id; /* unmanaged: unique; NULL: none */
+    /* read only, kept by the store */
+    int32_t num_trials, checkpoint_count;
+    int64_t checkpoint_size, model_definition_size;
+    bool has_best; int32_t best_trial_id; double best_metric;
+    const char *username, *display_name, *project_name, *workspace_name;
+    int32_t workspace_id, project_owner_id;
+    bool parent_archived; /* of its project or workspace */
+    /* only when asked for */
+    const char *config;          /* JSON: the effective configuration */
+    const char *original_config; /* YAML: as submitted */
+};
+
+/* config and original_config must be set; model_definition is a gzipped tar. */
+int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
+                            size_t model_definition_n, struct error *err);
+int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
+                         struct error *err);
+int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
+                                    struct store_experiment *ret, struct error *err);
+int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
+                                      struct error *err);
+/* Not in a terminal state, DELETING included; with configuration: what a starting master rebuilds. */
+int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
+                                 struct error *err);
+
+int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us /* 0: still open */,
+                               struct error *err);
+int store_experiment_set_progress(struct store *st, int32_t id, double progress, struct error *err);
+int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err);
+int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
+int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
+                                struct error *err);
+int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err);
+/* A NULL field stays as it is. */
+struct store_experiment_patch { const char *name, *description, *notes, *labels; };
+int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
+/* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs. */
+int store_experiment_delete(struct store *st, int32_t id, struct error *err);
+
+/* The searcher's state, and the part of an experiment's core state that cannot be rebuilt from rows. JSON. */
+int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err);
+int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret /* NULL: none */,
+                       struct error *err);
+int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err);
+
+/* A filter on numbers, as common.v1.Int32FieldFilter. */
+struct store_int_filter {
+    bool has_lt, has_lte, has_gt, has_gte;
+    int32_t lt, lte, gt, gte;
+    struct store_ints incl, not_in;
+};
+
+/* GET /experiments with all its filters; sorting by the numbers of api.v1.GetExperimentsRequest.SortBy, unspecified is by
+ * id. Rows without a value come last in both directions. */
+struct store_experiment_filter {
+    const char *name, *description; /* substrings without regard to case */
+    struct store_texts labels;      /* every one of them */
+    bool has_archived, archived;
+    struct store_texts states; /* stored states */
+    struct store_texts usernames;
+    struct store_ints user_ids; /* joined with usernames by "or" */
+    int32_t project_id;         /* 0: any */
+    struct store_int_filter id;
+    int32_t sort_by;
+    bool descending;
+    bool with_config;
+    struct page page;
+};
+struct store_experiment_list { struct store_experiment *experiment; size_t experiment_n; struct page_window window; };
+int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                          struct store_experiment_list *ret, struct error *err);
+
+/* Distinct labels of experiments in a project (0: in all), the most used first. */
+int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
+                            struct error *err);
+
+#endif

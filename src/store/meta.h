@@ -1,0 +1,19 @@
+/* What the cluster knows about itself: its id, the agents' token, small values by key, the heartbeat. */
+#ifndef DET_STORE_META_H
+#define DET_STORE_META_H
+
+#include "store/store.h"
+
+/* Small values by key. Keys are lower case with dots: "agent_token.sha256", "master.config.log". */
+int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err); /* NULL if unset */
+int store_kv_set(struct store *st, const char *key, const char *value, struct error *err);
+int store_kv_delete(struct store *st, const char *key, struct error *err);
+
+/* The cluster's id; `proposal` (a UUID) becomes it if there is none yet. */
+int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err);
+
+/* The heartbeat becomes the end of what a crash left open (contract: lifecycle.md §9). 0 if there never was one. */
+int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err);
+int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err);
+
+#endif

@@ -1,0 +1,108 @@
+/* Metrics: reports as they come (durable at once, one row each), summaries kept with every report.
+ *
+ * Rules (contract: lifecycle.md §11, gotchas 36):
+ *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch metrics
+ *    are not reported twice: ERR_INVALID otherwise, and nothing changes.
+ *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step > S in
+ *    the others. Summaries and best validations then count what is left.
+ *  - NaN and the infinities travel as the strings "NaN", "Infinity", "-Infinity" and count as numbers.
+ *  - Reports without a step (profiling) neither merge nor archive. */
+#ifndef DET_STORE_METRICS_H
+#define DET_STORE_METRICS_H
+
+#include "store/page.h"
+#include "store/store.h"
+
+struct store_report {
+    int32_t trial_id, run_id;
+    const char *group; /* "training", "validation", or any name without a dot */
+    bool has_steps; int32_t steps;
+    int64_t report_us;
+    const char *avg_metrics;   /* JSON object */
+    const char *batch_metrics; /* JSON list of objects, or NULL */
+};
+
+struct store_report_result {
+    int64_t id;
+    bool archived_older; /* rows of an earlier run were archived */
+    bool best_of_trial;  /* validation: the trial's best is now this one */
+};
+
+/* The trial's row gives its experiment's searcher metric, by which a validation becomes the best. */
+int store_report_add(struct store *st, const struct store_report *r, struct store_report_result *ret, struct error *err);
+
+/* A stored report as trial.v1.MetricsReport shows it. */
+struct store_metric_row {
+    int64_t id;
+    int32_t trial_id, run_id;
+    const char *group;
+    int32_t total_batches; /* 0 for reports without a step */
+    int64_t end_us;
+    bool archived;
+    const char *metrics; /* JSON: {"avg_metrics": …, "batch_metrics": […]}, or {"validation_metrics": …} for validation */
+};
+
+/* Pages through the reports of a trial that are not archived, in order of step: start with *cursor zeroed, call until
+ * *ret_n is 0. group NULL: all groups. */
+struct store_metric_cursor { int32_t steps; int64_t id; bool started; };
+int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
+                       int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err);
+/* Reports of the group (NULL: validation) at a checkpoint's step. */
+int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
+                     struct store_metric_row **ret, size_t *ret_n, struct error *err);
+
+/* {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
+int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err);
+
+/* The best searcher metric of an experiment. ERR_NOT_FOUND when nothing is validated yet. */
+int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err);
+
+/* Names that trials of the experiments have reported, by group. */
+struct store_metric_name { const char *group, *name; };
+int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a, struct store_metric_name **ret,
+                       size_t *ret_n, struct error *err);
+/* Steps at which a metric was reported in an experiment, ascending. */
+int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, struct arena *a,
+                         int32_t **ret, size_t *ret_n, struct error *err);
+
+/* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, thinned to about
+ * max_points by largest-triangle-three-buckets; 0: all. */
+struct store_series_query {
+    int32_t trial_id;
+    const char *group;
+    struct store_texts names;
+    int32_t start_batches, end_batches; /* end 0: open */
+    int32_t max_points;
+};
+struct store_point {
+    int32_t batches;
+    int64_t time_us;
+    bool has_epoch; double epoch; /* of a metric named "epoch" in the same report */
+    const char *values;           /* JSON object */
+};
+int store_metric_series(struct store *st, const struct store_series_query *q, struct arena *a, struct store_point **ret,
+                        size_t *ret_n, struct error *err);
+
+/* Workloads of a trial: reports of training and validation and checkpoints in one list (GET /trials/{id}/workloads). */
+enum store_workload_kind { STORE_WORKLOAD_TRAINING, STORE_WORKLOAD_VALIDATION, STORE_WORKLOAD_CHECKPOINT };
+struct store_workload {
+    enum store_workload_kind kind;
+    int32_t total_batches;
+    int64_t end_us;
+    const char *avg_metrics, *batch_metrics; /* JSON; batch_metrics NULL unless asked for */
+    const char *uuid, *state, *resources, *metadata; /* checkpoints; resources and metadata are JSON */
+};
+struct store_workload_filter {
+    int32_t trial_id;
+    int32_t filter;        /* numbers of api.v1.GetTrialWorkloadsRequest.FilterOption */
+    const char *group;     /* NULL: training and validation */
+    bool batch_metrics, remove_deleted_checkpoints;
+    const char *sort_key;  /* "batches", "endTime", or a metric's name; NULL: batches */
+    bool descending;
+    struct page page;
+};
+struct store_workload_list { struct store_workload *workload; size_t workload_n; struct page_window window; };
+int store_workload_list(struct store *st, const struct store_workload_filter *f, struct arena *a,
+                        struct store_workload_list *ret, struct error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* Sessions: who a token stands for. Only the SHA-256 of a token is stored; the master keeps them all in memory as well. */
+#ifndef DET_STORE_SESSIONS_H
+#define DET_STORE_SESSIONS_H
+
+#include "store/store.h"
+
+#define STORE_TOKEN_HASH_SIZE 32
+
+struct store_session {
+    int64_t id; /* given by store_session_insert */
+    uint8_t token_hash[STORE_TOKEN_HASH_SIZE];
+    int32_t user_id;
+    const char *kind;          /* "LOGIN", "TASK" (DET_USER_TOKEN of one), "ALLOCATION" (DET_SESSION_TOKEN), "ACCESS_TOKEN" */
+    const char *allocation_id; /* TASK and ALLOCATION: whose; else NULL */
+    int64_t created_us, expiry_us;
+    bool revoked;            /* access tokens stay listed when revoked */
+    const char *description; /* access tokens */
+};
+
+int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err);
+int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], struct error *err);
+int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char *kind, struct error *err);
+int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err);
+int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret_n, struct error *err);
+int store_session_set_revoked(struct store *st, int64_t id, bool revoked, struct error *err);
+int store_session_set_description(struct store *st, int64_t id, const char *description, struct error *err);
+/* All that are not expired at now_us, for the cache in memory. */
+int store_sessions_load(struct store *st, int64_t now_us, struct arena *a, struct store_session **ret, size_t *ret_n,
+                        struct error *err);
+
+#endif

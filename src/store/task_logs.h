@@ -1,0 +1,68 @@
+/* Task logs: lines in durable heads, one row per batch. Lines of a task are numbered 1, 2, 3 … as they arrive, and keep
+ * their numbers for ever. A batch of a container's spool names its first sequence number; what was stored before is skipped,
+ * so that each line is stored exactly once however often the agent sends it. */
+#ifndef DET_STORE_TASK_LOGS_H
+#define DET_STORE_TASK_LOGS_H
+
+#include "store/store.h"
+
+struct store_log_line {
+    int64_t id; /* within the task, from 1; given by the store */
+    int64_t time_us;
+    const char *allocation_id, *agent_id, *container_id; /* NULL: unset */
+    bool has_rank; int32_t rank;
+    int32_t level; /* number of log.v1.LogLevel; 0: unset */
+    const char *source, *stdtype; /* NULL: unset */
+    const char *text; size_t text_n; /* any bytes; the line's own newline included if it has one */
+};
+
+/* Appends the batch to the task's log in one row; *ret_first_id is the number of its first line. */
+int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
+                          int64_t *ret_first_id, struct error *err);
+/* As above for a container's numbered lines: line[0] is number first_seq (from 1). Lines at or below the mark are skipped
+ * (*ret_skipped), a gap above it is ERR_OUT_OF_RANGE. The mark moves in the same transaction; *ret_seq is where it is now. */
+int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
+                                   const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
+                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err);
+int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err); /* 0: none yet */
+
+struct store_log_filter {
+    const char *task_id;
+    struct store_texts allocation_ids, agent_ids, container_ids, stdtypes, sources;
+    struct store_ints rank_ids; /* -1: lines without a rank */
+    struct store_ints levels;   /* numbers of log.v1.LogLevel */
+    int64_t before_us, after_us; /* 0: open; both are exclusive */
+    const char *search;          /* substring without regard to case, or a regular expression */
+    bool regex;                  /* PCRE2, bounded; a bad one is ERR_INVALID with the position */
+};
+
+/* A reader holds the compiled filter and walks the log in either direction. Its lines live in the arena of each call. */
+struct store_log_reader;
+int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
+                         struct error *err);
+void store_log_reader_free(struct store_log_reader *r);
+/* Up to max matching lines after line *cursor (before it when descending); moves *cursor past what was looked at. Start at 0.
+ * *ret_n 0 with *ret_end set: nothing further for now; new lines (ascending) will be found by the same cursor. Looks at
+ * a bounded number of heads a call, so *ret_n can be 0 without *ret_end. */
+int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
+                   struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err);
+/* Does the line match? For lines that are fed to followers from memory. */
+bool store_log_matches(const struct store_log_reader *r, const struct store_log_line *line);
+
+int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err); /* 0: no lines */
+int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err);
+
+/* Distinct values in a task's log, sorted, for the filters of a page. */
+struct store_log_fields {
+    const char **allocation_id, **agent_id, **container_id, **stdtype, **source;
+    size_t allocation_id_n, agent_id_n, container_id_n, stdtype_n, source_n;
+    int32_t *rank; size_t rank_n; /* -1: lines without a rank */
+};
+int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
+                          struct error *err);
+
+int store_task_log_delete(struct store *st, const char *task_id, struct error *err);
+/* Retention: the logs of tasks that ended at least their retention (their own, else default_days; negative: for ever) ago. */
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines, struct error *err);
+
+#endif
