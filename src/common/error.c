@@ -1,0 +1,127 @@
+#include "common/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *text;
+    int http, rpc, exit;
+    const char *rpc_name;
+} kinds[ERR_NR] = {
+    [ERR_NONE] = {"no error", 200, 0, 0, "OK"},
+#define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, name},
+    ERROR_KINDS(X)
+#undef X
+};
+
+/* Takes msg. */
+static int set(struct error *err, enum error_kind kind, char *msg)
+{
+    free(err->msg);
+    *err = (struct error){.kind = kind, .msg = msg};
+    return -1;
+}
+
+static char *format(const char *fmt, va_list ap)
+{
+    char *msg;
+    return vasprintf(&msg, fmt, ap) < 0 ? NULL : msg;
+}
+
+/* "a: b"; what could not be allocated is left out. Takes a, borrows b. */
+static char *join(char *a, const char *b)
+{
+    char *msg;
+    if (a == NULL)
+        return strdup(b);
+    if (asprintf(&msg, "%s: %s", a, b) < 0)
+        return a;
+    free(a);
+    return msg;
+}
+
+int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    char *msg = format(fmt, ap);
+    va_end(ap);
+    return set(err, kind, msg);
+}
+
+int error_wrap(struct error *err, const char *fmt, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    char *context = format(fmt, ap);
+    va_end(ap);
+    enum error_kind kind = err->kind == ERR_NONE ? ERR_INTERNAL : err->kind;
+    return set(err, kind, join(context, error_msg(err)));
+}
+
+int error_errno(struct error *err, const char *fmt, ...)
+{
+    int number = errno;
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    char *context = format(fmt, ap);
+    va_end(ap);
+    enum error_kind kind = number == ENOENT ? ERR_NOT_FOUND : number == ENOMEM ? ERR_NO_MEMORY : ERR_IO;
+    char text[128];
+    set(err, kind, join(context, strerror_r(number, text, sizeof text)));
+    errno = number;
+    return -1;
+}
+
+void error_move(struct error *to, struct error *from)
+{
+    if (to == from)
+        return;
+    if (to == NULL) {
+        error_release(from);
+        return;
+    }
+    free(to->msg);
+    *to = *from;
+    *from = (struct error)ERROR_INIT;
+}
+
+void error_release(struct error *err)
+{
+    free(err->msg);
+    *err = (struct error)ERROR_INIT;
+}
+
+const char *error_msg(const struct error *err)
+{
+    return err->msg != NULL ? err->msg : kinds[err->kind].text;
+}
+
+int error_http_status(enum error_kind kind)
+{
+    return kinds[kind].http;
+}
+
+int error_rpc_code(enum error_kind kind)
+{
+    return kinds[kind].rpc;
+}
+
+const char *error_rpc_name(enum error_kind kind)
+{
+    return kinds[kind].rpc_name;
+}
+
+int error_exit_code(enum error_kind kind)
+{
+    return kinds[kind].exit;
+}

@@ -1,0 +1,153 @@
+#include "common/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+
+static int read_all(int fd, const char *path, size_t limit, struct strbuf *ret, struct error *err)
+{
+    size_t from = ret->n;
+    for (;;) {
+        strbuf_reserve(ret, 4096);
+        ssize_t n = read(fd, ret->s + ret->n, ret->cap - ret->n - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(err, "reading %s", path);
+        if (n == 0)
+            return 0;
+        ret->n += (size_t)n;
+        ret->s[ret->n] = '\0';
+        if (ret->n - from > limit)
+            return error_set(err, ERR_TOO_LARGE, "%s is longer than %zu bytes", path, limit);
+    }
+}
+
+int file_read(const char *path, size_t limit, struct strbuf *ret, struct error *err)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, "opening %s", path);
+    size_t from = ret->n;
+    if (read_all(fd, path, limit, ret, err) == 0)
+        return 0;
+    strbuf_truncate(ret, from);
+    return -1;
+}
+
+static int write_all(int fd, const char *data, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, data, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        data += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* mkostemp() gives a name of its own and 0600, so nobody reads the file before it has its mode. */
+static int write_temporary(char *path, const void *data, size_t n, mode_t mode)
+{
+    cleanup_close int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fchmod(fd, mode) == 0 && write_all(fd, data, n) == 0 && fsync(fd) == 0)
+        return 0;
+    int number = errno;
+    unlink(path);
+    errno = number;
+    return -1;
+}
+
+/* Makes a rename in it durable. */
+static int sync_dir(const char *path)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -1 : fsync(fd);
+}
+
+int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err)
+{
+    cleanup_free char *temporary = NULL, *dir = path_parent(path);
+    if (asprintf(&temporary, "%s.XXXXXX", path) < 0 || dir == NULL)
+        return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
+    if (write_temporary(temporary, data, n, mode) < 0)
+        return error_errno(err, "writing %s", path);
+    if (rename(temporary, path) < 0) {
+        int number = errno;
+        unlink(temporary);
+        errno = number;
+        return error_errno(err, "writing %s", path);
+    }
+    if (sync_dir(dir) < 0)
+        return error_errno(err, "writing %s", path);
+    return 0;
+}
+
+/* Umask takes bits from mkdir's mode; chmod gives them back, but only to the directory that was made just now. */
+static int make_one(const char *path, mode_t mode)
+{
+    if (mkdir(path, mode) == 0)
+        return chmod(path, mode);
+    struct stat st;
+    if (errno == EEXIST && stat(path, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            return 0;
+        errno = ENOTDIR;
+    }
+    return -1;
+}
+
+int dir_make(const char *path, mode_t mode, struct error *err)
+{
+    cleanup_free char *copy = strdup(path);
+    if (copy == NULL)
+        return error_set(err, ERR_NO_MEMORY, "no memory to make the directory %s", path);
+    for (char *p = copy + 1; *copy != '\0' && *p != '\0'; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        int made = make_one(copy, mode);
+        if (made < 0)
+            return error_errno(err, "making the directory %s", copy);
+        *p = '/';
+    }
+    if (make_one(copy, mode) < 0)
+        return error_errno(err, "making the directory %s", path);
+    return 0;
+}
+
+char *path_parent(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return n == 0 ? strdup(".") : strndup(path, n);
+}
+
+char *path_join(const char *dir, const char *name)
+{
+    struct strbuf b = STRBUF_INIT;
+    if (*name != '/' && *dir != '\0') {
+        strbuf_adds(&b, dir);
+        if (b.s[b.n - 1] != '/')
+            strbuf_addc(&b, '/');
+    }
+    strbuf_adds(&b, name);
+    return strbuf_detach(&b);
+}

@@ -1,0 +1,22 @@
+/* Whole files and directories, for configuration, tokens and small state: never for data that grows. */
+#ifndef DET_COMMON_FILES_H
+#define DET_COMMON_FILES_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+#include "common/strbuf.h"
+
+/* Appends the file to *ret. ERR_NOT_FOUND if there is none, ERR_TOO_LARGE if it is longer than `limit` bytes. */
+int file_read(const char *path, size_t limit, struct strbuf *ret, struct error *err);
+/* The file holds the old or the new bytes, never a part, also after a crash: a temporary file beside it is synced and
+ * renamed over it. It gets exactly `mode`, whatever the umask, before it holds a byte. */
+int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err);
+/* mkdir -p: each directory it makes gets exactly `mode`; those that are there stay as they are. */
+int dir_make(const char *path, mode_t mode, struct error *err);
+/* What dirname(1) and join do, without touching their input. Caller frees. An absolute `name` stands for itself. */
+char *path_parent(const char *path);
+char *path_join(const char *dir, const char *name);
+
+#endif

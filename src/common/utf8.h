@@ -1,0 +1,17 @@
+/* UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef DET_COMMON_UTF8_H
+#define DET_COMMON_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* Length of the well-formed sequence that s[0 … n) starts with: 1 … 4, or 0 if it starts with none. */
+size_t utf8_sequence(const char *s, size_t n);
+/* Offset of the first byte that is not part of well-formed UTF-8; n if there is none. */
+size_t utf8_check(const char *s, size_t n);
+/* Writes up to 4 bytes, returns how many; surrogates and numbers beyond Unicode become U+FFFD. */
+size_t utf8_put(uint32_t code, char out[4]);
+
+#endif
