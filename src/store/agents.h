@@ -2,19 +2,13 @@
 #ifndef DET_STORE_AGENTS_H
 #define DET_STORE_AGENTS_H
 
+#include "core/rows.h"
 #include "store/store.h"
 
-struct store_agent {
-    const char *id, *resource_pool;
-    bool enabled, draining;
-    const char *slots_disabled; /* JSON list of device numbers */
-    int64_t registered_us, last_seen_us;
-    const char *hello; /* JSON of its last hello; NULL: none */
-};
-
-int store_agent_put(struct store *st, const struct store_agent *x, struct error *err); /* inserts or replaces */
-int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err);
+int store_agent_put(struct store *st, const struct agent_row *x, struct error *err); /* inserts or replaces */
 int store_agent_delete(struct store *st, const char *id, struct error *err);
-int store_agents_all(struct store *st, struct arena *a, struct store_agent **ret, size_t *ret_n, struct error *err);
+int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err);
+int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err); /* last seen */
+int store_agent_last_seen(struct store *st, const char *id, int64_t *ret_us, struct error *err);
 
 #endif

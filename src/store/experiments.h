@@ -3,6 +3,7 @@
 #ifndef DET_STORE_EXPERIMENTS_H
 #define DET_STORE_EXPERIMENTS_H
 
+#include "core/rows.h"
 #include "store/page.h"
 #include "store/store.h"
 
@@ -17,6 +18,7 @@ struct store_experiment {
     bool has_parent; int32_t parent_id; /* forked from */
     bool has_progress; double progress;
     int64_t start_us, end_us;
+    int64_t queue_position;
     const char *searcher_type, *searcher_metric;
     bool smaller_is_better;
     const char *resource_pool;
@@ -33,7 +35,7 @@ struct store_experiment {
     const char *original_config; /* YAML: as submitted */
 };
 
-/* config and original_config must be set; model_definition is a gzipped tar. */
+/* With its job and its documents: config and original_config must be set; model_definition is a gzipped tar. */
 int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
                             size_t model_definition_n, struct error *err);
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
@@ -46,9 +48,10 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
 int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
                                  struct error *err);
 
+/* Writes what the core owns: state, progress, times, place in the queue. */
+int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err);
 int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us /* 0: still open */,
                                struct error *err);
-int store_experiment_set_progress(struct store *st, int32_t id, double progress, struct error *err);
 int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err);
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,

@@ -9,7 +9,7 @@ struct store_job {
     const char *type; /* EXPERIMENT, NOTEBOOK, TENSORBOARD, SHELL, COMMAND, CHECKPOINT_GC, GENERIC */
     int32_t user_id;
     const char *resource_pool;
-    bool has_position; double position; /* place in the pool's queue, ascending */
+    int64_t position; /* place in the pool's queue, ascending; at first the time of submission */
     bool has_priority; int32_t priority;
     bool has_weight; double weight;
     int64_t submitted_us;

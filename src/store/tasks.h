@@ -2,6 +2,7 @@
 #ifndef DET_STORE_TASKS_H
 #define DET_STORE_TASKS_H
 
+#include "core/rows.h"
 #include "store/store.h"
 
 struct store_task {
@@ -20,6 +21,8 @@ struct store_task {
 };
 
 int store_task_insert(struct store *st, const struct store_task *t, struct error *err);
+/* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
+int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err);
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err);
 int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err);
 int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err);
@@ -30,56 +33,22 @@ int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret,
 int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err);
 int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n, struct error *err);
 
-struct store_allocation {
-    const char *id; /* TASK_ID.N */
-    const char *task_id;
-    const char *state; /* PENDING, ASSIGNED, PULLING, STARTING, RUNNING, WAITING, TERMINATING, TERMINATED */
-    const char *resource_pool, *agent_id; /* agent_id: of the first container; NULL before placement */
-    int32_t slots;
-    bool is_ready;
-    int64_t requested_us, start_us, end_us; /* start: resources assigned */
-    const char *exit_reason; /* NULL while open; "" after a clean exit */
-    const char *exit_error;
-    bool has_status_code; int32_t status_code;
-    const char *ports; /* JSON object name → port; NULL: none */
-    const char *proxy; /* JSON: what it serves through the proxy; NULL: nothing */
-};
-
-int store_allocation_insert(struct store *st, const struct store_allocation *x, struct error *err);
-/* Writes every column but id and task_id. */
-int store_allocation_update(struct store *st, const struct store_allocation *x, struct error *err);
-int store_allocation_set_state(struct store *st, const char *id, const char *state, struct error *err);
-int store_allocation_set_ready(struct store *st, const char *id, struct error *err);
-int store_allocation_end(struct store *st, const char *id, int64_t end_us, const char *exit_reason, const char *exit_error,
-                         bool has_status_code, int32_t status_code, struct error *err);
-int store_allocation_get(struct store *st, const char *id, struct arena *a, struct store_allocation *ret, struct error *err);
-int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct store_allocation **ret,
-                              size_t *ret_n, struct error *err);
-int store_allocations_open(struct store *st, struct arena *a, struct store_allocation **ret, size_t *ret_n,
+/* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still open. */
+int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err);
+int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret, struct error *err);
+int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
+                              size_t *ret_n, struct error *err); /* in order of their numbers */
+int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
                            struct error *err);
-/* Ends every open allocation and task not named in `keep` (a restarted master's dangling ones); gives how many. */
+/* Ends every open allocation that is not named in `keep`, and the tasks of those (what a crash left behind). */
 int store_allocations_end_dangling(struct store *st, struct store_texts keep, int64_t end_us, int64_t *ret_n,
                                    struct error *err);
 
-struct store_container {
-    const char *id, *allocation_id, *agent_id;
-    const char *state; /* ASSIGNED, PULLING, STARTING, RUNNING, TERMINATED */
-    const char *device_ids; /* JSON list of the agent's device numbers */
-    int32_t rank;           /* position within the allocation */
-    bool daemon;
-    const char *addresses;  /* JSON or NULL */
-    int64_t start_us, end_us;
-    const char *exit;       /* JSON {kind, code, signal, text}; NULL while it runs */
-    int64_t logs_seq;       /* read only: the last log line stored (task_logs.h) */
-};
-
-int store_container_insert(struct store *st, const struct store_container *c, struct error *err);
-int store_container_update(struct store *st, const struct store_container *c, struct error *err); /* all but id, allocation */
+int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err);
 int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,
-                                   struct store_container **ret, size_t *ret_n, struct error *err);
-/* Not TERMINATED, or of an open allocation: what a restarted master expects its agents to say. */
-int store_containers_open(struct store *st, struct arena *a, struct store_container **ret, size_t *ret_n,
-                          struct error *err);
+                                   struct container_row **ret, size_t *ret_n, struct error *err); /* by rank */
+int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
+                          struct error *err); /* those of open allocations */
 
 struct store_accelerator {
     const char *container_id, *allocation_id, *node_name, *accelerator_type;

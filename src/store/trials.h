@@ -3,6 +3,7 @@
 #ifndef DET_STORE_TRIALS_H
 #define DET_STORE_TRIALS_H
 
+#include "core/rows.h"
 #include "store/page.h"
 #include "store/store.h"
 
@@ -14,26 +15,16 @@ struct store_validation {
 };
 
 struct store_trial {
-    int32_t id, experiment_id;
-    const char *request_id; /* UUID, unique within the experiment */
-    const char *state;
-    const char *hparams; /* JSON */
-    int64_t seed;
-    int64_t start_us, end_us;
-    int32_t restarts, run_id;       /* run_id 0: never ran */
+    struct trial_row row;           /* as the core has it; row.hparams lives in the arena */
     int32_t total_batches;          /* the most steps_completed reported */
     const char *runner_state;       /* text of the harness */
-    const char *warm_start_uuid;    /* checkpoint it starts from; NULL: none */
     bool has_log_retention; int32_t log_retention_days;
     const char *external_id;        /* unmanaged; NULL: none */
     const char *log_policy_matched; /* NULL: none */
-    const char *snapshot;           /* the core's own state of the trial, JSON; NULL: none */
     int64_t last_activity_us;       /* unmanaged trials' heartbeat */
-    /* read only */
     bool has_searcher_metric; double searcher_metric; /* of the best validation, as reported (not negated) */
     int64_t checkpoint_size;
     int32_t checkpoint_count;
-    const char *latest_checkpoint; /* UUID of the newest COMPLETED one; NULL: none */
     const char **task_ids; size_t task_ids_n; /* oldest first */
     /* only when asked for */
     const char *summary_metrics; /* JSON as the client expects it */
@@ -41,7 +32,8 @@ struct store_trial {
     struct store_validation best_validation, latest_validation;
 };
 
-int store_trial_insert(struct store *st, const struct store_trial *t, struct error *err);
+/* Writes what the core owns; beside it the row keeps what the functions below set. */
+int store_trial_put(struct store *st, const struct trial_row *t, bool insert, struct error *err);
 /* `full` fills the last block as well. */
 int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret, struct error *err);
 int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
@@ -54,12 +46,11 @@ int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct a
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret, size_t *ret_n,
                                   struct error *err);
 
-int store_trial_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err);
-int store_trial_set_restarts(struct store *st, int32_t id, int32_t restarts, struct error *err);
-int store_trial_set_run_id(struct store *st, int32_t id, int32_t run_id, struct error *err);
+/* Of experiments that are not over, by id: what a starting master restores. */
+int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n, struct error *err);
+
+int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err);
 int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err);
-int store_trial_set_snapshot(struct store *st, int32_t id, const char *snapshot, struct error *err);
-int store_trial_set_warm_start(struct store *st, int32_t id, const char *uuid, struct error *err);
 int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err);
 int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err);
 int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err); /* last_activity_us */
