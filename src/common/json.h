@@ -24,9 +24,18 @@ struct yaml_positions; /* JSON path → line and column */
 struct yaml_mark { int line, column; };
 /* `positions` may be NULL; else caller frees *positions. An empty document gives a null tree. */
 int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err);
-int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret); /* -1 if unknown; nearest parent is the caller's business */
+/* Where the value of a path stands, and where its key does (of a list's item: the item). -1 if unknown; falling back to a
+ * parent is the caller's business. Values that came through an alias have no place of their own. */
+int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
+int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 void yaml_positions_free(struct yaml_positions *p);
-void yaml_print(struct json_object *v, struct strbuf *out); /* block style, as `det … config` prints it */
+void yaml_print(struct json_object *v, struct strbuf *out); /* block style, keys sorted, as `det … config` prints it */
+
+/* A double as Python's repr() writes it, the shortest text that reads back the same; NaN, Infinity, -Infinity. */
+#define JSON_DOUBLE_MAX 40
+void json_format_double(double d, char ret[JSON_DOUBLE_MAX]);
+struct json_object *json_new_double(double d); /* prints in that form */
+const char **json_sorted_names(struct json_object *object, size_t *ret_n); /* caller frees the array, not the names */
 
 static inline void json_put_p(struct json_object **o) { if (*o) json_object_put(*o); }
 #define cleanup_json __attribute__((cleanup(json_put_p)))

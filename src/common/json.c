@@ -1,0 +1,370 @@
+#include "common/json.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+
+#define JSON_DEPTH_MAX 100
+
+/* ---- Parsing ------------------------------------------------------------------------------------------------------ *
+ * json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
+ * "1."), and its errors name neither line nor column. So the text is first checked against the grammar here; json-c then
+ * builds the tree. */
+
+struct scan {
+    const char *at, *end;
+    const char *start;
+    int depth;
+    struct error *err;
+};
+
+static int scan_error(const struct scan *s, const char *what) {
+    int line = 1, column = 1;
+    for (const char *p = s->start; p < s->at; p++) {
+        if (*p == '\n') {
+            line++;
+            column = 1;
+        } else if (((unsigned char)*p & 0xc0) != 0x80) {
+            column++;
+        }
+    }
+    return error_set(s->err, ERR_INVALID, "line %d, column %d: %s", line, column, what);
+}
+
+static void scan_blank(struct scan *s) {
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+        s->at++;
+}
+
+static bool scan_take(struct scan *s, char c) {
+    if (s->at >= s->end || *s->at != c)
+        return false;
+    s->at++;
+    return true;
+}
+
+static int scan_escape(struct scan *s) {
+    if (s->at >= s->end)
+        return scan_error(s, "the text ends within a string");
+    char c = *s->at++;
+    if (c != 'u')
+        return strchr("\"\\/bfnrt", c) && c ? 0 : (s->at--, scan_error(s, "unknown escape in a string"));
+    for (int i = 0; i < 4; i++, s->at++) {
+        if (s->at >= s->end || !isxdigit((unsigned char)*s->at))
+            return scan_error(s, "\\u needs four hexadecimal digits");
+    }
+    return 0;
+}
+
+static int scan_string(struct scan *s) {
+    if (!scan_take(s, '"'))
+        return scan_error(s, "expected a string in double quotes");
+    while (s->at < s->end) {
+        unsigned char c = (unsigned char)*s->at;
+        if (c < 0x20)
+            return scan_error(s, "control character within a string; write it as an escape");
+        s->at++;
+        if (c == '"')
+            return 0;
+        if (c == '\\' && scan_escape(s) < 0)
+            return -1;
+    }
+    return scan_error(s, "the text ends within a string");
+}
+
+static int scan_digits(struct scan *s) {
+    if (s->at >= s->end || !isdigit((unsigned char)*s->at))
+        return scan_error(s, "expected a digit");
+    while (s->at < s->end && isdigit((unsigned char)*s->at))
+        s->at++;
+    return 0;
+}
+
+static int scan_number(struct scan *s) {
+    scan_take(s, '-');
+    if (!scan_take(s, '0') && scan_digits(s) < 0)
+        return -1;
+    if (scan_take(s, '.') && scan_digits(s) < 0)
+        return -1;
+    if (scan_take(s, 'e') || scan_take(s, 'E')) {
+        if (!scan_take(s, '+'))
+            scan_take(s, '-');
+        return scan_digits(s);
+    }
+    return 0;
+}
+
+static int scan_value(struct scan *s);
+
+static int scan_object(struct scan *s) {
+    scan_blank(s);
+    if (scan_take(s, '}'))
+        return 0;
+    do {
+        scan_blank(s);
+        if (scan_string(s) < 0)
+            return -1;
+        scan_blank(s);
+        if (!scan_take(s, ':'))
+            return scan_error(s, "expected ':' after a member's name");
+        if (scan_value(s) < 0)
+            return -1;
+        scan_blank(s);
+    } while (scan_take(s, ','));
+    return scan_take(s, '}') ? 0 : scan_error(s, "expected ',' or '}'");
+}
+
+static int scan_array(struct scan *s) {
+    scan_blank(s);
+    if (scan_take(s, ']'))
+        return 0;
+    do {
+        if (scan_value(s) < 0)
+            return -1;
+        scan_blank(s);
+    } while (scan_take(s, ','));
+    return scan_take(s, ']') ? 0 : scan_error(s, "expected ',' or ']'");
+}
+
+static int scan_nested(struct scan *s, int (*body)(struct scan *)) {
+    if (++s->depth > JSON_DEPTH_MAX)
+        return scan_error(s, "nested deeper than 100 levels");
+    s->at++;
+    int r = body(s);
+    s->depth--;
+    return r;
+}
+
+static bool scan_word(struct scan *s, const char *word) {
+    size_t n = strlen(word);
+    if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
+        return false;
+    s->at += n;
+    return true;
+}
+
+static int scan_value(struct scan *s) {
+    scan_blank(s);
+    if (s->at >= s->end)
+        return scan_error(s, "the text ends where a value should stand");
+    switch (*s->at) {
+    case '{':
+        return scan_nested(s, scan_object);
+    case '[':
+        return scan_nested(s, scan_array);
+    case '"':
+        return scan_string(s);
+    case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+        return scan_number(s);
+    default:
+        if (scan_word(s, "true") || scan_word(s, "false") || scan_word(s, "null"))
+            return 0;
+        return scan_error(s, "expected a value");
+    }
+}
+
+static int scan_document(struct scan *s) {
+    if (scan_value(s) < 0)
+        return -1;
+    scan_blank(s);
+    return s->at == s->end ? 0 : scan_error(s, "text after the end of the document");
+}
+
+int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err) {
+    struct scan s = {.at = text, .start = text, .end = text + n, .err = err};
+    if (scan_document(&s) < 0)
+        return -1;
+    struct json_tokener *tok = json_tokener_new_ex(JSON_DEPTH_MAX + 2);
+    if (!tok)
+        return error_set(err, ERR_NO_MEMORY, "not enough memory to read JSON");
+    json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+    struct json_object *v = json_tokener_parse_ex(tok, text, (int)n);
+    enum json_tokener_error e = json_tokener_get_error(tok);
+    if (e == json_tokener_continue) /* a bare number at the very end: only the end of input completes it */
+        v = json_tokener_parse_ex(tok, "", -1), e = json_tokener_get_error(tok);
+    json_tokener_free(tok);
+    if (e == json_tokener_error_parse_utf8_string)
+        return error_set(err, ERR_INVALID, "the text is not valid UTF-8");
+    if (e != json_tokener_success)
+        return error_set(err, ERR_INVALID, "%s", json_tokener_error_desc(e));
+    *ret = v;
+    return 0;
+}
+
+/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+
+/* The fewest digits that read back as the same double, as "d.ddd" digits and exponent. */
+static int shortest_digits(double d, char digits[20]) {
+    char buf[40];
+    for (int precision = 0; precision <= 17; precision++) {
+        snprintf(buf, sizeof buf, "%.*e", precision, d);
+        if (strtod(buf, NULL) == d)
+            break;
+    }
+    int n = 0;
+    for (const char *p = buf; *p && *p != 'e'; p++) {
+        if (isdigit((unsigned char)*p))
+            digits[n++] = *p;
+    }
+    digits[n] = '\0';
+    return atoi(strchr(buf, 'e') + 1);
+}
+
+/* As Python's repr(): positional between 1e-4 and 1e16, else with an exponent of two digits or more. */
+void json_format_double(double d, char ret[JSON_DOUBLE_MAX]) {
+    if (!isfinite(d)) {
+        strcpy(ret, isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
+        return;
+    }
+    char digits[20];
+    int exponent = shortest_digits(fabs(d), digits), n = (int)strlen(digits);
+    struct strbuf b = STRBUF_INIT;
+    if (signbit(d))
+        strbuf_addc(&b, '-');
+    if (exponent < -4 || exponent >= 16) {
+        strbuf_addc(&b, digits[0]);
+        if (n > 1)
+            strbuf_addf(&b, ".%s", digits + 1);
+        strbuf_addf(&b, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+    } else if (exponent < 0) {
+        strbuf_adds(&b, "0.");
+        for (int i = -1; i > exponent; i--)
+            strbuf_addc(&b, '0');
+        strbuf_adds(&b, digits);
+    } else {
+        for (int i = 0; i <= exponent; i++)
+            strbuf_addc(&b, i < n ? digits[i] : '0');
+        strbuf_addf(&b, ".%s", n > exponent + 1 ? digits + exponent + 1 : "0");
+    }
+    snprintf(ret, JSON_DOUBLE_MAX, "%s", strbuf_str(&b));
+    strbuf_release(&b);
+}
+
+struct json_object *json_new_double(double d) {
+    char text[JSON_DOUBLE_MAX];
+    json_format_double(d, text);
+    return json_object_new_double_s(d, text);
+}
+
+/* ---- Printing ----------------------------------------------------------------------------------------------------- */
+
+void json_print(struct json_object *v, struct strbuf *out) {
+    strbuf_adds(out, json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **json_sorted_names(struct json_object *object, size_t *ret_n) {
+    size_t n = 0;
+    const char **name = calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
+    if (!name)
+        abort();
+    json_object_object_foreach(object, key, value) {
+        (void)value;
+        name[n++] = key;
+    }
+    qsort(name, n, sizeof *name, compare_names);
+    *ret_n = n;
+    return name;
+}
+
+static void add_utf16(struct strbuf *out, unsigned code) {
+    if (code >= 0x10000) {
+        code -= 0x10000;
+        strbuf_addf(out, "\\u%04x\\u%04x", 0xd800 + (code >> 10), 0xdc00 + (code & 0x3ff));
+    } else {
+        strbuf_addf(out, "\\u%04x", code);
+    }
+}
+
+/* Decodes one character of UTF-8; bytes that are none count as themselves. */
+static size_t utf8_next(const unsigned char *s, size_t n, unsigned *ret) {
+    size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
+    if (len == 1 || len > n) {
+        *ret = s[0];
+        return 1;
+    }
+    unsigned code = s[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (s[i] & 0x3f);
+    *ret = code;
+    return len;
+}
+
+static void print_ascii_string(const char *text, size_t n, struct strbuf *out) {
+    const unsigned char *s = (const unsigned char *)text;
+    static const char escape[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
+    strbuf_addc(out, '"');
+    for (size_t i = 0; i < n;) {
+        const char *e = s[i] ? strchr(escape, s[i]) : NULL;
+        if (e) {
+            strbuf_addf(out, "\\%c", letter[e - escape]);
+            i++;
+        } else if (s[i] >= 0x20 && s[i] < 0x7f) {
+            strbuf_addc(out, (char)s[i++]);
+        } else {
+            unsigned code;
+            i += utf8_next(s + i, n - i, &code);
+            add_utf16(out, code);
+        }
+    }
+    strbuf_addc(out, '"');
+}
+
+static void new_line(struct strbuf *out, int blanks) {
+    strbuf_addf(out, "\n%*s", blanks, "");
+}
+
+static void print_sorted(struct json_object *v, int indent, int level, struct strbuf *out) {
+    char number[JSON_DOUBLE_MAX];
+    switch (json_object_get_type(v)) {
+    case json_type_object: {
+        size_t n;
+        cleanup_free const char **name = json_sorted_names(v, &n);
+        strbuf_addc(out, '{');
+        for (size_t i = 0; i < n; i++) {
+            strbuf_adds(out, i ? "," : "");
+            new_line(out, (level + 1) * indent);
+            print_ascii_string(name[i], strlen(name[i]), out);
+            strbuf_adds(out, ": ");
+            print_sorted(json_object_object_get(v, name[i]), indent, level + 1, out);
+        }
+        if (n)
+            new_line(out, level * indent);
+        strbuf_addc(out, '}');
+        break;
+    }
+    case json_type_array: {
+        size_t n = json_object_array_length(v);
+        strbuf_addc(out, '[');
+        for (size_t i = 0; i < n; i++) {
+            strbuf_adds(out, i ? "," : "");
+            new_line(out, (level + 1) * indent);
+            print_sorted(json_object_array_get_idx(v, i), indent, level + 1, out);
+        }
+        if (n)
+            new_line(out, level * indent);
+        strbuf_addc(out, ']');
+        break;
+    }
+    case json_type_string:
+        print_ascii_string(json_object_get_string(v), (size_t)json_object_get_string_len(v), out);
+        break;
+    case json_type_double:
+        json_format_double(json_object_get_double(v), number);
+        strbuf_adds(out, number);
+        break;
+    default:
+        strbuf_adds(out, json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN));
+    }
+}
+
+void json_print_sorted(struct json_object *v, int indent, struct strbuf *out) {
+    print_sorted(v, indent, 0, out);
+}

@@ -1,0 +1,412 @@
+/* YAML events of libyaml → json-c. Scalars are resolved in yaml_scalar.c, printing is in yaml_print.c. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <uthash.h>
+#include <yaml.h>
+
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "common/yaml_scalar.h"
+
+#define YAML_DEPTH_MAX 100
+/* Aliases copy what they name. A few lines of nested aliases can ask for billions of nodes, hence a budget for all of them. */
+#define YAML_ALIAS_NODES_MAX 100000
+
+struct mark_entry {
+    struct yaml_mark value, key;
+    UT_hash_handle hh;
+    char path[];
+};
+
+struct yaml_positions {
+    struct mark_entry *entry;
+};
+
+struct anchor {
+    struct json_object *value; /* NULL is a null */
+    UT_hash_handle hh;
+    char name[];
+};
+
+struct loader {
+    yaml_parser_t parser;
+    yaml_event_t event; /* the current one */
+    struct yaml_positions *positions;
+    struct anchor *anchor;
+    struct strbuf path;
+    int depth;
+    long alias_nodes;
+    struct error *err;
+};
+
+/* ---- Positions ---------------------------------------------------------------------------------------------------- */
+
+static struct yaml_mark mark_of(yaml_mark_t m) {
+    return (struct yaml_mark){.line = (int)m.line + 1, .column = (int)m.column + 1};
+}
+
+static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value) {
+    const char *path = strbuf_str(&l->path);
+    struct mark_entry *e;
+    HASH_FIND_STR(l->positions->entry, path, e);
+    if (e)
+        return;
+    size_t n = strlen(path);
+    e = malloc(sizeof *e + n + 1);
+    if (!e)
+        abort();
+    e->key = key;
+    e->value = value;
+    memcpy(e->path, path, n + 1);
+    HASH_ADD_KEYPTR(hh, l->positions->entry, e->path, n, e);
+}
+
+static const struct mark_entry *find_mark(const struct yaml_positions *p, const char *path) {
+    struct mark_entry *e = NULL;
+    if (p)
+        HASH_FIND_STR(p->entry, path, e);
+    return e;
+}
+
+int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret) {
+    const struct mark_entry *e = find_mark(p, json_path);
+    if (!e)
+        return -1;
+    *ret = e->value;
+    return 0;
+}
+
+int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret) {
+    const struct mark_entry *e = find_mark(p, json_path);
+    if (!e)
+        return -1;
+    *ret = e->key;
+    return 0;
+}
+
+void yaml_positions_free(struct yaml_positions *p) {
+    if (!p)
+        return;
+    struct mark_entry *e, *next;
+    HASH_ITER(hh, p->entry, e, next) {
+        HASH_DEL(p->entry, e);
+        free(e);
+    }
+    free(p);
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------- */
+
+static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) {
+    va_list ap;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    return error_set(l->err, ERR_INVALID, "line %zu, column %zu: %s", mark.line + 1, mark.column + 1, strbuf_str(&text));
+}
+
+static int parser_error(struct loader *l) {
+    const yaml_parser_t *p = &l->parser;
+    if (p->error == YAML_MEMORY_ERROR)
+        return error_set(l->err, ERR_NO_MEMORY, "not enough memory to read YAML");
+    if (p->error == YAML_READER_ERROR)
+        return error_set(l->err, ERR_INVALID, "byte %zu: %s", p->problem_offset, p->problem ? p->problem : "unreadable text");
+    const char *problem = p->problem ? p->problem : "not YAML";
+    if (strstr(problem, "cannot start any token") && p->buffer.pointer && *p->buffer.pointer == '\t')
+        problem = "a tab cannot indent; use blanks";
+    if (p->context)
+        return error_at(l, p->problem_mark, "%s (%s that begins at line %zu)", problem, p->context, p->context_mark.line + 1);
+    return error_at(l, p->problem_mark, "%s", problem);
+}
+
+static int next_event(struct loader *l) {
+    yaml_event_delete(&l->event);
+    return yaml_parser_parse(&l->parser, &l->event) ? 0 : parser_error(l);
+}
+
+/* ---- Anchors and aliases ------------------------------------------------------------------------------------------ */
+
+static int define_anchor(struct loader *l, const char *name, struct json_object *value) {
+    struct anchor *a;
+    HASH_FIND_STR(l->anchor, name, a);
+    if (a) { /* the newest definition counts */
+        HASH_DEL(l->anchor, a);
+        json_object_put(a->value);
+        free(a);
+    }
+    size_t n = strlen(name);
+    a = malloc(sizeof *a + n + 1);
+    if (!a)
+        abort();
+    a->value = json_object_get(value);
+    memcpy(a->name, name, n + 1);
+    HASH_ADD_KEYPTR(hh, l->anchor, a->name, n, a);
+    return 0;
+}
+
+static long count_nodes(struct json_object *v, long limit) {
+    long n = 1;
+    if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach(v, key, value) {
+            (void)key;
+            if (n > limit)
+                break;
+            n += count_nodes(value, limit - n);
+        }
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v) && n <= limit; i++)
+            n += count_nodes(json_object_array_get_idx(v, i), limit - n);
+    }
+    return n;
+}
+
+static int spend_alias_nodes(struct loader *l, struct json_object *v, yaml_mark_t mark) {
+    l->alias_nodes += count_nodes(v, YAML_ALIAS_NODES_MAX);
+    if (l->alias_nodes > YAML_ALIAS_NODES_MAX)
+        return error_at(l, mark, "aliases make the document too large (more than %d values)", YAML_ALIAS_NODES_MAX);
+    return 0;
+}
+
+static int depth_of(struct json_object *v) {
+    int deepest = 0;
+    if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach(v, key, value) {
+            (void)key;
+            int d = 1 + depth_of(value);
+            deepest = d > deepest ? d : deepest;
+        }
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v); i++) {
+            int d = 1 + depth_of(json_object_array_get_idx(v, i));
+            deepest = d > deepest ? d : deepest;
+        }
+    }
+    return deepest;
+}
+
+static int load_alias(struct loader *l, struct json_object **ret) {
+    const char *name = (const char *)l->event.data.alias.anchor;
+    struct anchor *a;
+    HASH_FIND_STR(l->anchor, name, a);
+    if (!a)
+        return error_at(l, l->event.start_mark, "alias *%s names no anchor above it", name);
+    if (spend_alias_nodes(l, a->value, l->event.start_mark) < 0)
+        return -1;
+    if (l->depth + depth_of(a->value) > YAML_DEPTH_MAX)
+        return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
+    *ret = NULL;
+    if (a->value && json_object_deep_copy(a->value, ret, NULL) < 0)
+        return error_set(l->err, ERR_NO_MEMORY, "not enough memory to read YAML");
+    return 0;
+}
+
+/* ---- Values ------------------------------------------------------------------------------------------------------- */
+
+static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret);
+
+static int load_scalar(struct loader *l, struct json_object **ret) {
+    const yaml_event_t *e = &l->event;
+    const char *tag = (const char *)e->data.scalar.tag;
+    const char *text = (const char *)e->data.scalar.value;
+    size_t n = e->data.scalar.length;
+    if (memchr(text, '\0', n))
+        return error_at(l, e->start_mark, "a text may not contain the NUL character");
+    bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (yaml_scalar_resolve(text, n, plain && e->data.scalar.plain_implicit, tag, ret) < 0)
+        return error_at(l, e->start_mark, "tag %s does not fit \"%s\"", tag ? tag : "?", text);
+    return 0;
+}
+
+static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const char *allowed) {
+    if (!tag || strcmp((const char *)tag, allowed) == 0 || strcmp((const char *)tag, "!") == 0)
+        return 0;
+    return error_at(l, l->event.start_mark, "tag %s is not supported", (const char *)tag);
+}
+
+static int load_sequence(struct loader *l, struct json_object **ret) {
+    if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0)
+        return -1;
+    cleanup_json struct json_object *list = json_object_new_array();
+    size_t length = l->path.n;
+    for (size_t i = 0;; i++) {
+        if (next_event(l) < 0)
+            return -1;
+        if (l->event.type == YAML_SEQUENCE_END_EVENT)
+            break;
+        strbuf_addf(&l->path, "[%zu]", i);
+        struct json_object *item = NULL;
+        if (load_value(l, mark_of(l->event.start_mark), &item) < 0)
+            return -1;
+        json_object_array_add(list, item);
+        strbuf_truncate(&l->path, length);
+    }
+    *ret = take_ptr(list);
+    return 0;
+}
+
+/* The name of a member. YAML lets any scalar stand there; JSON knows texts only, so `1:` is "1" and `no:` is "false". */
+static int load_key(struct loader *l, char **ret, bool *ret_merge) {
+    if (l->event.type != YAML_SCALAR_EVENT)
+        return error_at(l, l->event.start_mark, "a key must be a single value, not a list, mapping or alias");
+    const yaml_event_t *e = &l->event;
+    *ret_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)e->data.scalar.value, "<<") == 0;
+    cleanup_json struct json_object *key = NULL;
+    if (load_scalar(l, &key) < 0)
+        return -1;
+    *ret = strdup(key ? json_object_get_string(key) : "null");
+    if (!*ret)
+        abort();
+    return 0;
+}
+
+static int merge_mapping(struct loader *l, struct json_object *from, struct json_object *merged, yaml_mark_t mark) {
+    if (!json_object_is_type(from, json_type_object))
+        return error_at(l, mark, "<< takes a mapping or a list of mappings");
+    if (spend_alias_nodes(l, from, mark) < 0)
+        return -1;
+    json_object_object_foreach(from, name, value) {
+        if (!json_object_object_get_ex(merged, name, NULL))
+            json_object_object_add(merged, name, json_object_get(value));
+    }
+    return 0;
+}
+
+/* `<<: value`. Earlier mappings of a list win over later ones. */
+static int load_merge(struct loader *l, struct json_object *merged) {
+    yaml_mark_t mark = l->event.start_mark;
+    cleanup_json struct json_object *value = NULL;
+    size_t length = l->path.n;
+    strbuf_adds(&l->path, ".<<");
+    if (load_value(l, mark_of(mark), &value) < 0)
+        return -1;
+    strbuf_truncate(&l->path, length);
+    if (!json_object_is_type(value, json_type_array))
+        return merge_mapping(l, value, merged, mark);
+    for (size_t i = 0; i < json_object_array_length(value); i++) {
+        if (merge_mapping(l, json_object_array_get_idx(value, i), merged, mark) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int load_member(struct loader *l, struct json_object *object, struct json_object *merged) {
+    cleanup_free char *name = NULL;
+    bool merge;
+    yaml_mark_t mark = l->event.start_mark;
+    if (load_key(l, &name, &merge) < 0 || next_event(l) < 0)
+        return -1;
+    if (merge)
+        return load_merge(l, merged);
+    size_t length = l->path.n;
+    strbuf_addf(&l->path, "%s%s", length ? "." : "", name);
+    if (json_object_object_get_ex(object, name, NULL)) {
+        struct yaml_mark first = {0};
+        yaml_key_position(l->positions, strbuf_str(&l->path), &first);
+        return error_at(l, mark, "the key \"%s\" is already there, at line %d, column %d", name, first.line, first.column);
+    }
+    struct json_object *value = NULL;
+    if (load_value(l, mark_of(mark), &value) < 0)
+        return -1;
+    json_object_object_add(object, name, value);
+    strbuf_truncate(&l->path, length);
+    return 0;
+}
+
+static int load_mapping(struct loader *l, struct json_object **ret) {
+    if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0)
+        return -1;
+    cleanup_json struct json_object *object = json_object_new_object();
+    cleanup_json struct json_object *merged = json_object_new_object();
+    for (;;) {
+        if (next_event(l) < 0)
+            return -1;
+        if (l->event.type == YAML_MAPPING_END_EVENT)
+            break;
+        if (load_member(l, object, merged) < 0)
+            return -1;
+    }
+    json_object_object_foreach(merged, name, value) {
+        if (!json_object_object_get_ex(object, name, NULL))
+            json_object_object_add(object, name, json_object_get(value));
+    }
+    *ret = take_ptr(object);
+    return 0;
+}
+
+/* The value that begins with the current event, its end event included. */
+static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret) {
+    cleanup_free char *anchor = NULL;
+    const yaml_char_t *name = l->event.type == YAML_SCALAR_EVENT           ? l->event.data.scalar.anchor
+                              : l->event.type == YAML_SEQUENCE_START_EVENT ? l->event.data.sequence_start.anchor
+                              : l->event.type == YAML_MAPPING_START_EVENT  ? l->event.data.mapping_start.anchor
+                                                                           : NULL;
+    if (name && !(anchor = strdup((const char *)name)))
+        abort();
+    remember(l, key, mark_of(l->event.start_mark));
+    if (++l->depth > YAML_DEPTH_MAX)
+        return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
+    struct json_object *value = NULL;
+    int r = l->event.type == YAML_ALIAS_EVENT            ? load_alias(l, &value)
+            : l->event.type == YAML_SCALAR_EVENT         ? load_scalar(l, &value)
+            : l->event.type == YAML_SEQUENCE_START_EVENT ? load_sequence(l, &value)
+            : l->event.type == YAML_MAPPING_START_EVENT  ? load_mapping(l, &value)
+                                                         : error_at(l, l->event.start_mark, "expected a value");
+    l->depth--;
+    if (r < 0)
+        return -1;
+    if (anchor)
+        define_anchor(l, anchor, value);
+    *ret = value;
+    return 0;
+}
+
+static int load_stream(struct loader *l, struct json_object **ret) {
+    if (next_event(l) < 0 || next_event(l) < 0) /* stream start, document start */
+        return -1;
+    if (l->event.type == YAML_STREAM_END_EVENT) {
+        *ret = NULL;
+        return 0;
+    }
+    cleanup_json struct json_object *root = NULL;
+    if (next_event(l) < 0 || load_value(l, mark_of(l->event.start_mark), &root) < 0)
+        return -1;
+    if (next_event(l) < 0 || next_event(l) < 0) /* document end, stream end */
+        return -1;
+    if (l->event.type != YAML_STREAM_END_EVENT)
+        return error_at(l, l->event.start_mark, "a second document begins here; only one is allowed");
+    *ret = take_ptr(root);
+    return 0;
+}
+
+static void loader_release(struct loader *l) {
+    struct anchor *a, *next;
+    HASH_ITER(hh, l->anchor, a, next) {
+        HASH_DEL(l->anchor, a);
+        json_object_put(a->value);
+        free(a);
+    }
+    yaml_event_delete(&l->event);
+    yaml_parser_delete(&l->parser);
+    strbuf_release(&l->path);
+}
+
+int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err) {
+    struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
+    if (!l.positions || !yaml_parser_initialize(&l.parser))
+        abort();
+    yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
+    struct json_object *v = NULL;
+    int r = load_stream(&l, &v);
+    loader_release(&l);
+    if (r < 0 || !positions)
+        yaml_positions_free(l.positions);
+    else
+        *positions = l.positions;
+    if (r < 0)
+        return -1;
+    *ret = v;
+    return 0;
+}
