@@ -22,7 +22,8 @@ struct scan {
     struct error *err;
 };
 
-static int scan_error(const struct scan *s, const char *what) {
+static int scan_error(const struct scan *s, const char *what)
+{
     int line = 1, column = 1;
     for (const char *p = s->start; p < s->at; p++) {
         if (*p == '\n') {
@@ -35,19 +36,22 @@ static int scan_error(const struct scan *s, const char *what) {
     return error_set(s->err, ERR_INVALID, "line %d, column %d: %s", line, column, what);
 }
 
-static void scan_blank(struct scan *s) {
+static void scan_blank(struct scan *s)
+{
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
         s->at++;
 }
 
-static bool scan_take(struct scan *s, char c) {
+static bool scan_take(struct scan *s, char c)
+{
     if (s->at >= s->end || *s->at != c)
         return false;
     s->at++;
     return true;
 }
 
-static int scan_escape(struct scan *s) {
+static int scan_escape(struct scan *s)
+{
     if (s->at >= s->end)
         return scan_error(s, "the text ends within a string");
     char c = *s->at++;
@@ -60,7 +64,8 @@ static int scan_escape(struct scan *s) {
     return 0;
 }
 
-static int scan_string(struct scan *s) {
+static int scan_string(struct scan *s)
+{
     if (!scan_take(s, '"'))
         return scan_error(s, "expected a string in double quotes");
     while (s->at < s->end) {
@@ -76,7 +81,8 @@ static int scan_string(struct scan *s) {
     return scan_error(s, "the text ends within a string");
 }
 
-static int scan_digits(struct scan *s) {
+static int scan_digits(struct scan *s)
+{
     if (s->at >= s->end || !isdigit((unsigned char)*s->at))
         return scan_error(s, "expected a digit");
     while (s->at < s->end && isdigit((unsigned char)*s->at))
@@ -84,7 +90,8 @@ static int scan_digits(struct scan *s) {
     return 0;
 }
 
-static int scan_number(struct scan *s) {
+static int scan_number(struct scan *s)
+{
     scan_take(s, '-');
     if (!scan_take(s, '0') && scan_digits(s) < 0)
         return -1;
@@ -100,7 +107,8 @@ static int scan_number(struct scan *s) {
 
 static int scan_value(struct scan *s);
 
-static int scan_object(struct scan *s) {
+static int scan_object(struct scan *s)
+{
     scan_blank(s);
     if (scan_take(s, '}'))
         return 0;
@@ -118,7 +126,8 @@ static int scan_object(struct scan *s) {
     return scan_take(s, '}') ? 0 : scan_error(s, "expected ',' or '}'");
 }
 
-static int scan_array(struct scan *s) {
+static int scan_array(struct scan *s)
+{
     scan_blank(s);
     if (scan_take(s, ']'))
         return 0;
@@ -130,7 +139,8 @@ static int scan_array(struct scan *s) {
     return scan_take(s, ']') ? 0 : scan_error(s, "expected ',' or ']'");
 }
 
-static int scan_nested(struct scan *s, int (*body)(struct scan *)) {
+static int scan_nested(struct scan *s, int (*body)(struct scan *))
+{
     if (++s->depth > JSON_DEPTH_MAX)
         return scan_error(s, "nested deeper than 100 levels");
     s->at++;
@@ -139,7 +149,8 @@ static int scan_nested(struct scan *s, int (*body)(struct scan *)) {
     return r;
 }
 
-static bool scan_word(struct scan *s, const char *word) {
+static bool scan_word(struct scan *s, const char *word)
+{
     size_t n = strlen(word);
     if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
         return false;
@@ -147,7 +158,8 @@ static bool scan_word(struct scan *s, const char *word) {
     return true;
 }
 
-static int scan_value(struct scan *s) {
+static int scan_value(struct scan *s)
+{
     scan_blank(s);
     if (s->at >= s->end)
         return scan_error(s, "the text ends where a value should stand");
@@ -167,14 +179,16 @@ static int scan_value(struct scan *s) {
     }
 }
 
-static int scan_document(struct scan *s) {
+static int scan_document(struct scan *s)
+{
     if (scan_value(s) < 0)
         return -1;
     scan_blank(s);
     return s->at == s->end ? 0 : scan_error(s, "text after the end of the document");
 }
 
-int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err) {
+int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err)
+{
     struct scan s = {.at = text, .start = text, .end = text + n, .err = err};
     if (scan_document(&s) < 0)
         return -1;
@@ -198,7 +212,8 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
 /* ---- Numbers ------------------------------------------------------------------------------------------------------ */
 
 /* The fewest digits that read back as the same double, as "d.ddd" digits and exponent. */
-static int shortest_digits(double d, char digits[20]) {
+static int shortest_digits(double d, char digits[20])
+{
     char buf[40];
     for (int precision = 0; precision <= 17; precision++) {
         snprintf(buf, sizeof buf, "%.*e", precision, d);
@@ -211,13 +226,14 @@ static int shortest_digits(double d, char digits[20]) {
             digits[n++] = *p;
     }
     digits[n] = '\0';
-    return atoi(strchr(buf, 'e') + 1);
+    return (int)strtol(strchr(buf, 'e') + 1, NULL, 10);
 }
 
 /* As Python's repr(): positional between 1e-4 and 1e16, else with an exponent of two digits or more. */
-void json_format_double(double d, char ret[JSON_DOUBLE_MAX]) {
+void json_format_double(double d, char ret[JSON_DOUBLE_MAX])
+{
     if (!isfinite(d)) {
-        strcpy(ret, isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
+        snprintf(ret, JSON_DOUBLE_MAX, "%s", isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
         return;
     }
     char digits[20];
@@ -244,7 +260,8 @@ void json_format_double(double d, char ret[JSON_DOUBLE_MAX]) {
     strbuf_release(&b);
 }
 
-struct json_object *json_new_double(double d) {
+struct json_object *json_new_double(double d)
+{
     char text[JSON_DOUBLE_MAX];
     json_format_double(d, text);
     return json_object_new_double_s(d, text);
@@ -252,15 +269,18 @@ struct json_object *json_new_double(double d) {
 
 /* ---- Printing ----------------------------------------------------------------------------------------------------- */
 
-void json_print(struct json_object *v, struct strbuf *out) {
+void json_print(struct json_object *v, struct strbuf *out)
+{
     strbuf_adds(out, json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-static int compare_names(const void *a, const void *b) {
+static int compare_names(const void *a, const void *b)
+{
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-const char **json_sorted_names(struct json_object *object, size_t *ret_n) {
+const char **json_sorted_names(struct json_object *object, size_t *ret_n)
+{
     size_t n = 0;
     const char **name = calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
     if (!name)
@@ -274,7 +294,8 @@ const char **json_sorted_names(struct json_object *object, size_t *ret_n) {
     return name;
 }
 
-static void add_utf16(struct strbuf *out, unsigned code) {
+static void add_utf16(struct strbuf *out, unsigned code)
+{
     if (code >= 0x10000) {
         code -= 0x10000;
         strbuf_addf(out, "\\u%04x\\u%04x", 0xd800 + (code >> 10), 0xdc00 + (code & 0x3ff));
@@ -284,7 +305,8 @@ static void add_utf16(struct strbuf *out, unsigned code) {
 }
 
 /* Decodes one character of UTF-8; bytes that are none count as themselves. */
-static size_t utf8_next(const unsigned char *s, size_t n, unsigned *ret) {
+static size_t utf8_next(const unsigned char *s, size_t n, unsigned *ret)
+{
     size_t len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
     if (len == 1 || len > n) {
         *ret = s[0];
@@ -297,7 +319,8 @@ static size_t utf8_next(const unsigned char *s, size_t n, unsigned *ret) {
     return len;
 }
 
-static void print_ascii_string(const char *text, size_t n, struct strbuf *out) {
+static void print_ascii_string(const char *text, size_t n, struct strbuf *out)
+{
     const unsigned char *s = (const unsigned char *)text;
     static const char escape[] = "\"\\\b\f\n\r\t", letter[] = "\"\\bfnrt";
     strbuf_addc(out, '"');
@@ -317,11 +340,13 @@ static void print_ascii_string(const char *text, size_t n, struct strbuf *out) {
     strbuf_addc(out, '"');
 }
 
-static void new_line(struct strbuf *out, int blanks) {
+static void new_line(struct strbuf *out, int blanks)
+{
     strbuf_addf(out, "\n%*s", blanks, "");
 }
 
-static void print_sorted(struct json_object *v, int indent, int level, struct strbuf *out) {
+static void print_sorted(struct json_object *v, int indent, int level, struct strbuf *out)
+{
     char number[JSON_DOUBLE_MAX];
     switch (json_object_get_type(v)) {
     case json_type_object: {
@@ -365,6 +390,7 @@ static void print_sorted(struct json_object *v, int indent, int level, struct st
     }
 }
 
-void json_print_sorted(struct json_object *v, int indent, struct strbuf *out) {
+void json_print_sorted(struct json_object *v, int indent, struct strbuf *out)
+{
     print_sorted(v, indent, 0, out);
 }

@@ -42,11 +42,13 @@ struct loader {
 
 /* ---- Positions ---------------------------------------------------------------------------------------------------- */
 
-static struct yaml_mark mark_of(yaml_mark_t m) {
+static struct yaml_mark mark_of(yaml_mark_t m)
+{
     return (struct yaml_mark){.line = (int)m.line + 1, .column = (int)m.column + 1};
 }
 
-static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value) {
+static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value)
+{
     const char *path = strbuf_str(&l->path);
     struct mark_entry *e;
     HASH_FIND_STR(l->positions->entry, path, e);
@@ -62,14 +64,16 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
     HASH_ADD_KEYPTR(hh, l->positions->entry, e->path, n, e);
 }
 
-static const struct mark_entry *find_mark(const struct yaml_positions *p, const char *path) {
+static const struct mark_entry *find_mark(const struct yaml_positions *p, const char *path)
+{
     struct mark_entry *e = NULL;
     if (p)
         HASH_FIND_STR(p->entry, path, e);
     return e;
 }
 
-int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret) {
+int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret)
+{
     const struct mark_entry *e = find_mark(p, json_path);
     if (!e)
         return -1;
@@ -77,7 +81,8 @@ int yaml_position(const struct yaml_positions *p, const char *json_path, struct 
     return 0;
 }
 
-int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret) {
+int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret)
+{
     const struct mark_entry *e = find_mark(p, json_path);
     if (!e)
         return -1;
@@ -85,7 +90,8 @@ int yaml_key_position(const struct yaml_positions *p, const char *json_path, str
     return 0;
 }
 
-void yaml_positions_free(struct yaml_positions *p) {
+void yaml_positions_free(struct yaml_positions *p)
+{
     if (!p)
         return;
     struct mark_entry *e, *next;
@@ -99,7 +105,8 @@ void yaml_positions_free(struct yaml_positions *p) {
 /* ---- Errors ------------------------------------------------------------------------------------------------------- */
 
 static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) {
+static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...)
+{
     va_list ap;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     va_start(ap, fmt);
@@ -108,7 +115,8 @@ static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) {
     return error_set(l->err, ERR_INVALID, "line %zu, column %zu: %s", mark.line + 1, mark.column + 1, strbuf_str(&text));
 }
 
-static int parser_error(struct loader *l) {
+static int parser_error(struct loader *l)
+{
     const yaml_parser_t *p = &l->parser;
     if (p->error == YAML_MEMORY_ERROR)
         return error_set(l->err, ERR_NO_MEMORY, "not enough memory to read YAML");
@@ -116,20 +124,22 @@ static int parser_error(struct loader *l) {
         return error_set(l->err, ERR_INVALID, "byte %zu: %s", p->problem_offset, p->problem ? p->problem : "unreadable text");
     const char *problem = p->problem ? p->problem : "not YAML";
     if (strstr(problem, "cannot start any token") && p->buffer.pointer && *p->buffer.pointer == '\t')
-        problem = "a tab cannot indent; use blanks";
+        return error_at(l, p->problem_mark, "a tab cannot indent; use blanks");
     if (p->context)
         return error_at(l, p->problem_mark, "%s (%s that begins at line %zu)", problem, p->context, p->context_mark.line + 1);
     return error_at(l, p->problem_mark, "%s", problem);
 }
 
-static int next_event(struct loader *l) {
+static int next_event(struct loader *l)
+{
     yaml_event_delete(&l->event);
     return yaml_parser_parse(&l->parser, &l->event) ? 0 : parser_error(l);
 }
 
 /* ---- Anchors and aliases ------------------------------------------------------------------------------------------ */
 
-static int define_anchor(struct loader *l, const char *name, struct json_object *value) {
+static int define_anchor(struct loader *l, const char *name, struct json_object *value)
+{
     struct anchor *a;
     HASH_FIND_STR(l->anchor, name, a);
     if (a) { /* the newest definition counts */
@@ -147,7 +157,8 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
     return 0;
 }
 
-static long count_nodes(struct json_object *v, long limit) {
+static long count_nodes(struct json_object *v, long limit)
+{
     long n = 1;
     if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach(v, key, value) {
@@ -163,14 +174,16 @@ static long count_nodes(struct json_object *v, long limit) {
     return n;
 }
 
-static int spend_alias_nodes(struct loader *l, struct json_object *v, yaml_mark_t mark) {
+static int spend_alias_nodes(struct loader *l, struct json_object *v, yaml_mark_t mark)
+{
     l->alias_nodes += count_nodes(v, YAML_ALIAS_NODES_MAX);
     if (l->alias_nodes > YAML_ALIAS_NODES_MAX)
         return error_at(l, mark, "aliases make the document too large (more than %d values)", YAML_ALIAS_NODES_MAX);
     return 0;
 }
 
-static int depth_of(struct json_object *v) {
+static int depth_of(struct json_object *v)
+{
     int deepest = 0;
     if (json_object_is_type(v, json_type_object)) {
         json_object_object_foreach(v, key, value) {
@@ -187,7 +200,8 @@ static int depth_of(struct json_object *v) {
     return deepest;
 }
 
-static int load_alias(struct loader *l, struct json_object **ret) {
+static int load_alias(struct loader *l, struct json_object **ret)
+{
     const char *name = (const char *)l->event.data.alias.anchor;
     struct anchor *a;
     HASH_FIND_STR(l->anchor, name, a);
@@ -207,7 +221,8 @@ static int load_alias(struct loader *l, struct json_object **ret) {
 
 static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret);
 
-static int load_scalar(struct loader *l, struct json_object **ret) {
+static int load_scalar(struct loader *l, struct json_object **ret)
+{
     const yaml_event_t *e = &l->event;
     const char *tag = (const char *)e->data.scalar.tag;
     const char *text = (const char *)e->data.scalar.value;
@@ -220,13 +235,15 @@ static int load_scalar(struct loader *l, struct json_object **ret) {
     return 0;
 }
 
-static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const char *allowed) {
+static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const char *allowed)
+{
     if (!tag || strcmp((const char *)tag, allowed) == 0 || strcmp((const char *)tag, "!") == 0)
         return 0;
     return error_at(l, l->event.start_mark, "tag %s is not supported", (const char *)tag);
 }
 
-static int load_sequence(struct loader *l, struct json_object **ret) {
+static int load_sequence(struct loader *l, struct json_object **ret)
+{
     if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0)
         return -1;
     cleanup_json struct json_object *list = json_object_new_array();
@@ -248,7 +265,8 @@ static int load_sequence(struct loader *l, struct json_object **ret) {
 }
 
 /* The name of a member. YAML lets any scalar stand there; JSON knows texts only, so `1:` is "1" and `no:` is "false". */
-static int load_key(struct loader *l, char **ret, bool *ret_merge) {
+static int load_key(struct loader *l, char **ret, bool *ret_merge)
+{
     if (l->event.type != YAML_SCALAR_EVENT)
         return error_at(l, l->event.start_mark, "a key must be a single value, not a list, mapping or alias");
     const yaml_event_t *e = &l->event;
@@ -262,7 +280,8 @@ static int load_key(struct loader *l, char **ret, bool *ret_merge) {
     return 0;
 }
 
-static int merge_mapping(struct loader *l, struct json_object *from, struct json_object *merged, yaml_mark_t mark) {
+static int merge_mapping(struct loader *l, struct json_object *from, struct json_object *merged, yaml_mark_t mark)
+{
     if (!json_object_is_type(from, json_type_object))
         return error_at(l, mark, "<< takes a mapping or a list of mappings");
     if (spend_alias_nodes(l, from, mark) < 0)
@@ -275,7 +294,8 @@ static int merge_mapping(struct loader *l, struct json_object *from, struct json
 }
 
 /* `<<: value`. Earlier mappings of a list win over later ones. */
-static int load_merge(struct loader *l, struct json_object *merged) {
+static int load_merge(struct loader *l, struct json_object *merged)
+{
     yaml_mark_t mark = l->event.start_mark;
     cleanup_json struct json_object *value = NULL;
     size_t length = l->path.n;
@@ -292,9 +312,10 @@ static int load_merge(struct loader *l, struct json_object *merged) {
     return 0;
 }
 
-static int load_member(struct loader *l, struct json_object *object, struct json_object *merged) {
+static int load_member(struct loader *l, struct json_object *object, struct json_object *merged)
+{
     cleanup_free char *name = NULL;
-    bool merge;
+    bool merge = false;
     yaml_mark_t mark = l->event.start_mark;
     if (load_key(l, &name, &merge) < 0 || next_event(l) < 0)
         return -1;
@@ -315,7 +336,8 @@ static int load_member(struct loader *l, struct json_object *object, struct json
     return 0;
 }
 
-static int load_mapping(struct loader *l, struct json_object **ret) {
+static int load_mapping(struct loader *l, struct json_object **ret)
+{
     if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0)
         return -1;
     cleanup_json struct json_object *object = json_object_new_object();
@@ -337,7 +359,8 @@ static int load_mapping(struct loader *l, struct json_object **ret) {
 }
 
 /* The value that begins with the current event, its end event included. */
-static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret) {
+static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret)
+{
     cleanup_free char *anchor = NULL;
     const yaml_char_t *name = l->event.type == YAML_SCALAR_EVENT           ? l->event.data.scalar.anchor
                               : l->event.type == YAML_SEQUENCE_START_EVENT ? l->event.data.sequence_start.anchor
@@ -363,7 +386,8 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
     return 0;
 }
 
-static int load_stream(struct loader *l, struct json_object **ret) {
+static int load_stream(struct loader *l, struct json_object **ret)
+{
     if (next_event(l) < 0 || next_event(l) < 0) /* stream start, document start */
         return -1;
     if (l->event.type == YAML_STREAM_END_EVENT) {
@@ -381,7 +405,8 @@ static int load_stream(struct loader *l, struct json_object **ret) {
     return 0;
 }
 
-static void loader_release(struct loader *l) {
+static void loader_release(struct loader *l)
+{
     struct anchor *a, *next;
     HASH_ITER(hh, l->anchor, a, next) {
         HASH_DEL(l->anchor, a);
@@ -393,7 +418,8 @@ static void loader_release(struct loader *l) {
     strbuf_release(&l->path);
 }
 
-int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err) {
+int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err)
+{
     struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
     if (!l.positions || !yaml_parser_initialize(&l.parser))
         abort();

@@ -8,12 +8,14 @@
 #include "common/json.h"
 #include "common/yaml_scalar.h"
 
-static bool is_plain_byte(unsigned char c) {
+static bool is_plain_byte(unsigned char c)
+{
     return c >= 0x20 && c < 0x7f;
 }
 
 /* Whether a text can stand without quotes: nothing in it means something to YAML. */
-static bool can_be_plain(const char *s, size_t n) {
+static bool can_be_plain(const char *s, size_t n)
+{
     if (n == 0 || !yaml_scalar_is_text(s, n) || isspace((unsigned char)s[0]) || isspace((unsigned char)s[n - 1]))
         return false;
     if (strchr("!&*|>%@`\"'#{}[],=<", s[0]) || strncmp(s, "---", 3) == 0 || strncmp(s, "...", 3) == 0)
@@ -28,7 +30,8 @@ static bool can_be_plain(const char *s, size_t n) {
     return true;
 }
 
-static void print_text(const char *s, size_t n, struct strbuf *out) {
+static void print_text(const char *s, size_t n, struct strbuf *out)
+{
     bool printable = true;
     for (size_t i = 0; i < n; i++)
         printable = printable && (is_plain_byte((unsigned char)s[i]) || (unsigned char)s[i] >= 0x80);
@@ -44,16 +47,19 @@ static void print_text(const char *s, size_t n, struct strbuf *out) {
     }
 }
 
-static bool is_empty_collection(struct json_object *v) {
+static bool is_empty_collection(struct json_object *v)
+{
     return (json_object_is_type(v, json_type_object) && json_object_object_length(v) == 0) ||
            (json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0);
 }
 
-static bool is_collection(struct json_object *v) {
+static bool is_collection(struct json_object *v)
+{
     return json_object_is_type(v, json_type_object) || json_object_is_type(v, json_type_array);
 }
 
-static void print_scalar(struct json_object *v, struct strbuf *out) {
+static void print_scalar(struct json_object *v, struct strbuf *out)
+{
     char number[JSON_DOUBLE_MAX];
     double d;
     switch (json_object_get_type(v)) {
@@ -78,14 +84,16 @@ static void print_scalar(struct json_object *v, struct strbuf *out) {
 
 static void print_block(struct json_object *v, int indent, bool begun, struct strbuf *out);
 
-static void print_list(struct json_object *v, int indent, bool begun, struct strbuf *out) {
+static void print_list(struct json_object *v, int indent, bool begun, struct strbuf *out)
+{
     for (size_t i = 0; i < json_object_array_length(v); i++) {
         strbuf_addf(out, "%*s- ", begun && i == 0 ? 0 : indent, "");
         print_block(json_object_array_get_idx(v, i), indent + 2, true, out);
     }
 }
 
-static void print_mapping(struct json_object *v, int indent, bool begun, struct strbuf *out) {
+static void print_mapping(struct json_object *v, int indent, bool begun, struct strbuf *out)
+{
     size_t n;
     cleanup_free const char **name = json_sorted_names(v, &n);
     for (size_t i = 0; i < n; i++) {
@@ -104,7 +112,8 @@ static void print_mapping(struct json_object *v, int indent, bool begun, struct 
 }
 
 /* `begun`: the cursor already stands where the first line goes. */
-static void print_block(struct json_object *v, int indent, bool begun, struct strbuf *out) {
+static void print_block(struct json_object *v, int indent, bool begun, struct strbuf *out)
+{
     if (!is_collection(v) || is_empty_collection(v)) {
         print_scalar(v, out);
         strbuf_addc(out, '\n');
@@ -115,6 +124,7 @@ static void print_block(struct json_object *v, int indent, bool begun, struct st
     }
 }
 
-void yaml_print(struct json_object *v, struct strbuf *out) {
+void yaml_print(struct json_object *v, struct strbuf *out)
+{
     print_block(v, 0, false, out);
 }

@@ -12,7 +12,8 @@
 
 #define NUMBER_MAX 400 /* longer texts are no numbers */
 
-static bool one_of(const char *s, const char *const *words) {
+static bool one_of(const char *s, const char *const *words)
+{
     for (; *words; words++) {
         if (strcmp(s, *words) == 0)
             return true;
@@ -20,12 +21,14 @@ static bool one_of(const char *s, const char *const *words) {
     return false;
 }
 
-static bool is_null(const char *s) {
+static bool is_null(const char *s)
+{
     static const char *const words[] = {"", "~", "null", "Null", "NULL", NULL};
     return one_of(s, words);
 }
 
-static bool is_bool(const char *s, bool *ret) {
+static bool is_bool(const char *s, bool *ret)
+{
     static const char *const yes[] = {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL};
     static const char *const no[] = {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL};
     *ret = one_of(s, yes);
@@ -33,7 +36,8 @@ static bool is_bool(const char *s, bool *ret) {
 }
 
 /* Base and digits of 0b101, 0o17, 017, 0x1f, 1_000. */
-static const char *number_base(const char *s, int *base) {
+static const char *number_base(const char *s, int *base)
+{
     *base = 10;
     if (s[0] != '0' || !s[1])
         return s;
@@ -45,7 +49,8 @@ static const char *number_base(const char *s, int *base) {
     }
 }
 
-static bool only_digits_of(const char *s, int base) {
+static bool only_digits_of(const char *s, int base)
+{
     if (!*s)
         return false;
     for (; *s; s++) {
@@ -56,7 +61,8 @@ static bool only_digits_of(const char *s, int base) {
     return true;
 }
 
-static bool is_int(const char *s, struct json_object **ret) {
+static bool is_int(const char *s, struct json_object **ret)
+{
     bool negative = *s == '-';
     if (*s == '-' || *s == '+')
         s++;
@@ -77,7 +83,8 @@ static bool is_int(const char *s, struct json_object **ret) {
     return true;
 }
 
-static bool is_float_text(const char *s) {
+static bool is_float_text(const char *s)
+{
     bool digits = false;
     if (*s == '-' || *s == '+')
         s++;
@@ -101,7 +108,8 @@ static bool is_float_text(const char *s) {
     return *s == '\0';
 }
 
-static bool is_float(const char *s, struct json_object **ret) {
+static bool is_float(const char *s, struct json_object **ret)
+{
     static const char *const inf[] = {".inf", ".Inf", ".INF", NULL}, *const nan_words[] = {".nan", ".NaN", ".NAN", NULL};
     bool sign = *s == '-' || *s == '+';
     if (one_of(s + sign, inf))
@@ -116,12 +124,14 @@ static bool is_float(const char *s, struct json_object **ret) {
 }
 
 /* A leading zero with further digits is an octal number or, failing that, a text: "08" is not 8. */
-static bool is_zero_led_text(const char *s) {
+static bool is_zero_led_text(const char *s)
+{
     s += *s == '-' || *s == '+';
     return s[0] == '0' && isdigit((unsigned char)s[1]) && !strpbrk(s, ".eE");
 }
 
-static bool is_number(const char *s, size_t n, bool want_int, bool want_float, struct json_object **ret) {
+static bool is_number(const char *s, size_t n, bool want_int, bool want_float, struct json_object **ret)
+{
     char bare[NUMBER_MAX];
     size_t m = 0;
     if (n >= sizeof bare || *s == '_')
@@ -136,7 +146,8 @@ static bool is_number(const char *s, size_t n, bool want_int, bool want_float, s
     return want_float && !is_zero_led_text(bare) && is_float(bare, ret);
 }
 
-static int resolve_tag(const char *s, size_t n, const char *tag, struct json_object **ret) {
+static int resolve_tag(const char *s, size_t n, const char *tag, struct json_object **ret)
+{
     bool b;
     if (strcmp(tag, YAML_STR_TAG) == 0 || strcmp(tag, "!") == 0)
         *ret = json_object_new_string_len(s, (int)n);
@@ -153,7 +164,8 @@ static int resolve_tag(const char *s, size_t n, const char *tag, struct json_obj
     return 0;
 }
 
-int yaml_scalar_resolve(const char *s, size_t n, bool plain, const char *tag, struct json_object **ret) {
+int yaml_scalar_resolve(const char *s, size_t n, bool plain, const char *tag, struct json_object **ret)
+{
     if (tag && *tag)
         return resolve_tag(s, n, tag, ret);
     bool b;
@@ -166,7 +178,8 @@ int yaml_scalar_resolve(const char *s, size_t n, bool plain, const char *tag, st
     return 0;
 }
 
-bool yaml_scalar_is_text(const char *s, size_t n) {
+bool yaml_scalar_is_text(const char *s, size_t n)
+{
     bool b;
     struct json_object *number = NULL;
     if (is_null(s) || is_bool(s, &b))
