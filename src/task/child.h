@@ -1,0 +1,19 @@
+/* Starts the entrypoint of a task: own session and process group, stdin from /dev/null, stdout and stderr into pipes, in its
+ * cgroups, as its user, with no_new_privs. It dies with the supervisor. */
+#ifndef DET_TASK_CHILD_H
+#define DET_TASK_CHILD_H
+
+#include <sys/types.h>
+
+#include "common/error.h"
+#include "common/taskspec.h"
+
+struct child {
+    pid_t pid;    /* also the process group's */
+    int out, err; /* our ends of its pipes, non-blocking */
+};
+
+/* When the program cannot be run, *ret_code is what a shell would say: 127 not found, 126 anything else. */
+int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err);
+
+#endif

@@ -1,0 +1,104 @@
+/* determined-task: the supervisor of one task. See supervisor.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "task/supervisor.h"
+
+#define EXIT_USAGE 2
+
+static int usage(FILE *to)
+{
+    fprintf(to, "usage: determined-task [--adopt] DIRECTORY\n"
+                "       determined-task --version\n\n"
+                "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
+                "Returns once the task runs; the supervisor itself goes on in the background until the\n"
+                "agent has acknowledged the task's exit.\n\n"
+                "  --adopt   start nothing: serve what an earlier supervisor of DIRECTORY has left\n");
+    return to == stdout ? 0 : EXIT_USAGE;
+}
+
+/* From now on nothing of the agent's is open here: its end must not be felt, nor ours. */
+static int detach(const char *dir, struct error *err)
+{
+    cleanup_free char *path = path_join(dir, "supervisor.log");
+    cleanup_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    cleanup_close int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (null < 0 || log < 0 || chdir("/") < 0)
+        return error_errno(err, "cannot detach from the agent");
+    if (dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(log, 2) < 0)
+        return error_errno(err, "cannot detach from the agent");
+    return 0;
+}
+
+static int supervise(const char *dir, bool adopt, int ready_fd)
+{
+    struct supervisor *s = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    setsid();
+    int r = supervisor_new(dir, adopt, &s, &err);
+    if (r == 0)
+        r = detach(dir, &err);
+    if (r == 0) {
+        ssize_t ignored = write(ready_fd, "", 1); /* nobody there to read it: no matter */
+        (void)ignored;
+        close(ready_fd);
+        r = supervisor_run(s, &err);
+    }
+    if (r < 0)
+        fprintf(stderr, "determined-task: %s\n", error_msg(&err));
+    supervisor_free(s);
+    return r < 0 ? 1 : 0;
+}
+
+/* The exit status of the program that was called: 0 once the supervisor is ready. */
+static int await_ready(pid_t pid, int ready_fd)
+{
+    char c;
+    ssize_t n;
+    do
+        n = read(ready_fd, &c, 1);
+    while (n < 0 && errno == EINTR);
+    if (n == 1)
+        return 0;
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    bool adopt = argc == 3 && strcmp(argv[1], "--adopt") == 0;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("determined-task " DET_VERSION);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return usage(stdout);
+    if ((argc != 2 && !adopt) || argv[argc - 1][0] == '-')
+        return usage(stderr);
+    log_init("determined-task", LOG_INFO, 0);
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC) < 0) {
+        perror("determined-task: pipe");
+        return 1;
+    }
+    pid_t pid = fork();
+    if (pid < 0) {
+        perror("determined-task: fork");
+        return 1;
+    }
+    if (pid == 0) {
+        close(ready[0]);
+        return supervise(argv[argc - 1], adopt, ready[1]);
+    }
+    close(ready[1]);
+    return await_ready(pid, ready[0]);
+}

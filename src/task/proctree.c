@@ -1,0 +1,152 @@
+#include "task/proctree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/strbuf.h"
+
+struct process {
+    pid_t pid, parent;
+    bool zombie, wanted;
+};
+
+struct process_list {
+    struct process *item;
+    size_t n;
+};
+
+/* Reads /proc/PID/FILE, whole. */
+static int read_proc(pid_t pid, const char *file, struct strbuf *out)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    strbuf_reset(out);
+    for (;;) {
+        strbuf_reserve(out, 4096);
+        ssize_t n = read(fd, out->s + out->n, 4096);
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        out->n += (size_t)n;
+    }
+    out->s[out->n] = 0;
+    return 0;
+}
+
+/* "PID (name, which may hold anything) STATE PPID …" */
+static int parse_stat(const char *text, struct process *p)
+{
+    const char *end = strrchr(text, ')');
+    char state;
+    int parent;
+    if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2)
+        return -1;
+    p->parent = parent;
+    p->zombie = state == 'Z' || state == 'X';
+    return 0;
+}
+
+static pid_t next_pid(DIR *d)
+{
+    for (struct dirent *e; (e = readdir(d));) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0 for what is no process */
+        if (pid > 0)
+            return pid;
+    }
+    return 0;
+}
+
+static struct process_list processes(void)
+{
+    struct process_list l = {0};
+    size_t cap = 0;
+    DIR *d = opendir("/proc");
+    if (!d)
+        return l;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    for (pid_t pid; (pid = next_pid(d));) {
+        struct process p = {.pid = pid};
+        if (read_proc(pid, "stat", &text) < 0 || parse_stat(text.s, &p) < 0)
+            continue;
+        if (l.n == cap) {
+            cap = cap ? 2 * cap : 256;
+            l.item = realloc(l.item, cap * sizeof(*l.item));
+            if (!l.item)
+                abort();
+        }
+        l.item[l.n++] = p;
+    }
+    closedir(d);
+    return l;
+}
+
+static bool is_wanted(const struct process_list *l, pid_t pid)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->item[i].pid == pid)
+            return l->item[i].wanted;
+    return false;
+}
+
+/* Process ids wrap around, so a child may be listed before its parent: pass over the list until nothing new is found. */
+static void mark_descendants(struct process_list *l, pid_t root)
+{
+    bool found = true;
+    while (found) {
+        found = false;
+        for (size_t i = 0; i < l->n; i++) {
+            struct process *p = &l->item[i];
+            if (!p->wanted && (p->parent == root || is_wanted(l, p->parent)))
+                found = p->wanted = true;
+        }
+    }
+}
+
+static int kill_wanted(const struct process_list *l)
+{
+    int n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->item[i].wanted && !l->item[i].zombie && kill(l->item[i].pid, SIGKILL) == 0)
+            n++;
+    return n;
+}
+
+int proctree_kill_descendants(pid_t root)
+{
+    struct process_list l = processes();
+    mark_descendants(&l, root);
+    int n = kill_wanted(&l);
+    free(l.item);
+    return n;
+}
+
+static bool has_entry(const struct strbuf *environment, const char *mark)
+{
+    const char *end = environment->s + environment->n;
+    for (const char *p = environment->s; p < end; p += strlen(p) + 1)
+        if (strcmp(p, mark) == 0)
+            return true;
+    return false;
+}
+
+int proctree_kill_marked(const char *mark)
+{
+    struct process_list l = processes();
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    for (size_t i = 0; i < l.n; i++)
+        l.item[i].wanted = l.item[i].pid != getpid() && read_proc(l.item[i].pid, "environ", &text) == 0 &&
+                           has_entry(&text, mark);
+    int n = kill_wanted(&l);
+    free(l.item);
+    return n;
+}

@@ -1,0 +1,318 @@
+#include "task/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/bytes.h"
+#include "common/cleanup.h"
+
+#define HEADER 16
+#define RECORD_MAX (4 * TASK_LINE_MAX)
+#define SEGMENT_BYTES (1024 * 1024)
+#define NAME_LEN 20
+
+struct segment {
+    uint64_t first, next; /* lines first … next - 1 */
+    uint64_t bytes;
+    int fd;
+};
+
+struct spool {
+    int dir;
+    uint64_t max_bytes, segment_bytes;
+    struct segment *segment; /* in order; the last one is written to; never empty after spool_open() */
+    size_t segment_n, segment_cap;
+    struct strbuf pending;   /* records that are not in a file yet */
+    uint64_t next;           /* number of the line that comes next, those pending counted */
+    uint64_t acked;
+    bool write_failed;
+    struct { uint64_t first, seq, offset; } at; /* where the last spool_read() ended: segment, next line, its offset */
+};
+
+/* FNV-1a: tells a torn or foreign record from a whole one; nobody attacks a file that only its owner can write. */
+static uint32_t checksum(const void *data, size_t n)
+{
+    const uint8_t *p = data;
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 16777619u;
+    return h;
+}
+
+static struct segment *tail(const struct spool *s)
+{
+    return &s->segment[s->segment_n - 1];
+}
+
+static int segment_add(struct spool *s, uint64_t first, struct error *err)
+{
+    char name[NAME_LEN + 1];
+    snprintf(name, sizeof(name), "%020" PRIu64, first);
+    int fd = openat(s->dir, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(err, "spool: cannot open segment %s", name);
+    if (s->segment_n == s->segment_cap) {
+        s->segment_cap = s->segment_cap ? 2 * s->segment_cap : 8;
+        s->segment = realloc(s->segment, s->segment_cap * sizeof(*s->segment));
+        if (!s->segment)
+            abort();
+    }
+    s->segment[s->segment_n++] = (struct segment){.first = first, .next = first, .fd = fd};
+    return 0;
+}
+
+static void segment_drop_first(struct spool *s)
+{
+    char name[NAME_LEN + 1];
+    snprintf(name, sizeof(name), "%020" PRIu64, s->segment[0].first);
+    close(s->segment[0].fd);
+    unlinkat(s->dir, name, 0);
+    s->segment_n--;
+    memmove(s->segment, s->segment + 1, s->segment_n * sizeof(*s->segment));
+}
+
+/* Reads the record at `offset` into buf; its length on disk, 0 when no whole record of number `seq` starts there. */
+static size_t record_read(int fd, uint64_t offset, uint64_t seq, char *buf, size_t cap)
+{
+    ssize_t n = pread(fd, buf, cap, (off_t)offset);
+    if (n < HEADER)
+        return 0;
+    struct cursor c = cursor_of(buf, (size_t)n);
+    uint32_t length = cursor_u32(&c), sum = cursor_u32(&c);
+    if (length < 8 || length > RECORD_MAX || (size_t)length + 8 > (size_t)n || sum != checksum(buf + 8, length))
+        return 0;
+    return cursor_u64(&c) == seq ? length + 8 : 0;
+}
+
+/* Counts the whole records of a segment that an earlier supervisor left, and cuts off what comes behind them. */
+static int segment_recover(struct segment *g, struct error *err)
+{
+    char buf[RECORD_MAX + HEADER];
+    size_t n;
+    while ((n = record_read(g->fd, g->bytes, g->next, buf, sizeof(buf))) > 0) {
+        g->bytes += n;
+        g->next++;
+    }
+    if (ftruncate(g->fd, (off_t)g->bytes) < 0)
+        return error_errno(err, "spool: cannot cut a torn segment");
+    return 0;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int list_segments(int dir, uint64_t **ret, size_t *ret_n, struct error *err)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return error_errno(err, "spool: cannot list segments");
+    uint64_t *list = NULL;
+    size_t n = 0;
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strlen(e->d_name) != NAME_LEN || strspn(e->d_name, "0123456789") != NAME_LEN)
+            continue;
+        list = realloc(list, (n + 1) * sizeof(*list));
+        if (!list)
+            abort();
+        list[n++] = strtoull(e->d_name, NULL, 10);
+    }
+    closedir(d);
+    if (n)
+        qsort(list, n, sizeof(*list), compare_u64);
+    *ret = list;
+    *ret_n = n;
+    return 0;
+}
+
+static int recover(struct spool *s, struct error *err)
+{
+    cleanup_free uint64_t *first = NULL;
+    size_t n = 0;
+    if (list_segments(s->dir, &first, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (segment_add(s, first[i], err) < 0 || segment_recover(tail(s), err) < 0)
+            return -1;
+    }
+    if (!n && segment_add(s, 1, err) < 0)
+        return -1;
+    s->next = tail(s)->next;
+    s->acked = s->segment[0].first - 1;
+    return 0;
+}
+
+int spool_open(int dir, uint64_t max_bytes, struct spool **ret, struct error *err)
+{
+    struct spool *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    s->dir = dir;
+    s->max_bytes = max_bytes;
+    s->segment_bytes = max_bytes / 4 < SEGMENT_BYTES ? max_bytes / 4 : SEGMENT_BYTES;
+    if (recover(s, err) < 0) {
+        spool_free(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+void spool_free(struct spool *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->segment_n; i++)
+        close(s->segment[i].fd);
+    free(s->segment);
+    strbuf_release(&s->pending);
+    free(s);
+}
+
+void spool_append(struct spool *s, const struct task_line *line)
+{
+    size_t at = s->pending.n;
+    bytes_u32(&s->pending, 0);
+    bytes_u32(&s->pending, 0);
+    bytes_u64(&s->pending, s->next++);
+    task_line_encode(line, &s->pending);
+    size_t length = s->pending.n - at - 8;
+    bytes_set_u32(&s->pending, at, (uint32_t)length);
+    bytes_set_u32(&s->pending, at + 4, checksum(s->pending.s + at + 8, length));
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t w = write(fd, p, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return -1;
+        p += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
+int spool_flush(struct spool *s, struct error *err)
+{
+    if (!s->pending.n)
+        return 0;
+    s->write_failed = true;
+    if (tail(s)->bytes >= s->segment_bytes && segment_add(s, tail(s)->next, err) < 0)
+        return -1;
+    struct segment *g = tail(s);
+    if (write_all(g->fd, s->pending.s, s->pending.n) < 0) {
+        error_errno(err, "spool: cannot write %zu bytes", s->pending.n);
+        /* Half a record must not stand before the next attempt's first. */
+        if (ftruncate(g->fd, (off_t)g->bytes) < 0)
+            return error_wrap(err, "spool: nor undo the attempt");
+        return -1;
+    }
+    g->bytes += s->pending.n;
+    g->next = s->next;
+    strbuf_reset(&s->pending);
+    s->write_failed = false;
+    return 0;
+}
+
+bool spool_full(const struct spool *s)
+{
+    uint64_t bytes = s->pending.n;
+    for (size_t i = 0; i < s->segment_n; i++)
+        bytes += s->segment[i].bytes;
+    return s->write_failed || bytes >= s->max_bytes;
+}
+
+uint64_t spool_last(const struct spool *s)
+{
+    return s->next - 1;
+}
+
+uint64_t spool_acked(const struct spool *s)
+{
+    return s->acked;
+}
+
+void spool_ack(struct spool *s, uint64_t seq)
+{
+    if (seq <= s->acked)
+        return;
+    if (seq >= s->next) {
+        strbuf_reset(&s->pending);
+        s->next = seq + 1;
+    }
+    s->acked = seq;
+    /* The last segment carries the numbering: it is replaced by an empty one before it goes, not removed. */
+    bool all = seq + 1 == s->next && s->pending.n == 0 && tail(s)->bytes > 0;
+    bool moved = tail(s)->next < s->next && s->pending.n == 0;
+    if ((all && tail(s)->bytes >= s->segment_bytes / 2) || moved)
+        segment_add(s, s->next, NULL); /* failure: the old one stays until the next time */
+    while (s->segment_n > 1 && s->segment[0].next <= seq + 1)
+        segment_drop_first(s);
+}
+
+static struct segment *segment_of(struct spool *s, uint64_t seq)
+{
+    for (size_t i = 0; i < s->segment_n; i++)
+        if (seq < s->segment[i].next)
+            return &s->segment[i];
+    return NULL;
+}
+
+/* Moves s->at to line `seq` (or the first that is still there). NULL: there is none. */
+static struct segment *seek(struct spool *s, uint64_t seq)
+{
+    struct segment *g = segment_of(s, seq);
+    if (!g || (s->at.first == g->first && s->at.seq == seq))
+        return g;
+    s->at.first = s->at.seq = g->first;
+    s->at.offset = 0;
+    char buf[HEADER];
+    while (s->at.seq < seq) {
+        if (pread(g->fd, buf, HEADER, (off_t)s->at.offset) != HEADER)
+            return NULL;
+        struct cursor c = cursor_of(buf, HEADER);
+        s->at.offset += 8 + (uint64_t)cursor_u32(&c);
+        s->at.seq++;
+    }
+    return g;
+}
+
+int spool_read(struct spool *s, uint64_t after, size_t bytes_max, struct spool_batch *ret, struct error *err)
+{
+    strbuf_reset(&ret->line);
+    ret->count = 0;
+    struct segment *g = seek(s, after + 1);
+    if (!g)
+        return 0;
+    cleanup_strbuf struct strbuf raw = STRBUF_INIT;
+    strbuf_reserve(&raw, bytes_max + RECORD_MAX + HEADER);
+    ssize_t n = pread(g->fd, raw.s, bytes_max + RECORD_MAX, (off_t)s->at.offset);
+    if (n < 0)
+        return error_errno(err, "spool: cannot read segment %" PRIu64, g->first);
+    ret->first = s->at.seq;
+    for (struct cursor c = cursor_of(raw.s, (size_t)n); c.n >= HEADER && ret->line.n < bytes_max && s->at.seq < g->next;) {
+        uint32_t length = cursor_u32(&c);
+        if (length < 8 || (size_t)length + 4 > c.n)
+            break;
+        strbuf_add(&ret->line, c.p + 12, length - 8);
+        c.p += 4 + length;
+        c.n -= 4 + (size_t)length;
+        s->at.offset += 8 + (uint64_t)length;
+        s->at.seq++;
+        ret->count++;
+    }
+    if (!ret->count)
+        return error_set(err, ERR_INTERNAL, "spool: line %" PRIu64 " cannot be read", after + 1);
+    return 0;
+}

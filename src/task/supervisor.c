@@ -1,0 +1,493 @@
+#include "task/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/bytes.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/strbuf.h"
+#include "common/taskproto.h"
+#include "common/taskspec.h"
+#include "task/agentlink.h"
+#include "task/child.h"
+#include "task/lines.h"
+#include "task/proctree.h"
+#include "task/spool.h"
+
+#define SPEC_MAX (16 * 1024 * 1024)
+#define DRAIN_US 1000000     /* for processes that outlive the entrypoint (task-environment.md §6) */
+#define LINGER_US 50000      /* lines wait this long for company while others are under way */
+#define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
+#define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */
+#define RETRY_US 1000000     /* of a write to a full disk */
+#define BATCHES_MAX 64
+#define READ_BYTES 65536
+
+enum phase { RUNNING, DRAINING, EXITED };
+
+struct output {
+    int fd; /* -1: it ended */
+    struct line_framer framer;
+};
+
+struct supervisor {
+    struct arena arena;
+    struct taskspec spec;
+    char *path;
+    int dir, signal_fd;
+    struct spool *spool;
+    struct agentlink link;
+    struct output output[2];
+
+    enum phase phase;
+    pid_t pid; /* of the entrypoint, and its process group */
+    bool has_children;
+    int64_t drain_until_us;
+    bool killing;
+    int64_t kill_at_us, kill_wait_us;
+    struct task_exit exit;
+
+    bool greeted;       /* the connected agent has said HELLO */
+    uint64_t sent;      /* newest line given to it */
+    struct { uint64_t last; size_t bytes; } under_way[BATCHES_MAX]; /* sent, not acknowledged; oldest first */
+    size_t under_way_n, under_way_bytes;
+    size_t unsent_bytes; /* since when, and about how much, waits behind `sent` */
+    int64_t unsent_since_us;
+    struct spool_batch batch; /* scratch */
+    bool exit_sent, exit_acked;
+};
+
+/* ---- starting ------------------------------------------------------------------------------------------------------ */
+
+static int load_spec(struct supervisor *s, struct error *err)
+{
+    cleanup_free char *path = path_join(s->path, "spec");
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (file_read(path, SPEC_MAX, &text, err) < 0)
+        return -1;
+    return taskspec_decode(text.s, text.n, &s->arena, &s->spec, err);
+}
+
+static int open_directory(struct supervisor *s, struct error *err)
+{
+    s->dir = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->dir < 0)
+        return error_errno(err, "cannot open the task's directory %s", s->path);
+    if (flock(s->dir, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERR_CONFLICT, "%s has a supervisor already", s->path);
+    return 0;
+}
+
+static int open_spool(struct supervisor *s, struct error *err)
+{
+    if (mkdirat(s->dir, "spool", 0700) < 0 && errno != EEXIST)
+        return error_errno(err, "cannot make the spool's directory");
+    int fd = openat(s->dir, "spool", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, "cannot open the spool's directory");
+    return spool_open(fd, s->spec.spool_max, &s->spool, err);
+}
+
+static int open_signals(struct supervisor *s, struct error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signal_fd < 0 ? error_errno(err, "cannot make a signal descriptor") : 0;
+}
+
+static void on_line(void *ctx, const struct task_line *line)
+{
+    struct supervisor *s = ctx;
+    if (!s->unsent_bytes)
+        s->unsent_since_us = clock_monotonic_us();
+    s->unsent_bytes += line->text_n + 32;
+    spool_append(s->spool, line);
+}
+
+static void set_exit(struct supervisor *s, enum task_exit_kind kind, int code, int signo, const char *text)
+{
+    s->exit = (struct task_exit){
+        .kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = arena_strdup(&s->arena, text)};
+}
+
+/* The report outlives a crash of the machine; without room for it, it still lives as long as this process. */
+static void record_exit(struct supervisor *s)
+{
+    cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
+    cleanup_free char *path = path_join(s->path, "exit");
+    cleanup_error struct error err = ERROR_INIT;
+    task_exit_encode(&s->exit, &bytes);
+    if (file_write(path, bytes.s, bytes.n, 0600, &err) < 0)
+        log_warning("task.exit_not_recorded", "error=%s", log_quote(error_msg(&err)));
+    s->phase = EXITED;
+    log_info("task.exit", "kind=%d code=%d signal=%d lines=%" PRIu64, (int)s->exit.kind, s->exit.code, s->exit.signal,
+             spool_last(s->spool));
+}
+
+static void start_task(struct supervisor *s)
+{
+    struct child c;
+    int code;
+    cleanup_error struct error err = ERROR_INIT;
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (child_start(&s->spec, &c, &code, &err) < 0) {
+        cleanup_strbuf struct strbuf text = STRBUF_INIT;
+        strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
+        line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
+        set_exit(s, TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
+        spool_flush(s->spool, NULL); /* failing that, the next turn does it */
+        record_exit(s);
+        return;
+    }
+    s->pid = c.pid;
+    s->output[0].fd = c.out;
+    s->output[1].fd = c.err;
+    s->has_children = true;
+    log_info("task.start", "pid=%d", (int)c.pid);
+}
+
+static void adopt_task(struct supervisor *s)
+{
+    cleanup_free char *path = path_join(s->path, "exit");
+    cleanup_strbuf struct strbuf bytes = STRBUF_INIT;
+    struct task_exit e;
+    if (file_read(path, SPEC_MAX, &bytes, NULL) == 0) {
+        struct cursor c = cursor_of(bytes.s, bytes.n);
+        if (task_exit_decode(&c, &e) == 0) {
+            s->exit = e;
+            s->exit.text = arena_strdup(&s->arena, e.text);
+            s->phase = EXITED;
+            return;
+        }
+    }
+    for (char **e_var = s->spec.env; *e_var; e_var++)
+        if (strncmp(*e_var, "DET_CONTAINER_ID=", 17) == 0)
+            proctree_kill_marked(*e_var);
+    set_exit(s, TASK_EXIT_LOST, 137, SIGKILL, "the task's supervisor ended before the task (killed, or the machine restarted)");
+    record_exit(s);
+}
+
+int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err)
+{
+    struct supervisor *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    s->path = path_join(dir, ".");
+    s->dir = s->signal_fd = s->output[0].fd = s->output[1].fd = s->link.fd = s->link.listener = -1;
+    line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);
+    line_framer_init(&s->output[1].framer, TASK_STDERR, on_line, s);
+    if (open_directory(s, err) < 0 || load_spec(s, err) < 0 || open_spool(s, err) < 0 || open_signals(s, err) < 0 ||
+        agentlink_open(&s->link, s->dir, err) < 0) {
+        supervisor_free(s);
+        return -1;
+    }
+    if (adopt)
+        adopt_task(s);
+    else
+        start_task(s);
+    *ret = s;
+    return 0;
+}
+
+void supervisor_free(struct supervisor *s)
+{
+    if (!s)
+        return;
+    agentlink_close(&s->link);
+    for (int i = 0; i < 2; i++) {
+        line_framer_release(&s->output[i].framer);
+        cleanup_close_p(&s->output[i].fd);
+    }
+    spool_free(s->spool);
+    strbuf_release(&s->batch.line);
+    cleanup_close_p(&s->signal_fd);
+    cleanup_close_p(&s->dir);
+    free(s->path);
+    arena_release(&s->arena);
+    free(s);
+}
+
+/* ---- the task: its output, its processes, its end ------------------------------------------------------------------ */
+
+static void end_output(struct supervisor *s, struct output *o)
+{
+    line_framer_end(&o->framer, clock_now_us());
+    close(o->fd);
+    o->fd = -1;
+}
+
+static void read_output(struct supervisor *s, struct output *o)
+{
+    char buf[READ_BYTES];
+    ssize_t n = read(o->fd, buf, sizeof(buf));
+    if (n > 0) {
+        line_framer_feed(&o->framer, buf, (size_t)n, clock_now_us());
+        return;
+    }
+    /* Nothing there, nobody left to write: whoever holds the other end is no process of this task. */
+    bool orphaned = n < 0 && errno == EAGAIN && s->phase == DRAINING && !s->has_children &&
+                    clock_monotonic_us() >= s->drain_until_us;
+    if (n == 0 || orphaned || (n < 0 && errno != EAGAIN && errno != EINTR))
+        end_output(s, o);
+}
+
+static int64_t oom_kills(const char *file)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (!*file || file_read(file, 65536, &text, NULL) < 0)
+        return 0;
+    const char *p = text.n ? strstr(text.s, "oom_kill ") : NULL;
+    return p ? strtoll(p + strlen("oom_kill "), NULL, 10) : 0;
+}
+
+static void on_entrypoint_gone(struct supervisor *s, int status)
+{
+    int64_t now = clock_monotonic_us();
+    s->phase = DRAINING;
+    s->drain_until_us = s->killing ? now : now + DRAIN_US;
+    if (WIFEXITED(status))
+        set_exit(s, TASK_EXIT_EXITED, WEXITSTATUS(status), 0, "");
+    else
+        set_exit(s, TASK_EXIT_SIGNALED, 128 + WTERMSIG(status), WTERMSIG(status), "");
+    if (s->exit.code == 128 + SIGKILL && !s->killing && oom_kills(s->spec.oom_file) > 0) {
+        s->exit.kind = TASK_EXIT_OUT_OF_MEMORY;
+        s->exit.text = "killed by the kernel: the task needed more memory than its limit";
+    }
+}
+
+static void reap(struct supervisor *s)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == s->pid)
+            on_entrypoint_gone(s, status);
+    s->has_children = !(pid < 0 && errno == ECHILD);
+}
+
+static void kill_all(struct supervisor *s)
+{
+    int64_t now = clock_monotonic_us();
+    if (!s->has_children || now < s->kill_at_us)
+        return;
+    s->kill_wait_us = !s->kill_wait_us ? KILL_FIRST_US : s->kill_wait_us < KILL_LAST_US / 2 ? 2 * s->kill_wait_us : KILL_LAST_US;
+    s->kill_at_us = now + s->kill_wait_us;
+    proctree_kill_descendants(getpid());
+}
+
+static bool outputs_ended(const struct supervisor *s)
+{
+    return s->output[0].fd < 0 && s->output[1].fd < 0;
+}
+
+static void signal_task(struct supervisor *s, int signo)
+{
+    if (s->phase == EXITED)
+        return;
+    if (signo == SIGKILL) {
+        s->killing = true;
+        s->kill_at_us = s->kill_wait_us = 0;
+        s->drain_until_us = 0;
+    } else if (s->phase == RUNNING) {
+        kill(-s->pid, signo);
+    }
+}
+
+static void take_signals(struct supervisor *s)
+{
+    struct signalfd_siginfo i;
+    while (read(s->signal_fd, &i, sizeof(i)) == sizeof(i))
+        if (i.ssi_signo != SIGCHLD)
+            signal_task(s, (int)i.ssi_signo);
+}
+
+/* What has to follow from this turn for the task itself. */
+static void advance(struct supervisor *s)
+{
+    reap(s);
+    bool drained = s->phase == DRAINING && (outputs_ended(s) || clock_monotonic_us() >= s->drain_until_us);
+    if (s->killing || drained)
+        kill_all(s);
+    cleanup_error struct error err = ERROR_INIT;
+    if (spool_flush(s->spool, &err) < 0)
+        log_warning("task.spool", "error=%s", log_quote(error_msg(&err)));
+    else if (s->phase == DRAINING && outputs_ended(s) && !s->has_children)
+        record_exit(s);
+}
+
+/* ---- the agent ----------------------------------------------------------------------------------------------------- */
+
+static void on_hello(struct supervisor *s, uint64_t resume)
+{
+    spool_ack(s->spool, resume);
+    s->greeted = true;
+    s->exit_sent = false;
+    s->sent = spool_acked(s->spool);
+    s->under_way_n = s->under_way_bytes = 0;
+    s->unsent_since_us = 0; /* whatever is there has waited long enough */
+    struct task_frame f = {.type = TASK_FRAME_HELLO_REPLY};
+    f.hello_reply.protocol = TASK_PROTOCOL;
+    f.hello_reply.pid = (uint32_t)s->pid;
+    f.hello_reply.state = s->phase == EXITED ? TASK_EXITED : TASK_RUNNING;
+    f.hello_reply.last = spool_last(s->spool);
+    agentlink_send(&s->link, &f);
+}
+
+static void on_log_ack(struct supervisor *s, uint64_t seq)
+{
+    if (seq > s->sent)
+        return;
+    spool_ack(s->spool, seq);
+    size_t n = 0;
+    while (n < s->under_way_n && s->under_way[n].last <= seq)
+        s->under_way_bytes -= s->under_way[n++].bytes;
+    s->under_way_n -= n;
+    memmove(s->under_way, s->under_way + n, s->under_way_n * sizeof(s->under_way[0]));
+}
+
+static void on_frame(void *ctx, const struct task_frame *f)
+{
+    struct supervisor *s = ctx;
+    if (f->type == TASK_FRAME_HELLO)
+        on_hello(s, f->hello.resume);
+    else if (!s->greeted)
+        agentlink_drop(&s->link);
+    else if (f->type == TASK_FRAME_LOG_ACK)
+        on_log_ack(s, f->log_ack.seq);
+    else if (f->type == TASK_FRAME_SIGNAL)
+        signal_task(s, f->signal.signo);
+    else if (f->type == TASK_FRAME_EXIT_ACK)
+        s->exit_acked = s->phase == EXITED && s->exit_sent;
+    else
+        agentlink_drop(&s->link);
+}
+
+static bool all_sent(const struct supervisor *s)
+{
+    return s->sent >= spool_last(s->spool);
+}
+
+/* Lines go at once when none are under way, so that a quiet task's line is seen immediately; else in company. */
+static bool may_send(const struct supervisor *s)
+{
+    if (!s->greeted || s->link.fd < 0 || all_sent(s))
+        return false;
+    if (s->under_way_bytes >= TASK_WINDOW || s->under_way_n == BATCHES_MAX || s->link.out.n >= TASK_WINDOW)
+        return false;
+    return s->under_way_n == 0 || s->phase != RUNNING || s->unsent_bytes >= TASK_BATCH_BYTES ||
+           clock_monotonic_us() - s->unsent_since_us >= LINGER_US;
+}
+
+static bool send_batch(struct supervisor *s)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (spool_read(s->spool, s->sent, TASK_BATCH_BYTES, &s->batch, &err) < 0)
+        log_error("task.spool", "error=%s", log_quote(error_msg(&err)));
+    if (!s->batch.count)
+        return false;
+    struct task_frame f = {.type = TASK_FRAME_LOGS};
+    f.logs.first = s->batch.first;
+    f.logs.count = s->batch.count;
+    f.logs.lines = s->batch.line.s;
+    f.logs.lines_n = s->batch.line.n;
+    agentlink_send(&s->link, &f);
+    s->sent = s->batch.first + s->batch.count - 1;
+    s->under_way[s->under_way_n].last = s->sent;
+    s->under_way[s->under_way_n++].bytes = s->batch.line.n;
+    s->under_way_bytes += s->batch.line.n;
+    s->unsent_bytes -= s->batch.line.n < s->unsent_bytes ? s->batch.line.n : s->unsent_bytes;
+    if (all_sent(s))
+        s->unsent_bytes = 0;
+    return true;
+}
+
+static void talk(struct supervisor *s)
+{
+    while (may_send(s) && send_batch(s))
+        ;
+    if (s->greeted && s->phase == EXITED && all_sent(s) && !s->exit_sent) {
+        struct task_frame f = {.type = TASK_FRAME_EXIT, .exit = s->exit};
+        agentlink_send(&s->link, &f);
+        s->exit_sent = true;
+    }
+    agentlink_flush(&s->link);
+    if (s->link.fd < 0)
+        s->greeted = false;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < 0 || b < a ? b : a;
+}
+
+static int poll_timeout_ms(const struct supervisor *s)
+{
+    int64_t at = -1, now = clock_monotonic_us();
+    if (s->phase == DRAINING && now < s->drain_until_us)
+        at = sooner(at, s->drain_until_us);
+    else if (s->has_children && (s->killing || s->phase == DRAINING))
+        at = sooner(at, s->kill_at_us);
+    if (s->phase != EXITED && spool_full(s->spool))
+        at = sooner(at, now + RETRY_US);
+    if (s->greeted && !all_sent(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
+        at = sooner(at, s->unsent_since_us + LINGER_US);
+    if (at < 0)
+        return -1;
+    return at <= now ? 0 : (int)((at - now) / 1000 + 1);
+}
+
+static void turn(struct supervisor *s)
+{
+    bool full = spool_full(s->spool);
+    struct pollfd p[5] = {
+        {.fd = s->link.listener, .events = POLLIN},
+        {.fd = s->link.fd, .events = (short)(POLLIN | (s->link.out.n ? POLLOUT : 0))},
+        {.fd = s->signal_fd, .events = POLLIN},
+        {.fd = full ? -1 : s->output[0].fd, .events = POLLIN},
+        {.fd = full ? -1 : s->output[1].fd, .events = POLLIN},
+    };
+    if (poll(p, 5, poll_timeout_ms(s)) < 0)
+        return;
+    if (p[1].revents)
+        agentlink_receive(&s->link, on_frame, s);
+    if (p[0].revents && agentlink_accept(&s->link))
+        s->greeted = false;
+    if (p[2].revents)
+        take_signals(s);
+    for (int i = 0; i < 2; i++)
+        if (!full && s->output[i].fd >= 0 && (p[3 + i].revents || (s->phase == DRAINING && !s->has_children)))
+            read_output(s, &s->output[i]);
+    advance(s);
+    talk(s);
+}
+
+int supervisor_run(struct supervisor *s, struct error *err)
+{
+    while (!s->exit_acked)
+        turn(s);
+    return 0;
+}

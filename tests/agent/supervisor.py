@@ -1,0 +1,141 @@
+"""A stand-in for the agent: writes task orders and speaks the frames of src/common/taskproto.h."""
+
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import time
+
+KEEP_ID = 0xFFFFFFFF
+HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
+HELLO_REPLY, LOGS, EXIT = 64, 65, 66
+EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST = 1, 2, 3, 4, 5
+BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
+
+
+def _string(s):
+    raw = s.encode()
+    return struct.pack("<I", len(raw)) + raw + b"\0"
+
+
+def _strings(items):
+    return struct.pack("<I", len(items)) + b"".join(_string(i) for i in items)
+
+
+def spec(argv, env=(), cwd="/", uid=KEEP_ID, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20):
+    env = [f"PATH={os.environ['PATH']}", *env]
+    return b"".join([
+        struct.pack("<I", 0x31535444), _strings(argv), _strings(env), _string(cwd), struct.pack("<III", uid, gid, len(groups)),
+        b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
+        struct.pack("<Q", spool_max),
+    ])
+
+
+class Line:
+    def __init__(self, number, data):
+        self.number = number
+        self.time_us, self.stdtype, self.level, has_rank, rank, n = struct.unpack_from("<QBBBiI", data)
+        self.rank = rank if has_rank else None
+        self.text = data[19:19 + n].decode()
+        self.size = 19 + n + 1
+
+
+class Task:
+    """One task directory and the connection to its supervisor."""
+
+    def __init__(self, directory):
+        self.dir = pathlib.Path(directory)
+        self.sock, self.buf, self.lines, self.exit = None, b"", [], None
+        self.pid = None
+
+    def write(self, argv, **options):
+        self.dir.mkdir(mode=0o700, exist_ok=True)
+        (self.dir / "spec").write_bytes(spec(argv, **options))
+        return self
+
+    def launch(self, *options):
+        r = subprocess.run([BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=20)
+        return r.returncode, r.stderr
+
+    def start(self, *options):
+        code, error = self.launch(*options)
+        assert code == 0, error
+        return self
+
+    def connect(self, resume=0):
+        if self.sock:
+            self.sock.close()
+        self.buf = b""
+        self.sock = socket.socket(socket.AF_UNIX)
+        here = os.open(self.dir, os.O_RDONLY)
+        self.sock.connect(f"/proc/self/fd/{here}/socket")
+        os.close(here)
+        self.send(HELLO, struct.pack("<IQ", 1, resume))
+        kind, payload = self.frame(5)
+        assert kind == HELLO_REPLY
+        _, self.pid, self.state, self.last = struct.unpack("<IIBQ", payload)
+        return self
+
+    def send(self, kind, payload=b""):
+        self.sock.sendall(struct.pack("<IB", 1 + len(payload), kind) + payload)
+
+    def ack(self, number):
+        self.send(LOG_ACK, struct.pack("<Q", number))
+
+    def signal(self, signo):
+        self.send(SIGNAL, struct.pack("<I", signo))
+
+    def frame(self, timeout):
+        """The next frame, or None when there is none in time; ConnectionError when the supervisor has closed."""
+        deadline = time.monotonic() + timeout
+        while True:
+            if len(self.buf) >= 4:
+                (n,) = struct.unpack_from("<I", self.buf)
+                if len(self.buf) >= 4 + n:
+                    kind, payload = self.buf[4], self.buf[5:4 + n]
+                    self.buf = self.buf[4 + n:]
+                    return kind, payload
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            self.sock.settimeout(left)
+            try:
+                data = self.sock.recv(1 << 20)
+            except socket.timeout:
+                return None
+            if not data:
+                raise ConnectionError("the supervisor has closed the connection")
+            self.buf += data
+
+    def take(self, kind, payload):
+        if kind == LOGS:
+            first, count = struct.unpack_from("<QI", payload)
+            at = 12
+            for i in range(count):
+                line = Line(first + i, payload[at:])
+                at += line.size
+                self.lines.append(line)
+            assert at == len(payload)
+        elif kind == EXIT:
+            kind, code, signo, _time_us, n = struct.unpack_from("<BiiQI", payload)
+            self.exit = (kind, code, signo, payload[21:21 + n].decode())
+        return kind
+
+    def pump(self, until, timeout=10, ack=True):
+        """Takes frames until `until(self)` is true."""
+        deadline = time.monotonic() + timeout
+        while not until(self):
+            f = self.frame(max(0, deadline - time.monotonic()))
+            assert f, f"nothing more after {len(self.lines)} lines, exit {self.exit}"
+            if self.take(*f) == LOGS and ack:
+                self.ack(self.lines[-1].number)
+        return self
+
+    def finish(self, timeout=10):
+        self.pump(lambda t: t.exit is not None, timeout)
+        self.send(EXIT_ACK)
+        return self
+
+    def text(self, stdtype=None):
+        return "".join(line.text for line in self.lines if stdtype in (None, line.stdtype))

@@ -1,0 +1,203 @@
+"""determined-task by itself: what it does with a task, seen through the frames that it sends."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import supervisor as sv
+
+
+@pytest.fixture
+def task(tmp_path):
+    t = sv.Task(tmp_path / "t")
+    yield t
+    try:  # whatever the test left running ends with the test
+        t.connect(0).signal(signal.SIGKILL)
+        t.finish()
+    except OSError:
+        pass
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition, timeout=10):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_output_arrives_numbered_and_exit_follows(task):
+    task.write(["sh", "-c", "echo one; echo '[rank=2] ERROR: two' >&2; exit 7"]).start().connect().finish()
+    assert [line.number for line in task.lines] == [1, 2]
+    assert task.text(1) == "one\n"
+    error = [line for line in task.lines if line.stdtype == 2][0]
+    assert (error.text, error.rank, error.level) == ("two\n", 2, 5)
+    assert abs(error.time_us / 1e6 - time.time()) < 60
+    assert task.exit[:3] == (sv.EXITED, 7, 0)
+
+
+@pytest.mark.parametrize("argv, kind, code", [
+    (["/no/such/program"], sv.START_FAILED, 127),
+    (["/etc/passwd"], sv.START_FAILED, 126),
+    (["sh", "-c", "kill -TERM $$"], sv.SIGNALED, 143),
+    (["true"], sv.EXITED, 0),
+])
+def test_exit_is_told_as_a_shell_tells_it(task, argv, kind, code):
+    task.write(argv).start().connect().finish()
+    assert task.exit[:2] == (kind, code)
+    if kind == sv.START_FAILED:
+        assert argv[0] in task.exit[3] and argv[0] in task.text(2)
+
+
+def test_task_has_its_own_session_no_stdin_and_no_new_privileges(task):
+    task.write(["sh", "-c", "cat; ps -o pid=,pgid=,sid= -p $$; grep NoNewPrivs /proc/self/status; ls /proc/self/fd"]).start()
+    lines = task.connect().finish().text().splitlines()
+    assert len(set(lines[0].split())) == 1
+    assert lines[1].split() == ["NoNewPrivs:", "1"]
+    assert lines[2:] == ["0", "1", "2", "3"]  # 3 is the directory that ls reads
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_task_runs_as_the_given_user_and_groups(task):
+    task.write(["id"], uid=12345, gid=12346, groups=[777]).start().connect().finish()
+    assert task.text().strip().startswith("uid=12345 gid=12346 groups=12346,777")
+
+
+def test_kill_ends_the_whole_tree_even_what_has_detached(task):
+    script = "setsid sh -c 'sh -c \"echo $$; exec sleep 1000\" & echo $$; exec sleep 1000' & echo $$; exec sleep 1000"
+    task.write(["sh", "-c", script]).start().connect().pump(lambda t: len(t.lines) == 3)
+    pids = [int(line.text) for line in task.lines]
+    assert all(alive(p) for p in pids)
+    task.signal(signal.SIGKILL)
+    task.finish()
+    assert task.exit[:3] == (sv.SIGNALED, 137, 9)
+    assert not any(alive(p) for p in pids)
+
+
+def test_other_signals_reach_the_entrypoint(task):
+    task.write(["sh", "-c", "trap 'echo got it; exit 3' USR1; echo ready; while :; do sleep 0.05; done"]).start()
+    task.connect().pump(lambda t: t.lines)
+    task.signal(signal.SIGUSR1)
+    task.finish()
+    assert task.text() == "ready\ngot it\n"
+    assert task.exit[:2] == (sv.EXITED, 3)
+
+
+def test_processes_left_behind_may_finish_a_sentence_and_are_then_killed(task):
+    task.write(["sh", "-c", "(sleep 0.2; echo late; sleep 1000) & echo $!; exit 0"]).start()
+    begin = time.monotonic()
+    task.connect().finish()
+    assert task.text().splitlines()[1:] == ["late"]
+    assert 0.9 < time.monotonic() - begin < 5
+    assert not alive(int(task.lines[0].text))
+
+
+def test_a_daemon_without_the_pipes_does_not_delay_the_exit(task):
+    begin = time.monotonic()
+    task.write(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"]).start().connect().finish()
+    assert time.monotonic() - begin < 0.9
+    assert not alive(int(task.text()))
+
+
+def test_a_hundred_thousand_lines_arrive_each_once(task):
+    task.write(["seq", "1", "100000"]).start().connect().finish(60)
+    assert task.text() == "".join(f"{i}\n" for i in range(1, 100001))
+    assert [line.number for line in task.lines] == list(range(1, 100001))
+
+
+def test_what_is_written_last_is_not_lost(task):
+    task.write(["sh", "-c", "head -c 60000 /dev/zero | tr '\\0' x; printf 'the end'"]).start().connect().finish()
+    assert task.text() == "x" * 60000 + "the end"
+
+
+def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path):
+    mark = tmp_path / "written"
+    script = f"i=0; while [ $i -lt 3000 ]; do echo line $i with quite a few more words in it; i=$((i+1)); done; touch {mark}"
+    task.write(["sh", "-c", script], spool_max=64 * 1024).start().connect()
+    time.sleep(1.0)
+    assert not mark.exists()
+    spool = sum(f.stat().st_size for f in (task.dir / "spool").iterdir())
+    assert spool < 200 * 1024
+    task.connect(0).finish(30)
+    assert [line.number for line in task.lines] == list(range(1, 3001))
+    assert task.lines[-1].text.startswith("line 2999 ")
+
+
+def test_task_does_not_need_an_agent(task, tmp_path):
+    task.write(["sh", "-c", f"seq 1 5000; touch {tmp_path}/done; exit 4"]).start()
+    wait_for((tmp_path / "done").exists)
+    task.connect(2000).finish()
+    assert [int(line.text) for line in task.lines] == list(range(2001, 5001))
+    assert task.exit[:2] == (sv.EXITED, 4)
+
+
+def test_a_new_agent_gets_everything_behind_its_resume_point(task):
+    task.write(["sh", "-c", "seq 1 10; sleep 0.3; seq 11 20; sleep 1000"]).start()
+    task.connect().pump(lambda t: len(t.lines) == 10, ack=False)
+    task.lines = []
+    task.connect(7).pump(lambda t: len(t.lines) == 13)
+    assert [int(line.text) for line in task.lines] == list(range(8, 21))
+
+
+def test_exit_is_told_again_until_acknowledged_and_then_the_supervisor_goes(task):
+    task.write(["true"]).start().connect().pump(lambda t: t.exit)
+    task.exit = None
+    task.connect().pump(lambda t: t.exit)
+    task.send(sv.EXIT_ACK)
+    with pytest.raises(ConnectionError):
+        task.frame(5)
+    # Only what it has recorded is left; a supervisor that adopts the directory serves just that.
+    task.exit = None
+    task.start("--adopt").connect().finish()
+    assert task.exit[:2] == (sv.EXITED, 0)
+
+
+def test_a_second_supervisor_is_refused(task):
+    task.write(["sleep", "1000"]).start()
+    code, error = task.launch()
+    assert code != 0 and "has a supervisor already" in error
+
+
+def test_a_killed_supervisor_takes_its_task_along_and_the_next_one_tells(task):
+    script = "setsid sleep 1000 & echo $!; echo $$; exec sleep 1000"
+    task.write(["sh", "-c", script], env=["DET_CONTAINER_ID=test-of-a-killed-supervisor"]).start()
+    task.connect().pump(lambda t: len(t.lines) == 2, ack=False)
+    pids = [int(line.text) for line in task.lines]
+    supervisor = int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pids[1])], capture_output=True, text=True).stdout)
+    os.kill(supervisor, signal.SIGKILL)
+    wait_for(lambda: not alive(pids[1]))
+    wait_for(lambda: task.launch("--adopt")[0] == 0)
+    task.lines = []
+    task.connect().finish()
+    assert [int(line.text) for line in task.lines] == pids
+    assert task.exit[0] == sv.LOST
+    wait_for(lambda: not alive(pids[0]))
+
+
+@pytest.mark.parametrize("garbage", [b"\0\0\0\0", b"\xff" * 64, b"GET / HTTP/1.1\r\n\r\n", b"\x05\0\0\0\x03\x63\0\0\0"])
+def test_garbage_ends_the_connection_and_not_the_task(task, garbage):
+    task.write(["sh", "-c", "sleep 0.5; echo still here"]).start().connect()
+    task.sock.sendall(garbage)
+    with pytest.raises(OSError):
+        task.frame(5)
+    task.connect().finish()
+    assert task.text() == "still here\n"
+
+
+@pytest.mark.parametrize("content, word", [(None, "spec"), (b"", "order"), (b"DTS1", "damaged"), (b"x" * 100, "order")])
+def test_a_bad_order_is_refused_with_a_sentence(task, content, word):
+    task.dir.mkdir()
+    if content is not None:
+        (task.dir / "spec").write_bytes(content)
+    code, error = task.launch()
+    assert code != 0 and word in error
