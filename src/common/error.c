@@ -111,6 +111,34 @@ int error_http_status(enum error_kind kind)
     return kinds[kind].http;
 }
 
+const char *error_http_text(enum error_kind kind)
+{
+    switch (error_http_status(kind)) {
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 408:
+        return "Request Timeout";
+    case 409:
+        return "Conflict";
+    case 413:
+        return "Request Entity Too Large";
+    case 501:
+        return "Not Implemented";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
+    default:
+        return "Internal Server Error";
+    }
+}
+
 int error_rpc_code(enum error_kind kind)
 {
     return kinds[kind].rpc;

@@ -58,6 +58,7 @@ void error_release(struct error *err);                 /* back to ERR_NONE */
 
 const char *error_msg(const struct error *err); /* never NULL */
 int error_http_status(enum error_kind kind);
+const char *error_http_text(enum error_kind kind); /* "Not Found" */
 int error_rpc_code(enum error_kind kind);
 const char *error_rpc_name(enum error_kind kind);
 int error_exit_code(enum error_kind kind);

@@ -1,0 +1,101 @@
+# Thin face over Meson and Ninja. Targets:
+##  demo             install what is needed, build, start a cluster here, train examples/digits_pytorch on it
+##  test             install what is needed, build, run every suite (what CI runs)
+##  deps             Debian packages and the Python environments of demo and tests
+##  all              the four programs in build/ (release)
+##  install          into PREFIX (default /usr/local) below DESTDIR
+##  bench            measures the numbers of docs/performance.md
+##  asan             AddressSanitizer + UBSan build, unit and API tests on it
+##  clang            the same sources through clang 14, warnings as errors
+##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
+##  lint             layer table, generated documents, Python style
+##  contract-status  how much of the REST contract is served
+##  run-cases        CASES=FILE: the conformance cases of one file
+##  clean            remove the build directories
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+JOBS ?= $(shell nproc)
+VENV := .venv
+PY := $(VENV)/bin/python
+COMPAT := .venv-compat
+
+.PHONY: all deps apt-packages test-deps demo test bench asan clang fuzz lint contract-status run-cases install clean
+.DEFAULT_GOAL := all
+
+build/build.ninja:
+	@meson setup build >/dev/null
+
+all: build/build.ninja
+	@ninja -C build -j$(JOBS)
+
+apt-packages:
+	@packages=$$(tools/missing-packages packaging/debian-packages.txt); \
+	[ -z "$$packages" ] || ./run apt-packages
+
+# The stamps hold the lock file they were made from: a changed lock file makes a new environment.
+$(VENV)/.stamp: requirements/demo.txt
+	@echo "deps: Python environment $(VENV) from requirements/demo.txt (PyTorch: about 5 GB, some minutes)"
+	@/usr/bin/python3 -m venv $(VENV)
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/demo.txt
+	@touch $@
+
+$(VENV)/.stamp-test: $(VENV)/.stamp requirements/test.txt
+	@echo "deps: test tools into $(VENV) from requirements/test.txt"
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/test.txt
+	@touch $@
+
+$(COMPAT)/.stamp: requirements/compat.txt
+	@echo "deps: the released client and library into $(COMPAT) from requirements/compat.txt"
+	@/usr/bin/python3 -m venv $(COMPAT)
+	@$(COMPAT)/bin/pip install -q --disable-pip-version-check -r requirements/compat.txt
+	@touch $@
+
+deps: apt-packages $(VENV)/.stamp
+test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp
+
+demo: deps all
+	@tools/demo
+
+test: test-deps all
+	@tests/run-all
+
+bench: test-deps all
+	@$(PY) bench/run.py
+
+build-asan/build.ninja:
+	@meson setup build-asan -Db_sanitize=address,undefined -Dbuildtype=debug -Db_lundef=false >/dev/null
+
+asan: build-asan/build.ninja test-deps
+	@ninja -C build-asan -j$(JOBS)
+	@tests/run-all asan
+
+build-clang/build.ninja:
+	@CC=clang-14 meson setup build-clang -Dbuildtype=debug >/dev/null
+
+clang: build-clang/build.ninja
+	@ninja -C build-clang -j$(JOBS)
+
+build-fuzz/build.ninja:
+	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+
+fuzz: build-fuzz/build.ninja
+	@ninja -C build-fuzz -j$(JOBS)
+	@tests/fuzz/run $(FUZZ_SECONDS)
+
+lint:
+	@tools/lint
+
+contract-status:
+	@tools/contract-status
+
+run-cases: all
+	@build/tests/cases/run-cases "$(CASES)"
+
+install: all
+	@meson configure build -Dprefix=$(abspath $(PREFIX)) >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C build --quiet
+	@echo "installed into $(DESTDIR)$(PREFIX)"
+
+clean:
+	@rm -rf build build-asan build-clang build-fuzz

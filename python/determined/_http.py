@@ -1,0 +1,299 @@
+"""Talking to the master: JSON over HTTP(S) on kept-alive connections, with retries.
+
+One :class:`Session` may be used from several threads; each thread gets its own connection. A request is repeated when
+the master cannot be reached, breaks off, or answers 502, 503 or 504 (which say "not now"), so that a restart of the
+master goes unnoticed by training code.
+"""
+
+import contextlib
+import http.client
+import json
+import logging
+import random
+import socket
+import ssl
+import threading
+import urllib.parse
+import urllib.request
+from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+
+from determined import _json, errors
+from determined._version import __version__
+
+logger = logging.getLogger("determined")
+
+NOT_NOW = (502, 503, 504)
+# Our own, so that a retry leaves the random numbers of the user's training as they were.
+_jitter = random.Random()
+# An answer slower than this counts as none. The longest that the master takes on its own account is a long poll.
+READ_TIMEOUT_S = 60.0
+
+
+class Retry(NamedTuple):
+    """How long to keep trying: pauses of 0.5, 1, 2 … seconds, none longer than ``max_pause_s``."""
+
+    attempts: int = 8
+    first_pause_s: float = 0.5
+    max_pause_s: float = 32.0
+
+    def pause_s(self, attempt: int) -> float:
+        """Seconds to wait after the ``attempt``-th failure (from 0), give or take a tenth so that tasks spread out."""
+        return min(self.first_pause_s * 2**attempt, self.max_pause_s) * _jitter.uniform(0.9, 1.1)
+
+
+ONCE = Retry(attempts=1)
+# Background reports can afford patience: about ten minutes, enough for an upgrade of the master.
+PATIENT = Retry(attempts=45, max_pause_s=15.0)
+
+
+class _Broken(Exception):
+    """The connection failed; ``sent`` tells whether the master may have seen the request."""
+
+    def __init__(self, cause: Exception, sent: bool) -> None:
+        super().__init__(str(cause) or type(cause).__name__)
+        self.sent = sent
+
+
+class _NamedCertConnection(http.client.HTTPSConnection):
+    """HTTPS to a host whose certificate bears another name."""
+
+    def __init__(self, *args: Any, cert_name: str, tls: ssl.SSLContext, **kwargs: Any) -> None:
+        super().__init__(*args, context=tls, **kwargs)
+        self._cert_name = cert_name
+        self._tls = tls
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._cert_name)
+
+
+def _tls_context(cert_file: Optional[str]) -> ssl.SSLContext:
+    if cert_file and cert_file.lower() == "noverify":
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    return ssl.create_default_context(cafile=cert_file or None)
+
+
+class Session:
+    """Requests in the name of a task.
+
+    Parameters
+    ----------
+    master_url : str
+        ``http[s]://host[:port][/prefix]``.
+    token : str
+        Session token of the allocation.
+    cert_file : str, optional
+        CA certificates in PEM to check the master's with, instead of the system's; ``noverify`` checks nothing.
+    cert_name : str, optional
+        Name that the master's certificate bears, where it is not the host's.
+    retry : Retry
+        How patient to be.
+    """
+
+    def __init__(
+        self,
+        master_url: str,
+        token: str,
+        *,
+        cert_file: Optional[str] = None,
+        cert_name: Optional[str] = None,
+        retry: Retry = Retry(),  # noqa: B008 (immutable)
+    ) -> None:
+        parts = urllib.parse.urlsplit(master_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"master address {master_url!r} is not of the form http[s]://host[:port]")
+        self._url = master_url.rstrip("/")
+        self._parts = parts
+        self._token = token
+        self._cert_file, self._cert_name = cert_file, cert_name
+        self._tls = _tls_context(cert_file) if parts.scheme == "https" else None
+        self._retry = retry
+        self._local = threading.local()
+        self._live: Set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+
+    def clone(self, retry: Retry) -> "Session":
+        """A session of its own connections and patience."""
+        return Session(self._url, self._token, cert_file=self._cert_file, cert_name=self._cert_name, retry=retry)
+
+    def get(self, path: str, *, params: Optional[Dict[str, Any]] = None, timeout_s: float = READ_TIMEOUT_S) -> Any:
+        """GET; see :meth:`request`."""
+        if params:
+            path = f"{path}?{urllib.parse.urlencode(params)}"
+        return self.request("GET", path, timeout_s=timeout_s)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        """POST; see :meth:`request`."""
+        return self.request("POST", path, body)
+
+    def patch(self, path: str, body: Any) -> Any:
+        """PATCH; see :meth:`request`."""
+        return self.request("PATCH", path, body)
+
+    def request(self, method: str, path: str, body: Any = None, *, timeout_s: float = READ_TIMEOUT_S) -> Any:
+        """Ask the master.
+
+        Parameters
+        ----------
+        method, path : str
+            ``path`` starts with a slash and is escaped already.
+        body : object, optional
+            Anything :func:`determined._json.to_plain` takes.
+        timeout_s : float
+            How long to wait for each answer, in seconds.
+
+        Returns
+        -------
+        object
+            The decoded answer.
+
+        Raises
+        ------
+        errors.ApiError
+            The master refused.
+        errors.MasterUnreachable
+            It gave no answer, or "not now", until patience ran out.
+        """
+        url = self._url + path
+        payload = _json.dumps(_json.to_plain(body, "request")) if body is not None else None
+        maybe_done = False
+        cause: object = None
+        for attempt in range(self._retry.attempts):
+            if attempt > 0:
+                self._closed.wait(self._retry.pause_s(attempt - 1))
+            try:
+                status, answer = self._exchange(method, path, payload, timeout_s)
+            except _Broken as e:
+                maybe_done = maybe_done or e.sent
+                cause = e
+            else:
+                if status < 400:
+                    return _decode(method, url, status, answer)
+                if status not in NOT_NOW:
+                    kind = errors.API_ERRORS.get(status, errors.ApiError)
+                    raise kind(method, url, status, _error_text(answer), maybe_done=maybe_done)
+                cause = f"{status}: {_error_text(answer)}"
+            if self._closed.is_set():
+                break
+            logger.debug("%s %s, attempt %d: %s", method, url, attempt + 1, cause)
+        raise errors.MasterUnreachable(method, url, attempt + 1, cause)
+
+    def close(self) -> None:
+        """End all connections, also those on which some thread is waiting just now."""
+        self._closed.set()
+        with self._lock:
+            live = list(self._live)
+            self._live.clear()
+        for connection in live:
+            if connection.sock is not None:
+                # shutdown() wakes a thread that is reading; close() alone would leave it there.
+                with contextlib.suppress(OSError):
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+    def _exchange(self, method: str, path: str, payload: Optional[bytes], timeout_s: float) -> Tuple[int, bytes]:
+        """Send once, on the thread's kept connection or, if the master has closed that meanwhile, on a new one."""
+        kept = getattr(self._local, "connection", None)
+        if kept is not None and kept.sock is not None:
+            try:
+                return self._exchange_on(kept, method, path, payload, timeout_s)
+            except _Broken as e:
+                if e.sent or self._closed.is_set():
+                    raise
+        return self._exchange_on(self._connect(timeout_s), method, path, payload, timeout_s)
+
+    def _exchange_on(
+        self, connection: http.client.HTTPConnection, method: str, path: str, payload: Optional[bytes], timeout_s: float
+    ) -> Tuple[int, bytes]:
+        sent = False
+        try:
+            if connection.sock is not None:
+                connection.sock.settimeout(timeout_s)
+            fresh = connection.sock is None
+            connection.request(method, self._target(path), payload, self._headers(payload))
+            sent = True
+            response = connection.getresponse()
+            return response.status, response.read()
+        except http.client.RemoteDisconnected as e:
+            # A kept connection that ends without one byte of answer was closed while idle: nobody saw the request.
+            self._drop(connection)
+            raise _Broken(e, sent and fresh) from e
+        except (OSError, http.client.HTTPException) as e:
+            self._drop(connection)
+            raise _Broken(e, sent) from e
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        parts = self._parts
+        host, port = parts.hostname or "", parts.port
+        tunnel = None
+        proxy = self._proxy()
+        if proxy is not None:
+            if self._tls is not None:
+                tunnel = (host, port or 443)
+            host, port = proxy
+        connection: http.client.HTTPConnection
+        if self._tls is None:
+            connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+        elif self._cert_name:
+            connection = _NamedCertConnection(host, port, timeout=timeout_s, cert_name=self._cert_name, tls=self._tls)
+        else:
+            connection = http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
+        if tunnel:
+            connection.set_tunnel(*tunnel)
+        self._local.connection = connection
+        with self._lock:
+            self._live.add(connection)
+        return connection
+
+    def _drop(self, connection: http.client.HTTPConnection) -> None:
+        connection.close()
+        with self._lock:
+            self._live.discard(connection)
+
+    def _proxy(self) -> Optional[Tuple[str, int]]:
+        """Host and port of the proxy that the environment (HTTP_PROXY …) prescribes for the master, if any."""
+        if urllib.request.proxy_bypass(self._parts.hostname or ""):
+            return None
+        address = urllib.request.getproxies().get(self._parts.scheme)
+        if not address:
+            return None
+        proxy = urllib.parse.urlsplit(address if "//" in address else "//" + address)
+        return (proxy.hostname, proxy.port or 80) if proxy.hostname else None
+
+    def _target(self, path: str) -> str:
+        """What the request line says: a proxy for plain HTTP wants the whole address."""
+        if self._tls is None and self._proxy() is not None:
+            return self._url + path
+        return self._parts.path.rstrip("/") + path
+
+    def _headers(self, payload: Optional[bytes]) -> Dict[str, str]:
+        headers = {
+            "Authorization": f"Bearer {self._token}",
+            "Accept": "application/json",
+            "User-Agent": f"determined-python/{__version__}",
+        }
+        if payload is not None:
+            headers["Content-Type"] = "application/json"
+        return headers
+
+
+def _decode(method: str, url: str, status: int, answer: bytes) -> Any:
+    if not answer.strip():
+        return {}
+    try:
+        return json.loads(answer)
+    except ValueError as e:
+        raise errors.ApiError(method, url, status, f"the answer is not JSON: {e}") from e
+
+
+def _error_text(answer: bytes) -> str:
+    """The sentence within ``{"error": {"error": …}}``; whatever came, where it has another form."""
+    try:
+        error = json.loads(answer)["error"]
+        return str(error.get("error") or error.get("message") or error)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return answer[:500].decode(errors="replace").strip() or "no explanation given"

@@ -1,0 +1,161 @@
+/* The API: one handler per served route, from decoded request to filled reply.
+ *
+ * A handler is named after its RPC and gets typed structs (src/gen/handlers.h):
+ *
+ *     int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
+ *                             struct wire_kill_experiment_response *ret, struct error *err);
+ *
+ * It returns 0 when *ret is the reply, -1 with *err, or what req_then()/req_wait() returned. contract/served.json says on
+ * which thread its first step runs, and what it may touch there:
+ *
+ *   loop    the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
+ *   read    a reader thread: r->db is a read-only connection that sees committed state
+ *   write   the writer thread: r->db inside the group's transaction, in a savepoint of its own; no reply before the commit
+ *   work    a worker thread without a database: hashing, archives
+ *   stream  the loop's thread; answers with a stream (src/api/stream.h)
+ *
+ * A handler that needs more than one place goes on with `return req_then(r, REQ_LOOP, step)`. Between steps only `r` lives:
+ * r->in, r->ret, r->state and everything in r->arena. Objects of the live state are looked up again by id.
+ *
+ * Replies to a loop step that changed the core wait for the commit of that step, without the handler's doing anything. */
+#ifndef DET_API_API_H
+#define DET_API_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "common/strbuf.h"
+#include "gen/routes.h"
+#include "gen/wire.h"
+
+struct api;
+struct api_info;
+struct loop;
+struct pool;
+struct core;
+struct core_event;
+struct http_request;
+struct identities;
+struct store;
+struct stream;
+struct wait;
+struct config;
+
+enum req_place { REQ_LOOP, REQ_READ, REQ_WRITE, REQ_WORK };
+
+/* What a handler or step returns besides 0 and -1. */
+#define REQ_CONTINUES 1
+
+enum principal_kind { PRINCIPAL_NONE, PRINCIPAL_USER, PRINCIPAL_TASK };
+
+/* Who asks: copied into the request when it is authenticated, so that every thread may read it. */
+struct principal {
+    enum principal_kind kind;
+    int user_id;
+    bool admin;
+    int64_t session_id;
+    uint8_t token_hash[32];
+    char username[128];
+    char allocation_id[128]; /* PRINCIPAL_TASK only */
+};
+
+/* What goes back. Handlers of RPC routes fill their response struct and leave this alone; raw routes fill it. */
+enum { REPLY_HEADERS_MAX = 4 };
+struct reply {
+    int status;               /* 0: 200 */
+    const char *content_type; /* NULL: application/json */
+    struct strbuf body;
+    const char *header[REPLY_HEADERS_MAX][2]; /* name, value; arena or static */
+};
+
+struct req;
+typedef int req_step_fn(struct req *r, struct error *err);
+
+struct req {
+    struct api *api;
+    const struct route *route; /* NULL for raw routes */
+    struct arena arena;
+    struct principal who;
+    int64_t now_us;            /* when it arrived */
+    const void *in;
+    void *ret;
+    void *state;               /* the handler's own, in the arena */
+    struct reply reply;
+    struct store *db;          /* read and write steps only */
+    /* Called once on the loop, whatever becomes of the request, before its memory goes: for what is not in the arena. */
+    void (*on_end)(struct req *r);
+    /* The rest belongs to src/api/request.c. */
+    struct http_request *http; /* loop only; NULL once the client has left */
+    struct stream *stream;
+    struct wait *wait;
+    int64_t deadline_us; /* monotonic; of a long poll */
+    bool timed_out;
+    struct req_run *run;
+};
+
+/* Goes on with `step` at `place`; `return req_then(...)`. */
+int req_then(struct req *r, enum req_place place, req_step_fn *step);
+/* The request waits for something; a later req_finish() or req_resume() from the loop goes on with it. When the client
+ * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request stays
+ * until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
+int req_wait(struct req *r, void (*on_gone)(struct req *r));
+void req_resume(struct req *r, enum req_place place, req_step_fn *step);
+/* Ends a waiting request from the loop: with r->ret, or with *err if its kind is set (err is released). */
+void req_finish(struct req *r, struct error *err);
+
+/* --- what the master gives the API ---------------------------------------------------------------------------------- */
+
+/* What a request stores together with the rows of its core step: a write job of its own, before them, in the same
+ * transaction. If it fails, the core's rows are stored nevertheless; `done` tells the request. */
+struct companion {
+    int (*store)(struct store *db, void *ctx, struct error *err); /* writer's thread; may be run again */
+    void (*done)(void *ctx, const struct error *err);             /* loop; after the commit */
+    void *ctx;
+};
+
+struct api_services {
+    void *ctx;
+    struct pool *readers, *workers; /* readers' worker context is a read-only struct store * */
+    void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
+                         void (*done)(void *job, const struct error *err), void *job);
+    bool (*admits_writes)(void *ctx, struct error *err);
+    uint64_t (*ticket)(void *ctx); /* of the last write submitted */
+    void (*when_committed)(void *ctx, uint64_t ticket, void (*fn)(void *arg), void *arg);
+    int (*core_step)(void *ctx, const struct core_event *ev, const struct companion *companion, struct error *err);
+    void (*metrics)(void *ctx, struct strbuf *out); /* OpenMetrics text of GET /metrics */
+    /* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
+    int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, struct error *err);
+    bool (*agent_token_matches)(void *ctx, const char *token);
+    bool (*healthy)(void *ctx); /* the store answers */
+};
+
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, struct core *core, struct api **ret,
+            struct error *err);
+void api_free(struct api *a);
+/* The HTTP server's request callback; ctx is the struct api. */
+void api_on_request(struct http_request *http, void *ctx);
+bool api_has_credentials(struct http_request *http, void *ctx);
+
+/* --- what handlers may call ----------------------------------------------------------------------------------------- */
+
+/* Loop steps. The core's view and one event through it; its effects are carried out in order after their commit. */
+struct core *api_core(struct api *a);
+int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err);
+struct identities *api_identities(struct api *a);
+/* Any thread: does not change while the program runs. */
+const struct api_info *api_info(const struct api *a);
+
+/* What every thread may read. */
+struct api_info {
+    const char *version, *master_id, *cluster_id, *cluster_name;
+    const struct config *config; /* effective configuration */
+    int64_t epoch;
+};
+
+void req_add_header(struct req *r, const char *name, const char *value); /* arena or static */
+int req_need_admin(const struct req *r, const char *what, struct error *err);
+int req_need_user(const struct req *r, struct error *err); /* refuses task tokens where a person must act */
+
+#endif

@@ -1,0 +1,18 @@
+/* What the files of src/api share and nobody else sees. */
+#ifndef DET_API_INTERNAL_H
+#define DET_API_INTERNAL_H
+
+#include "api/api.h"
+
+struct topics;
+
+struct api {
+    struct loop *loop;
+    struct api_services services;
+    struct api_info info;
+    struct core *core;
+    struct identities *identities;
+    struct topics *topics; /* streams that wait for something to happen, by topic */
+};
+
+#endif

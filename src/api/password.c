@@ -1,0 +1,88 @@
+#include "api/password.h"
+
+#include <argon2.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <string.h>
+
+/* Measured: 2 passes over 48 MiB on one lane take about 60 ms here (bench/login). */
+enum {
+    ARGON_PASSES = 2,
+    ARGON_KIB = 48 * 1024,
+    ARGON_LANES = 1,
+    SALT_BYTES = 16,
+    HASH_BYTES = 32,
+};
+
+static const char wire_salt[] = "GubPEmmotfiK9TMD6Zdw"; /* fixed by the released clients, not a secret */
+
+int password_wire_form(const char *password, bool is_hashed, struct arena *a, const char **ret, struct error *err)
+{
+    size_t n = password ? strlen(password) : 0;
+    if (n > PASSWORD_PLAIN_MAX)
+        return error_set(err, ERR_INVALID, "the password has %zu bytes, at most %d are accepted", n, PASSWORD_PLAIN_MAX);
+    if (n == 0 || is_hashed) {
+        *ret = n ? password : "";
+        return 0;
+    }
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned digest_n = 0;
+    char *text = arena_printf(a, "%s%s", wire_salt, password);
+    if (EVP_Digest(text, strlen(text), digest, &digest_n, EVP_sha512(), NULL) != 1)
+        return error_set(err, ERR_INTERNAL, "SHA-512 is not available in this OpenSSL");
+    char *hex = arena_alloc(a, 2 * digest_n + 1);
+    for (unsigned i = 0; i < digest_n; i++) {
+        hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    *ret = hex;
+    return 0;
+}
+
+int password_store_form(const char *wire, char ret[PASSWORD_STORED_MAX], struct error *err)
+{
+    if (!*wire) {
+        ret[0] = 0;
+        return 0;
+    }
+    unsigned char salt[SALT_BYTES];
+    if (RAND_bytes(salt, sizeof(salt)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    int rc = argon2id_hash_encoded(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt), HASH_BYTES,
+                                   ret, PASSWORD_STORED_MAX);
+    if (rc != ARGON2_OK)
+        return error_set(err, ERR_NO_MEMORY, "hashing a password: %s", argon2_error_message(rc));
+    return 0;
+}
+
+bool password_matches(const char *wire, const char *stored)
+{
+    if (!*wire || !*stored)
+        return !*wire && !*stored;
+    return argon2id_verify(stored, wire, strlen(wire)) == ARGON2_OK;
+}
+
+void password_burn_check(const char *wire)
+{
+    static const unsigned char salt[SALT_BYTES] = "no such account";
+    unsigned char hash[HASH_BYTES];
+    argon2id_hash_raw(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt), hash, sizeof(hash));
+    OPENSSL_cleanse(hash, sizeof(hash));
+}
+
+int password_generate(char ret[17], struct error *err)
+{
+    static const char *const classes[] = {"ABCDEFGHJKLMNPQRSTUVWXYZ", "abcdefghijkmnopqrstuvwxyz", "23456789"};
+    unsigned char bytes[32];
+    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    for (int i = 0; i < 16; i++) {
+        /* The first three places guarantee each class once; 16 places of ≥ 4.5 bits stay above 75 bits. */
+        const char *set = classes[i < 3 ? i : bytes[16 + i] % 3];
+        ret[i] = set[bytes[i] % strlen(set)];
+    }
+    ret[16] = 0;
+    OPENSSL_cleanse(bytes, sizeof(bytes));
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* Routes outside the RPC list (contract: routes-extra): one table of rows in raw.c. Their errors are {"message": …}. */
+#ifndef DET_API_RAW_H
+#define DET_API_RAW_H
+
+#include "api/api.h"
+
+enum { RAW_PARAM_MAX = 2 };
+
+struct raw_route {
+    const char *method;  /* NULL: any */
+    const char *pattern; /* segments; ":name" takes one, a last "*" the rest */
+    enum req_place place;
+    bool open;           /* answers without credentials */
+    bool for_tasks;      /* a task's token is good enough */
+    req_step_fn *handler;
+    const char *what;    /* one sentence, for the documentation */
+};
+
+extern const struct raw_route raw_routes[];
+extern const size_t raw_route_n;
+
+/* The first row that matches, or NULL; parameters are percent-decoded into the arena. */
+const struct raw_route *raw_route_find(struct http_request *http, struct arena *a, const char *param[RAW_PARAM_MAX]);
+/* What a raw handler asks of its request. Path parameters by position; the body is there on every thread. */
+const char *req_raw_param(const struct req *r, int index);
+/* The decoded query parameter, NULL if it is not there. */
+int req_query_param(struct req *r, const char *name, const char **ret, struct error *err);
+const void *req_body(const struct req *r, size_t *ret_n);
+const char *req_bearer(const struct req *r); /* the Authorization header's token, or NULL; loop only */
+
+#endif

@@ -1,0 +1,16 @@
+/* Handlers of the rows in raw.c. Each fills r->reply, or answers by itself. */
+#ifndef DET_API_RAW_HANDLERS_H
+#define DET_API_RAW_HANDLERS_H
+
+#include "api/api.h"
+
+int raw_root(struct req *r, struct error *err);
+int raw_info(struct req *r, struct error *err);
+int raw_health(struct req *r, struct error *err);
+int raw_agents(struct req *r, struct error *err);
+int raw_metrics(struct req *r, struct error *err);
+int raw_task_logs(struct req *r, struct error *err);
+int raw_model_definition(struct req *r, struct error *err);
+int raw_users_me(struct req *r, struct error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* The API as an object: made once by the master. */
+#include <stdlib.h>
+
+#include "api/identity.h"
+#include "api/internal.h"
+#include "api/topics.h"
+
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, struct core *core, struct api **ret,
+            struct error *err)
+{
+    struct api *a = calloc(1, sizeof(*a));
+    if (!a)
+        return error_set(err, ERR_NO_MEMORY, "no memory for the API");
+    *a = (struct api){.loop = l, .services = *s, .info = *info, .core = core, .identities = identities_new(),
+                      .topics = topics_new()};
+    if (!a->identities || !a->topics) {
+        api_free(a);
+        return error_set(err, ERR_NO_MEMORY, "no memory for the API");
+    }
+    *ret = a;
+    return 0;
+}
+
+void api_free(struct api *a)
+{
+    if (!a)
+        return;
+    identities_free(a->identities);
+    topics_free(a->topics);
+    free(a);
+}

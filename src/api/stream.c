@@ -1,0 +1,176 @@
+#include "api/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/internal.h"
+#include "api/request.h"
+#include "api/topics.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/pool.h"
+
+/* A stream is in exactly one of: fetching (a reader has it), sending (bytes on their way to the client), sleeping (on its
+ * topic). `gone` while fetching means that the client left: the fetch's completion frees it. */
+struct stream {
+    struct topic_member member; /* first: a member is its stream */
+    struct req *r;
+    struct http_request *http;
+    stream_fetch_fn *fetch;
+    struct strbuf batch;
+    struct error err;
+    enum stream_next next;
+    int rc;
+    bool fetching, sleeping, gone, started;
+    bool woken; /* while fetching: the topic moved on, so don't sleep on what was read before */
+};
+
+static void stream_free(struct stream *s)
+{
+    struct req *r = s->r;
+    topic_leave(r->api->topics, &s->member);
+    strbuf_release(&s->batch);
+    error_release(&s->err);
+    free(s);
+    r->stream = NULL;
+    req_drop(r);
+}
+
+static void start_fetch(struct stream *s);
+
+static void stream_error_body(const struct error *err, struct strbuf *out)
+{
+    int http = error_http_status(err->kind);
+    strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d,\"message\":", error_rpc_code(err->kind), http);
+    strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
+    strbuf_addf(out, ",\"httpStatus\":\"%s\",\"details\":[]}}\n", error_http_text(err->kind));
+}
+
+static void on_drained(struct http_request *http, void *ctx)
+{
+    struct req *r = ctx;
+    struct stream *s = r->stream;
+    if (s && !s->fetching && !s->sleeping)
+        start_fetch(s);
+}
+
+static void on_client_gone(struct http_request *http, void *ctx)
+{
+    struct req *r = ctx;
+    struct stream *s = r->stream;
+    s->http = NULL;
+    s->gone = true;
+    if (!s->fetching)
+        stream_free(s);
+}
+
+static void stream_end(struct stream *s)
+{
+    struct http_request *http = s->http;
+    s->http = NULL;
+    http_request_set_ctx(http, NULL, NULL);
+    if (s->started) {
+        http_stream_end(http);
+    } else if (s->rc < 0) {
+        struct strbuf body = STRBUF_INIT;
+        stream_error_body(&s->err, &body);
+        http_reply(http, error_http_status(s->err.kind), "application/json", body.s, body.n);
+        strbuf_release(&body);
+    } else {
+        http_reply(http, 200, "application/json", "", 0);
+    }
+    stream_free(s);
+}
+
+static void stream_send(struct stream *s)
+{
+    if (!s->started) {
+        s->started = true;
+        http_stream_start(s->http, 200, "application/json", on_drained);
+    }
+    http_stream_write(s->http, s->batch.s, s->batch.n);
+    strbuf_reset(&s->batch);
+}
+
+static void after_fetch(void *job)
+{
+    struct stream *s = job;
+    s->fetching = false;
+    if (s->gone) {
+        stream_free(s);
+        return;
+    }
+    if (s->rc < 0 && s->started)
+        stream_error_body(&s->err, &s->batch);
+    bool sent = s->batch.n > 0 && (s->rc == 0 || s->started);
+    if (sent)
+        stream_send(s);
+    if (s->rc < 0 || s->next == STREAM_END) {
+        stream_end(s);
+        return;
+    }
+    bool again = s->next == STREAM_MORE || s->woken;
+    s->woken = false;
+    if (sent && again)
+        return; /* on_drained goes on */
+    if (again)
+        start_fetch(s);
+    else
+        s->sleeping = true;
+}
+
+static void fetch_work(void *worker, void *job)
+{
+    struct stream *s = job;
+    s->r->db = worker;
+    s->rc = s->fetch(s->r, &s->next, &s->err);
+    s->r->db = NULL;
+}
+
+static void start_fetch(struct stream *s)
+{
+    s->fetching = true;
+    s->sleeping = false;
+    if (pool_submit(s->r->api->services.readers, fetch_work, after_fetch, s, &s->err) == 0)
+        return;
+    s->rc = -1;
+    loop_post(s->r->api->loop, after_fetch, s); /* never end a request inside its own step */
+}
+
+static void stream_wake(struct topic_member *m)
+{
+    struct stream *s = (struct stream *)m;
+    if (s->fetching)
+        s->woken = true;
+    else if (s->sleeping)
+        start_fetch(s);
+}
+
+int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
+{
+    if (!r->http) /* the client left before the first step; nobody will see the error */
+        return -1;
+    struct stream *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    *s = (struct stream){.member.wake = stream_wake, .r = r, .http = r->http, .fetch = fetch};
+    r->stream = s;
+    r->http = NULL;
+    http_request_set_ctx(s->http, r, on_client_gone);
+    if (topic)
+        topic_join(r->api->topics, topic, &s->member);
+    start_fetch(s);
+    return REQ_CONTINUES;
+}
+
+void stream_add(struct req *r, const void *response)
+{
+    strbuf_adds(&r->stream->batch, "{\"result\":");
+    codec_encode(r->route->response, response, &r->stream->batch);
+    strbuf_adds(&r->stream->batch, "}\n");
+}
+
+size_t stream_batch_bytes(const struct req *r)
+{
+    return r->stream->batch.n;
+}

@@ -1,0 +1,30 @@
+/* Streams of lines: {"result": …} per line, chunked, as the contract's streaming RPCs answer.
+ *
+ * A stream handler checks its request and returns `req_stream(r, topic, fetch)`. `fetch` runs on a reader thread whenever the
+ * client has taken what was sent: it appends lines with stream_add() and says how to go on. So a slow client costs one batch of
+ * memory and a reader only while it reads. STREAM_WAIT sleeps until api_wake() (wait.h) is called for the topic, after a commit.
+ *
+ * Nothing is sent before the first line: an error before it is an HTTP status with the stream error body, a later one is a
+ * last line (contract: gotchas 17). */
+#ifndef DET_API_STREAM_H
+#define DET_API_STREAM_H
+
+#include "api/api.h"
+
+enum stream_next {
+    STREAM_MORE, /* there may be more at once */
+    STREAM_WAIT, /* nothing new now; wait for the topic */
+    STREAM_END,
+};
+
+enum { STREAM_BATCH_BYTES = 64 * 1024 }; /* fetch stops adding about here */
+
+typedef int stream_fetch_fn(struct req *r, enum stream_next *ret_next, struct error *err);
+
+/* `return req_stream(...)` from a stream handler. topic may be NULL for streams that never wait. */
+int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch);
+/* One result line into the batch; response is of the route's response type. In fetch only. */
+void stream_add(struct req *r, const void *response);
+size_t stream_batch_bytes(const struct req *r);
+
+#endif

@@ -1,0 +1,28 @@
+#include "core/spec.h"
+
+#include "common/strbuf.h"
+
+static const char *print(struct json_object *v, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    json_print(v, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
+void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a, struct core_experiment_spec *ret)
+{
+    *ret = (struct core_experiment_spec){
+        .owner_id = owner_id,
+        .pool = arena_strdup(a, c->resources.pool),
+        .slots_per_trial = c->resources.slots_per_trial,
+        .single_node = c->resources.single_node,
+        .priority = c->resources.priority,
+        .weight = c->resources.weight,
+        .max_slots = c->resources.max_slots,
+        .max_restarts = c->max_restarts,
+        .preemption_timeout_s = c->preemption_timeout_s,
+        .seed = c->seed,
+        .searcher = print(json_object_object_get(c->tree, "searcher"), a),
+        .hyperparameters = print(c->hyperparameters, a),
+    };
+}

@@ -1,0 +1,32 @@
+/* The agents' connections: one WebSocket each, messages of contract/link.json. Turns what agents say into core events and
+ * log batches, and sends them what the core decided. Loop's thread only. */
+#ifndef DET_MASTER_AGENT_HUB_H
+#define DET_MASTER_AGENT_HUB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "core/states.h"
+
+struct agent_hub;
+struct http_request;
+struct master;
+struct strbuf;
+
+struct agent_hub *agent_hub_new(struct master *m);
+void agent_hub_free(struct agent_hub *h);
+
+/* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err);
+
+/* All of these do nothing when the agent is not connected: when it comes back the core asks again. */
+void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n);
+void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *container_id, int signal);
+void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state);
+/* An encoded link.v1.MasterMessage. */
+void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strbuf *message);
+
+int agent_hub_count(const struct agent_hub *h);
+
+#endif

@@ -1,0 +1,185 @@
+/* Steps of the core and what follows from them. Rows first, in one write job a step; everything else waits for that job's
+ * commit, in the order of the steps. */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "api/identity.h"
+#include "api/wait.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "master/master.h"
+#include "store/sessions.h"
+
+struct step {
+    struct master *m;
+    struct core_effects effects;
+    struct companion companion;
+    int64_t now_us;
+};
+
+static int store_companion(struct store *db, void *job, struct error *err)
+{
+    struct step *s = job;
+    return s->companion.store(db, s->companion.ctx, err);
+}
+
+static void companion_done(void *job, const struct error *err)
+{
+    struct step *s = job;
+    s->companion.done(s->companion.ctx, err);
+}
+
+static int store_rows(struct store *db, void *job, struct error *err)
+{
+    struct step *s = job;
+    return persist_effects(db, &s->effects, s->now_us, err);
+}
+
+/* What the core decided is what the platform acts on. If it can't be written down, going on would promise what is not kept. */
+static void rows_done(void *job, const struct error *err)
+{
+    if (!err)
+        return;
+    log_error("store.rejected", "reason=%s action=exit", log_quote(error_msg(err)));
+    abort();
+}
+
+static int delete_sessions(struct store *db, void *job, struct error *err)
+{
+    return store_sessions_delete_of_allocation(db, job, err);
+}
+
+static void free_job(void *job, const struct error *err)
+{
+    if (err)
+        log_warning("session.delete_failed", "allocation=%s reason=%s", (char *)job, log_quote(error_msg(err)));
+    free(job);
+}
+
+static void end_sessions(struct master *m, const char *allocation_id)
+{
+    identities_drop_sessions_of_allocation(api_identities(m->api), allocation_id);
+    struct writer_job job = {delete_sessions, free_job, strdup(allocation_id)};
+    writer_submit(m->writer, &job, 1);
+}
+
+static void wake(struct master *m, enum core_wake what, const char *allocation_id)
+{
+    static const char *const kind[] = {
+        [CORE_WAKE_PREEMPTION] = "preemption", [CORE_WAKE_RENDEZVOUS] = "rendezvous", [CORE_WAKE_ALL_GATHER] = "gather"};
+    char topic[WAIT_TOPIC_MAX];
+    wait_topic(topic, kind[what], allocation_id);
+    api_wake(m->api, topic);
+}
+
+static void wake_number(struct master *m, const char *kind, int32_t id)
+{
+    char text[16], topic[WAIT_TOPIC_MAX];
+    snprintf(text, sizeof(text), "%d", id);
+    wait_topic(topic, kind, text);
+    api_wake(m->api, topic);
+}
+
+static void carry_out_one(struct master *m, const struct core_effect *e)
+{
+    char topic[WAIT_TOPIC_MAX];
+    switch (e->type) {
+    case CORE_PUT_TASK: /* its end closes followers of its log */
+        wait_topic(topic, "log", e->task->id);
+        api_wake(m->api, topic);
+        return;
+    case CORE_TASK_LOG:
+        wait_topic(topic, "log", e->log.task_id);
+        api_wake(m->api, topic);
+        return;
+    case CORE_START_CONTAINER:
+        start_task(m, &e->start);
+        return;
+    case CORE_SIGNAL_CONTAINER:
+        agent_hub_signal(m->agents, e->signal.agent_id, e->signal.container_id, e->signal.signal);
+        return;
+    case CORE_ACK_CONTAINER:
+        agent_hub_ack(m->agents, e->ack.agent_id, e->ack.container_id, e->ack.state);
+        return;
+    case CORE_WELCOME_AGENT:
+        agent_hub_welcome(m->agents, e->welcome.agent_id, e->welcome.container_id, e->welcome.container_n);
+        return;
+    case CORE_WAKE:
+        wake(m, e->wake.what, e->wake.allocation_id);
+        return;
+    case CORE_END_SESSIONS:
+        end_sessions(m, e->allocation_id);
+        return;
+    case CORE_EXPERIMENT_STATE:
+        log_info("experiment.state", "exp=%d from=%s to=%s", e->state.experiment_id, run_state_name(e->state.from),
+                 run_state_name(e->state.to));
+        wake_number(m, "experiment", e->state.experiment_id);
+        return;
+    case CORE_EXPERIMENT_ENDED:
+        wake_number(m, "experiment", e->experiment_id);
+        return;
+    default:
+        return; /* rows: stored by now */
+    }
+}
+
+static void step_free(struct step *s)
+{
+    core_effects_release(&s->effects);
+    free(s);
+}
+
+static void carry_out_all(void *ctx)
+{
+    struct step *s = ctx;
+    for (size_t i = 0; i < s->effects.n; i++)
+        carry_out_one(s->m, &s->effects.item[i]);
+    step_free(s);
+}
+
+static bool has_rows(const struct core_effects *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (e->item[i].type <= CORE_TASK_LOG)
+            return true;
+    return false;
+}
+
+static void arm_timer(struct master *m, int64_t next_us, int64_t now_us)
+{
+    if (next_us)
+        loop_timer_arm(m->core_timer, next_us > now_us ? next_us - now_us : 0);
+    else
+        loop_timer_disarm(m->core_timer);
+}
+
+void master_carry_out(struct master *m, struct core_effects *effects, const struct companion *companion)
+{
+    struct step *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    *s = (struct step){.m = m, .effects = *effects, .now_us = clock_now_us()};
+    *effects = (struct core_effects)CORE_EFFECTS_INIT;
+    arm_timer(m, s->effects.next_timer_us, s->now_us);
+
+    struct writer_job job[2];
+    size_t n = 0;
+    if (companion) {
+        s->companion = *companion;
+        job[n++] = (struct writer_job){store_companion, companion_done, s};
+    }
+    if (has_rows(&s->effects))
+        job[n++] = (struct writer_job){store_rows, rows_done, s};
+    if (n)
+        writer_submit(m->writer, job, n);
+    writer_when_committed(m->writer, writer_ticket(m->writer), carry_out_all, s);
+}
+
+int master_step(struct master *m, const struct core_event *ev, const struct companion *companion, struct error *err)
+{
+    struct core_effects effects = CORE_EFFECTS_INIT;
+    if (core_step(m->core, ev, &effects, err) < 0)
+        return -1;
+    master_carry_out(m, &effects, companion);
+    return 0;
+}

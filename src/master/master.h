@@ -1,0 +1,62 @@
+/* The master: core, store, API and agents wired together on one loop. Internal to src/master.
+ *
+ *     HTTP ─▶ api ──────────┐                       ┌─▶ writer thread ─ one transaction a group ─▶ store
+ *     agents ─▶ agent_hub ──┤─▶ master_step(event) ─┤
+ *     timer ────────────────┘        core           └─▶ effects, in order, after the commit of their step
+ *
+ * master_step() is the only way into the core (effects.c). */
+#ifndef DET_MASTER_MASTER_H
+#define DET_MASTER_MASTER_H
+
+#include "api/api.h"
+#include "common/config.h"
+#include "core/core.h"
+#include "master/agent_hub.h"
+#include "master/writer.h"
+#include "net/http.h"
+#include "net/loop.h"
+#include "net/pool.h"
+
+struct master {
+    struct loop *loop;
+    struct config *config;
+    char *data_dir;
+    struct store *db; /* the writer's */
+    struct writer *writer;
+    struct pool *readers, *workers;
+    struct core *core;
+    struct loop_timer *core_timer;
+    struct agent_hub *agents;
+    struct api *api;
+    struct http_server *http;
+    struct arena texts; /* of what lives as long as the master */
+    struct api_info info;
+    int64_t started_us;
+};
+
+/* effects.c: one event through the core; row effects go to the writer, all others are carried out after the commit. */
+int master_step(struct master *m, const struct core_event *ev, const struct companion *companion, struct error *err);
+/* As above for a step that the core has made already (core_restore). Takes what *effects holds. */
+void master_carry_out(struct master *m, struct core_effects *effects, const struct companion *companion);
+
+/* persist.c: the rows of one step; on the writer's thread. */
+int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err);
+/* Everything a starting core needs, out of the store. */
+int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err);
+
+/* start_task.c: a start effect becomes sessions in the store and a StartTask message to the agent. */
+void start_task(struct master *m, const struct core_start *s);
+
+/* accounts.c: the first start's users and their password; asynchronous, after the server listens. */
+int accounts_load(struct master *m, struct error *err);
+void accounts_make_first(struct master *m);
+/* The agents' token: the configured one, else the data directory's, made at the first start. */
+int accounts_agent_token(struct master *m, char ret[128], struct error *err);
+
+/* core_options.c: pools of the configuration as the core wants them. */
+int core_options(struct master *m, struct core_opts *ret, struct error *err);
+
+/* metrics_page.c */
+void metrics_page(void *ctx, struct strbuf *out);
+
+#endif

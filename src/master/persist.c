@@ -1,0 +1,99 @@
+/* Between the core's rows and the store. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/expconf.h"
+#include "core/spec.h"
+#include "master/master.h"
+#include "store/agents.h"
+#include "store/experiments.h"
+#include "store/store.h"
+#include "store/task_logs.h"
+#include "store/tasks.h"
+#include "store/trials.h"
+
+static int store_log(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
+{
+    struct store_log_line line = {
+        .time_us = now_us, .allocation_id = e->log.allocation_id, .source = "master", .stdtype = "stdout",
+        .level = e->log.error ? WIRE_LOG_LEVEL_ERROR : WIRE_LOG_LEVEL_INFO, .text = e->log.text, .text_n = strlen(e->log.text)};
+    int64_t first_id;
+    return store_task_log_append(db, e->log.task_id, &line, 1, &first_id, err);
+}
+
+static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
+{
+    switch (e->type) {
+    case CORE_PUT_EXPERIMENT: /* a new one was inserted with its configuration by the request's companion */
+        return store_experiment_put(db, e->experiment, err);
+    case CORE_PUT_TRIAL:
+        return store_trial_put(db, e->trial, e->insert, err);
+    case CORE_PUT_TASK:
+        return store_task_put(db, e->task, e->insert, err);
+    case CORE_PUT_ALLOCATION:
+        return store_allocation_put(db, e->allocation, e->insert, err);
+    case CORE_PUT_CONTAINER:
+        return store_container_put(db, e->container, e->insert, err);
+    case CORE_PUT_AGENT:
+        return store_agent_put(db, e->agent, err);
+    case CORE_PUT_SEARCHER:
+        if (!e->searcher.snapshot)
+            return store_snapshot_delete(db, e->searcher.experiment_id, err);
+        return store_snapshot_set(db, e->searcher.experiment_id, e->searcher.snapshot, err);
+    case CORE_TASK_LOG:
+        return store_log(db, e, now_us, err);
+    default:
+        return 0;
+    }
+}
+
+int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err)
+{
+    for (size_t i = 0; i < effects->n; i++)
+        if (store_row(db, &effects->item[i], now_us, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int load_experiment(struct store *db, const struct store_experiment *x, struct arena *a,
+                           struct core_restored_experiment *ret, struct error *err)
+{
+    cleanup_exp_config struct exp_config *config = NULL;
+    if (exp_config_from_json(x->config, strlen(x->config), &config, err) < 0)
+        return error_wrap(err, "configuration of experiment %d", x->id);
+    core_spec_of_config(config, x->user_id, a, &ret->spec);
+    ret->row = (struct experiment_row){
+        .id = x->id, .progress = x->has_progress ? x->progress : 0, .start_us = x->start_us, .end_us = x->end_us,
+        .queue_position = x->queue_position, .owner_id = x->user_id};
+    snprintf(ret->row.job_id, sizeof(ret->row.job_id), "%s", x->job_id);
+    if (run_state_parse(x->state, &ret->row.state) < 0)
+        return error_set(err, ERR_INTERNAL, "experiment %d has the unknown state %s", x->id, x->state);
+    return store_snapshot_get(db, x->id, a, &ret->searcher_snapshot, err);
+}
+
+int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err)
+{
+    struct store_experiment *x;
+    struct core_rows rows = {0};
+    if (store_experiments_unfinished(db, a, &x, &rows.experiment_n, err) < 0)
+        return -1;
+    struct core_restored_experiment *e = arena_array(a, struct core_restored_experiment, rows.experiment_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < rows.experiment_n; i++)
+        if (!x[i].unmanaged && load_experiment(db, &x[i], a, &e[n++], err) < 0)
+            return -1;
+    rows.experiment = e;
+    rows.experiment_n = n;
+    int64_t last_experiment, last_trial;
+    if (store_trials_unfinished(db, a, (struct trial_row **)&rows.trial, &rows.trial_n, err) < 0 ||
+        store_allocations_open(db, a, (struct allocation_row **)&rows.allocation, &rows.allocation_n, err) < 0 ||
+        store_containers_open(db, a, (struct container_row **)&rows.container, &rows.container_n, err) < 0 ||
+        store_agents_all(db, a, (struct agent_row **)&rows.agent, &rows.agent_n, err) < 0 ||
+        store_last_id(db, STORE_IDS_EXPERIMENTS, &last_experiment, err) < 0 ||
+        store_last_id(db, STORE_IDS_TRIALS, &last_trial, err) < 0)
+        return -1;
+    rows.last_experiment_id = (int32_t)last_experiment;
+    rows.last_trial_id = (int32_t)last_trial;
+    *ret = rows;
+    return 0;
+}

@@ -1,0 +1,300 @@
+#include "master/writer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/store.h"
+
+enum {
+    GROUP_US_MAX = 5000,
+    GROUP_JOBS_MAX = 5000,
+    DEPTH_MAX = 100000,       /* jobs; beyond it the edge answers 503 */
+    FULL_RETRY_US = 1000000,
+};
+
+struct job {
+    STAILQ_ENTRY(job) link;
+    writer_work_fn *work;
+    writer_done_fn *done;
+    void *arg;
+    uint64_t ticket;
+    struct error err;
+};
+STAILQ_HEAD(job_list, job);
+
+struct waiter {
+    STAILQ_ENTRY(waiter) link;
+    uint64_t ticket;
+    writer_committed_fn *fn;
+    void *ctx;
+};
+
+struct writer {
+    struct loop *loop;
+    struct store *db;
+    pthread_t thread;
+
+    /* Loop's side. */
+    uint64_t last_ticket, committed;
+    STAILQ_HEAD(, waiter) waiting;
+
+    /* Shared, under the lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct job_list queue;
+    struct job_list finished;
+    int depth;
+    bool stopping, disk_full, finished_posted;
+    struct writer_stats stats;
+};
+
+/* ---- the loop's side ---- */
+
+uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
+{
+    struct job_list list = STAILQ_HEAD_INITIALIZER(list);
+    for (size_t i = 0; i < n; i++) {
+        struct job *j = calloc(1, sizeof(*j));
+        if (!j)
+            abort(); /* a promise half made can't be taken back */
+        *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .ticket = ++w->last_ticket};
+        STAILQ_INSERT_TAIL(&list, j, link);
+    }
+    pthread_mutex_lock(&w->lock);
+    STAILQ_CONCAT(&w->queue, &list); /* the writer takes the whole queue: one transaction for all of them */
+    w->depth += (int)n;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    return w->last_ticket;
+}
+
+bool writer_admits(const struct writer *cw, struct error *err)
+{
+    struct writer *w = (struct writer *)cw;
+    pthread_mutex_lock(&w->lock);
+    bool full = w->disk_full, deep = w->depth > DEPTH_MAX;
+    pthread_mutex_unlock(&w->lock);
+    if (full)
+        error_set(err, ERR_UNAVAILABLE, "the disk of the master's store is full; free some space, it goes on by itself");
+    else if (deep)
+        error_set(err, ERR_UNAVAILABLE, "the store has more than %d writes waiting; try again in a moment", DEPTH_MAX);
+    return !full && !deep;
+}
+
+uint64_t writer_ticket(const struct writer *w)
+{
+    return w->last_ticket;
+}
+
+uint64_t writer_committed(const struct writer *w)
+{
+    return w->committed;
+}
+
+void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx)
+{
+    if (ticket <= w->committed && STAILQ_EMPTY(&w->waiting)) {
+        fn(ctx);
+        return;
+    }
+    struct waiter *k = calloc(1, sizeof(*k));
+    if (!k)
+        abort();
+    *k = (struct waiter){.ticket = ticket, .fn = fn, .ctx = ctx};
+    STAILQ_INSERT_TAIL(&w->waiting, k, link);
+}
+
+struct writer_stats writer_stats(const struct writer *cw)
+{
+    struct writer *w = (struct writer *)cw;
+    pthread_mutex_lock(&w->lock);
+    struct writer_stats s = w->stats;
+    s.depth = w->depth;
+    w->stats.commit_us_max = 0;
+    pthread_mutex_unlock(&w->lock);
+    return s;
+}
+
+static void run_committed_waiters(struct writer *w)
+{
+    struct waiter *k;
+    while ((k = STAILQ_FIRST(&w->waiting)) && k->ticket <= w->committed) {
+        STAILQ_REMOVE_HEAD(&w->waiting, link);
+        k->fn(k->ctx);
+        free(k);
+    }
+}
+
+/* Completions, then the waiters of their tickets, in the order of submission. */
+static void on_finished(void *ctx)
+{
+    struct writer *w = ctx;
+    struct job_list list = STAILQ_HEAD_INITIALIZER(list);
+    pthread_mutex_lock(&w->lock);
+    STAILQ_CONCAT(&list, &w->finished);
+    w->finished_posted = false;
+    pthread_mutex_unlock(&w->lock);
+
+    struct job *j;
+    while ((j = STAILQ_FIRST(&list))) {
+        STAILQ_REMOVE_HEAD(&list, link);
+        w->committed = j->ticket;
+        if (j->done)
+            j->done(j->arg, j->err.kind ? &j->err : NULL);
+        error_release(&j->err);
+        free(j);
+        run_committed_waiters(w);
+    }
+}
+
+/* ---- the writer's side ---- */
+
+static _Noreturn void die(const struct error *err)
+{
+    log_error("store.lost", "reason=%s action=exit", log_quote(error_msg(err)));
+    _exit(75); /* EX_TEMPFAIL: restart me */
+}
+
+static void run_job(struct writer *w, struct job *j)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    error_release(&j->err);
+    if (store_savepoint(w->db, &err) < 0)
+        die(&err);
+    if (j->work(w->db, j->arg, &j->err) == 0) {
+        if (store_release(w->db, &err) < 0)
+            die(&err);
+        return;
+    }
+    if (!store_is_full(w->db) && store_rollback_to(w->db, &err) < 0)
+        die(&err);
+}
+
+/* One transaction over `group`, which grows by what arrives meanwhile. 0 committed, -1 disk full (rolled back). */
+static int commit_group(struct writer *w, struct job_list *group)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    int64_t start = clock_monotonic_us();
+    int jobs = 0;
+    if (store_begin(w->db, &err) < 0)
+        goto failed;
+    for (struct job *j = STAILQ_FIRST(group); j; j = STAILQ_NEXT(j, link)) {
+        run_job(w, j);
+        if (store_is_full(w->db))
+            goto failed;
+        if (++jobs < GROUP_JOBS_MAX && !STAILQ_NEXT(j, link) && clock_monotonic_us() - start < GROUP_US_MAX) {
+            pthread_mutex_lock(&w->lock);
+            STAILQ_CONCAT(group, &w->queue);
+            pthread_mutex_unlock(&w->lock);
+        }
+    }
+    if (store_commit(w->db, &err) < 0)
+        goto failed;
+    int64_t took = clock_monotonic_us() - start;
+    pthread_mutex_lock(&w->lock);
+    w->stats.jobs += jobs;
+    w->stats.commits++;
+    w->stats.commit_us_total += took;
+    if (took > w->stats.commit_us_max)
+        w->stats.commit_us_max = took;
+    pthread_mutex_unlock(&w->lock);
+    return 0;
+
+failed:
+    if (!store_is_full(w->db))
+        die(&err);
+    store_rollback(w->db);
+    store_clear_failure(w->db);
+    return -1;
+}
+
+static void set_disk_full(struct writer *w, bool full)
+{
+    pthread_mutex_lock(&w->lock);
+    if (full != w->disk_full)
+        log_write(full ? LOG_ERROR : LOG_INFO, full ? "store.full" : "store.recovered", "action=%s", full ? "retry" : "resume");
+    w->disk_full = full;
+    w->stats.retries += full;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void hand_over(struct writer *w, struct job_list *group)
+{
+    int n = 0;
+    struct job *j;
+    STAILQ_FOREACH(j, group, link)
+        n++;
+    pthread_mutex_lock(&w->lock);
+    STAILQ_CONCAT(&w->finished, group);
+    w->depth -= n;
+    bool post = !w->finished_posted;
+    w->finished_posted = true;
+    pthread_mutex_unlock(&w->lock);
+    if (post)
+        loop_post(w->loop, on_finished, w);
+}
+
+static void retry_until_committed(struct writer *w, struct job_list *group)
+{
+    while (commit_group(w, group) < 0) {
+        set_disk_full(w, true);
+        usleep(FULL_RETRY_US);
+    }
+    set_disk_full(w, false);
+}
+
+static void *writer_main(void *ctx)
+{
+    struct writer *w = ctx;
+    pthread_setname_np(pthread_self(), "det-writer");
+    for (;;) {
+        struct job_list group = STAILQ_HEAD_INITIALIZER(group);
+        pthread_mutex_lock(&w->lock);
+        while (STAILQ_EMPTY(&w->queue) && !w->stopping)
+            pthread_cond_wait(&w->wake, &w->lock);
+        STAILQ_CONCAT(&group, &w->queue);
+        pthread_mutex_unlock(&w->lock);
+        if (STAILQ_EMPTY(&group))
+            return NULL;
+        retry_until_committed(w, &group);
+        hand_over(w, &group);
+    }
+}
+
+int writer_new(struct loop *l, struct store *db, struct writer **ret, struct error *err)
+{
+    struct writer *w = calloc(1, sizeof(*w));
+    if (!w)
+        return error_set(err, ERR_NO_MEMORY, "no memory for the writer");
+    *w = (struct writer){.loop = l, .db = db};
+    STAILQ_INIT(&w->queue);
+    STAILQ_INIT(&w->finished);
+    STAILQ_INIT(&w->waiting);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    if (pthread_create(&w->thread, NULL, writer_main, w) != 0) {
+        free(w);
+        return error_set(err, ERR_UNAVAILABLE, "can't start the writer's thread");
+    }
+    *ret = w;
+    return 0;
+}
+
+void writer_free(struct writer *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->stopping = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    on_finished(w);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->wake);
+    free(w);
+}

@@ -1,0 +1,59 @@
+/* The writer: the one thread that changes the store, with group commit.
+ *
+ * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction (at
+ * most 5 ms or 5,000 jobs), gives each job a savepoint, so that a failing one does not sink the group, commits once, and
+ * posts the completions back to the loop: a lone job costs one fsync, under load thousands share it.
+ *
+ * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a callback on
+ * the loop once a ticket's transaction is durable. Tickets complete in order.
+ *
+ * Failures: a job's own error goes to its completion. A full disk rolls the group back and tries the same group again every
+ * second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an fsync above
+ * all, ends the program: after it nobody can know what is on disk; the next start recovers from the store. So does the
+ * fence: when another master took a higher epoch, this one must not write again. */
+#ifndef DET_MASTER_WRITER_H
+#define DET_MASTER_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "net/loop.h"
+
+struct store;
+struct writer;
+
+/* On the writer's thread. */
+typedef int writer_work_fn(struct store *db, void *job, struct error *err);
+/* On the loop's thread after the commit (err is NULL) or after the job's failure; owns the job. */
+typedef void writer_done_fn(void *job, const struct error *err);
+typedef void writer_committed_fn(void *ctx);
+
+/* db has taken its epoch (store_next_epoch); it belongs to the writer's thread from here on. */
+int writer_new(struct loop *l, struct store *db, struct writer **ret, struct error *err);
+/* Carries out what is queued, commits, joins the thread, runs the completions. */
+void writer_free(struct writer *w);
+
+struct writer_job {
+    writer_work_fn *work; /* may be run again: a group that met a full disk is repeated from its first job */
+    writer_done_fn *done; /* may be NULL */
+    void *arg;
+};
+
+/* Queues jobs that belong into one transaction, in order; they cannot be refused: ask writer_admits() at the edge, before anything has changed. Returns the last one's ticket. */
+uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n);
+bool writer_admits(const struct writer *w, struct error *err);
+
+uint64_t writer_ticket(const struct writer *w);    /* of the last job submitted */
+uint64_t writer_committed(const struct writer *w); /* every ticket up to this one is durable */
+/* Runs fn on the loop when `ticket` is durable; at once if it is already. Same order as asked. */
+void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx);
+
+struct writer_stats {
+    uint64_t jobs, commits, retries;
+    int depth;                 /* jobs waiting now */
+    int64_t commit_us_total, commit_us_max;
+};
+struct writer_stats writer_stats(const struct writer *w);
+
+#endif
