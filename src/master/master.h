@@ -20,7 +20,9 @@
 struct master {
     struct loop *loop;
     struct config *config;
-    char *data_dir;
+    char *data_dir, *db_path;
+    int lock_fd; /* of the data directory */
+    char agent_token[128];
     struct store *db; /* the writer's */
     struct writer *writer;
     struct pool *readers, *workers;

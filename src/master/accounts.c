@@ -1,0 +1,194 @@
+/* First accounts and tokens of a new cluster. There is no default password: the first start makes one (or takes
+ * security.initial_user_password) for `determined` and `admin`, writes it into the data directory, readable by the owner only,
+ * and says so once. Hashing takes its time, so it happens after the server listens. */
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/convert.h"
+#include "api/identity.h"
+#include "api/password.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "master/master.h"
+#include "store/meta.h"
+#include "store/sessions.h"
+#include "store/users.h"
+
+#define PASSWORD_FILE "initial_password"
+#define AGENT_TOKEN_FILE "agent.token"
+
+static void load_session(struct identities *ids, const struct store_session *s)
+{
+    struct identity_session i = {.id = s->id, .user_id = s->user_id, .expires_at_us = s->expiry_us};
+    if (strcmp(s->kind, "ALLOCATION") == 0) {
+        i.expires_at_us = 0;
+        snprintf(i.allocation_id, sizeof(i.allocation_id), "%s", s->allocation_id);
+    }
+    if (!s->revoked)
+        identities_put_session(ids, s->token_hash, &i);
+}
+
+int accounts_load(struct master *m, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_user_filter everyone = {0};
+    struct store_user_list users;
+    struct store_session *session;
+    size_t session_n;
+    if (store_user_list(m->db, &everyone, &a, &users, err) < 0 ||
+        store_sessions_load(m->db, clock_now_us(), &a, &session, &session_n, err) < 0)
+        return -1;
+    struct identities *ids = api_identities(m->api);
+    for (size_t i = 0; i < users.user_n; i++) {
+        struct identity_user u;
+        identity_of_store(&users.user[i], &u);
+        identities_put_user(ids, &u);
+    }
+    for (size_t i = 0; i < session_n; i++)
+        load_session(ids, &session[i]);
+    return 0;
+}
+
+/* ---- the first users ---- */
+
+struct first_accounts {
+    struct master *m;
+    char password[256];
+    char stored[2][PASSWORD_STORED_MAX];
+    bool generated;
+    struct error err;
+};
+
+static const struct store_user first_users[] = {
+    {.id = 1, .username = "admin", .admin = true, .active = true},
+    {.id = 2, .username = "determined", .active = true},
+};
+
+static void hash_first(void *worker, void *job)
+{
+    struct first_accounts *f = job;
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *wire;
+    if (password_wire_form(f->password, /* is_hashed= */ false, &a, &wire, &f->err) < 0)
+        return;
+    for (size_t i = 0; i < 2; i++)
+        if (password_store_form(wire, f->stored[i], &f->err) < 0)
+            return;
+}
+
+static int insert_first(struct store *db, void *job, struct error *err)
+{
+    struct first_accounts *f = job;
+    for (size_t i = 0; i < 2; i++) {
+        struct store_user u = first_users[i];
+        u.password_hash = f->stored[i];
+        u.modified_us = clock_now_us();
+        if (store_user_insert(db, &u, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void first_done(void *job, const struct error *err)
+{
+    struct first_accounts *f = job;
+    if (err) {
+        log_error("accounts.failed", "reason=%s", log_quote(error_msg(err)));
+    } else {
+        for (size_t i = 0; i < 2; i++) {
+            struct identity_user u;
+            identity_of_store(&first_users[i], &u);
+            identities_put_user(api_identities(f->m->api), &u);
+        }
+        log_info("accounts.created", "users=admin,determined password_file=%s", f->generated ? PASSWORD_FILE : "none");
+    }
+    OPENSSL_cleanse(f, sizeof(*f));
+    free(f);
+}
+
+/* The file comes before the accounts: whoever can log in can find the password. */
+static void store_first(void *job)
+{
+    struct first_accounts *f = job;
+    if (!f->err.kind && f->generated) {
+        cleanup_free char *path = NULL;
+        char text[sizeof(f->password) + 1];
+        int n = snprintf(text, sizeof(text), "%s\n", f->password);
+        if (asprintf(&path, "%s/" PASSWORD_FILE, f->m->data_dir) > 0)
+            file_write(path, text, (size_t)n, 0600, &f->err);
+        if (!f->err.kind)
+            fprintf(stderr, "The first password of the users 'admin' and 'determined' is in %s\n", path);
+        OPENSSL_cleanse(text, sizeof(text));
+    }
+    if (f->err.kind) {
+        log_error("accounts.failed", "reason=%s", log_quote(error_msg(&f->err)));
+        error_release(&f->err);
+        free(f);
+        return;
+    }
+    struct writer_job write = {insert_first, first_done, f};
+    writer_submit(f->m->writer, &write, 1);
+}
+
+void accounts_make_first(struct master *m)
+{
+    if (identities_user_by_name(api_identities(m->api), "admin"))
+        return;
+    struct first_accounts *f = calloc(1, sizeof(*f));
+    if (!f)
+        abort();
+    f->m = m;
+    const char *given = config_str(m->config, "security.initial_user_password");
+    f->generated = !given || !*given;
+    if (f->generated)
+        password_generate(f->password, &f->err);
+    else if (strlen(given) < sizeof(f->password))
+        memcpy(f->password, given, strlen(given) + 1);
+    else
+        error_set(&f->err, ERR_INVALID, "security.initial_user_password has more than %zu bytes", sizeof(f->password) - 1);
+    if (f->err.kind || pool_submit(m->workers, hash_first, store_first, f, &f->err) < 0)
+        store_first(f);
+}
+
+/* ---- the agents' token ---- */
+
+static int make_agent_token(const char *path, char ret[128], struct error *err)
+{
+    unsigned char raw[32];
+    if (RAND_bytes(raw, sizeof(raw)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof(raw); i++)
+        snprintf(ret + 2 * i, 3, "%02x", raw[i]);
+    return file_write(path, ret, strlen(ret), 0600, err);
+}
+
+int accounts_agent_token(struct master *m, char ret[128], struct error *err)
+{
+    const char *given = config_str(m->config, "security.agent_token");
+    if (given && *given) {
+        if (strlen(given) >= 128)
+            return error_set(err, ERR_INVALID, "security.agent_token has more than 127 bytes");
+        memcpy(ret, given, strlen(given) + 1);
+        return 0;
+    }
+    cleanup_free char *path = NULL;
+    if (asprintf(&path, "%s/" AGENT_TOKEN_FILE, m->data_dir) < 0)
+        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_error struct error missing = ERROR_INIT;
+    if (file_read(path, 127, &text, &missing) < 0) {
+        if (missing.kind == ERR_NOT_FOUND)
+            return make_agent_token(path, ret, err);
+        error_move(err, &missing);
+        return -1;
+    }
+    snprintf(ret, 128, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
+    if (!*ret)
+        return error_set(err, ERR_INVALID, "%s is empty; write the agents' token into it or remove it for a new one", path);
+    return 0;
+}

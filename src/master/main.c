@@ -1,0 +1,322 @@
+/* determined-master: reads its configuration, builds the parts, runs the loop, tears down. */
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/identity.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "gen/config_tables.h"
+#include "master/master.h"
+#include "store/meta.h"
+#include "store/store.h"
+
+enum {
+    READERS = 3,
+    WORKERS = 2,
+    QUEUE_MAX = 10000,
+    BODY_MAX = 96 * 1024 * 1024,
+    BODIES_MAX = 1024 * 1024 * 1024,
+    ANONYMOUS_BODY_MAX = 64 * 1024,
+    CONNECTIONS_MAX = 20000,
+};
+
+static const char usage[] = "usage: determined-master [--data-dir D] [--config-file F] [OPTIONS]\n"
+                            "       determined-master version\n";
+
+/* ---- services for the API ---- */
+
+static void submit_write(void *ctx, int (*work)(struct store *, void *, struct error *),
+                         void (*done)(void *, const struct error *), void *job)
+{
+    struct master *m = ctx;
+    struct writer_job j = {work, done, job};
+    writer_submit(m->writer, &j, 1);
+}
+
+static bool admits_writes(void *ctx, struct error *err)
+{
+    return writer_admits(((struct master *)ctx)->writer, err);
+}
+
+static uint64_t ticket(void *ctx)
+{
+    return writer_ticket(((struct master *)ctx)->writer);
+}
+
+static void when_committed(void *ctx, uint64_t t, void (*fn)(void *), void *arg)
+{
+    writer_when_committed(((struct master *)ctx)->writer, t, fn, arg);
+}
+
+static int core_step_of_api(void *ctx, const struct core_event *ev, const struct companion *companion, struct error *err)
+{
+    return master_step(ctx, ev, companion, err);
+}
+
+static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, struct error *err)
+{
+    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, err);
+}
+
+static bool agent_token_matches(void *ctx, const char *token)
+{
+    const struct master *m = ctx;
+    size_t n = strlen(m->agent_token);
+    return strlen(token) == n && CRYPTO_memcmp(token, m->agent_token, n) == 0;
+}
+
+static bool healthy(void *ctx)
+{
+    return writer_admits(((struct master *)ctx)->writer, NULL);
+}
+
+/* ---- building ---- */
+
+/* XDG for people, /var/lib for the system; security.h of nothing else: the directory holds all secrets. */
+static char *default_data_dir(void)
+{
+    if (geteuid() == 0)
+        return strdup("/var/lib/determined");
+    const char *xdg = getenv("XDG_DATA_HOME");
+    if (xdg && *xdg)
+        return path_join(xdg, "determined");
+    const struct passwd *pw = getpwuid(geteuid());
+    const char *home = getenv("HOME") ? getenv("HOME") : pw ? pw->pw_dir : "/";
+    return path_join(home, ".local/share/determined");
+}
+
+static int lock_data_dir(struct master *m, struct error *err)
+{
+    cleanup_free char *path = path_join(m->data_dir, "lock");
+    m->lock_fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (m->lock_fd < 0)
+        return error_errno(err, "opening %s", path);
+    if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERR_CONFLICT, "another master runs on %s; stop it or choose another --data-dir", m->data_dir);
+    return 0;
+}
+
+static int open_data_dir(struct master *m, struct error *err)
+{
+    const char *dir = config_str(m->config, "data_dir");
+    m->data_dir = dir && *dir ? strdup(dir) : default_data_dir();
+    if (dir_make(m->data_dir, 0700, err) < 0)
+        return error_wrap(err, "making the data directory %s (--data-dir chooses another)", m->data_dir);
+    return lock_data_dir(m, err);
+}
+
+static int uuid_new(char ret[37], struct error *err)
+{
+    unsigned char b[16];
+    if (RAND_bytes(b, sizeof(b)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    size_t at = 0;
+    for (int i = 0; i < 16; i++)
+        at += (size_t)snprintf(ret + at, 37 - at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", b[i]);
+    return 0;
+}
+
+static int open_store(struct master *m, struct error *err)
+{
+    const char *path = config_str(m->config, "db.path"), *durability = config_str(m->config, "db.durability");
+    m->db_path = path && *path ? strdup(path) : path_join(m->data_dir, "determined.db");
+    bool normal = durability && strcmp(durability, "normal") == 0;
+    if (store_open(m->db_path, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
+        return -1;
+    char proposal[37], *master_id = arena_alloc(&m->texts, 37);
+    if (uuid_new(proposal, err) < 0 || uuid_new(master_id, err) < 0 || store_next_epoch(m->db, &m->info.epoch, err) < 0)
+        return -1;
+    if (store_begin(m->db, err) < 0 || store_cluster_id(m->db, proposal, &m->texts, &m->info.cluster_id, err) < 0 ||
+        store_heartbeat_set(m->db, m->started_us, err) < 0 || store_commit(m->db, err) < 0)
+        return -1;
+    m->info.master_id = master_id;
+    m->info.version = DET_VERSION;
+    m->info.config = m->config;
+    m->info.cluster_name = config_str(m->config, "cluster_name") ? config_str(m->config, "cluster_name") : "";
+    return 0;
+}
+
+static int reader_init(void *ctx, void **ret_worker, struct error *err)
+{
+    const struct master *m = ctx;
+    return store_open_reader(m->db_path, (struct store **)ret_worker, err);
+}
+
+static void reader_release(void *worker)
+{
+    store_close(worker);
+}
+
+static int start_threads(struct master *m, struct error *err)
+{
+    struct pool_options readers = {.name = "det-reader", .threads = READERS, .queue_max = QUEUE_MAX, .worker_init = reader_init,
+                                   .worker_release = reader_release, .ctx = m};
+    struct pool_options workers = {.name = "det-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
+    if (pool_new(m->loop, &readers, &m->readers, err) < 0)
+        return -1;
+    return pool_new(m->loop, &workers, &m->workers, err);
+}
+
+static void on_core_timer(void *ctx)
+{
+    struct core_event ev = {.type = CORE_TIMER, .now_us = clock_now_us()};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(ctx, &ev, NULL, &err) < 0)
+        log_error("core.timer_failed", "reason=%s", log_quote(error_msg(&err)));
+}
+
+static int build_core(struct master *m, struct error *err)
+{
+    struct core_opts opts;
+    if (core_options(m, &opts, err) < 0)
+        return -1;
+    if (RAND_bytes((unsigned char *)&opts.seed, sizeof(opts.seed)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    m->core = core_new(&opts);
+    m->core_timer = loop_timer_new(m->loop, on_core_timer, m);
+    return 0;
+}
+
+static int build_api(struct master *m, struct error *err)
+{
+    struct api_services s = {
+        .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
+        .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
+        .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy};
+    m->agents = agent_hub_new(m);
+    if (!m->agents)
+        return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
+    if (api_new(m->loop, &s, &m->info, m->core, &m->api, err) < 0)
+        return -1;
+    return accounts_agent_token(m, m->agent_token, err);
+}
+
+static int listen_http(struct master *m, struct error *err)
+{
+    int port = (int)config_int(m->config, "port");
+    struct http_server_options o = {
+        .bind_host = config_str(m->config, "bind_host"), .port = port ? port : 8080,
+        .limits = {.body_max = BODY_MAX, .bodies_max = BODIES_MAX, .anonymous_body_max = ANONYMOUS_BODY_MAX,
+                   .connections_max = CONNECTIONS_MAX, .idle_timeout_s = 300, .read_timeout_s = 60},
+        .on_request = api_on_request, .has_credentials = api_has_credentials, .ctx = m->api};
+    return http_server_new(m->loop, &o, &m->http, err);
+}
+
+/* What the store remembers goes into memory; then the connection belongs to the writer, and the core's answer to what it
+ * found is carried out. */
+static int restore(struct master *m, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct core_rows rows;
+    cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
+    if (accounts_load(m, err) < 0 || persist_load(m->db, &a, &rows, err) < 0 ||
+        core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
+        return -1;
+    if (writer_new(m->loop, m->db, &m->writer, err) < 0)
+        return -1;
+    master_carry_out(m, &effects, NULL);
+    return 0;
+}
+
+static int master_start(struct master *m, struct error *err)
+{
+    m->started_us = clock_now_us();
+    if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 || start_threads(m, err) < 0 ||
+        build_core(m, err) < 0 || build_api(m, err) < 0 || restore(m, err) < 0 || listen_http(m, err) < 0)
+        return -1;
+    log_info("master.ready", "port=%d epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http), (long long)m->info.epoch,
+             m->data_dir, (double)(clock_now_us() - m->started_us) / 1000);
+    accounts_make_first(m);
+    return 0;
+}
+
+/* In the order in which things depend on each other: no new requests, no agents, then what is queued, then the store. */
+static void master_release(struct master *m)
+{
+    if (m->http)
+        http_server_stop_accepting(m->http);
+    agent_hub_free(m->agents);
+    http_server_free(m->http);
+    pool_free(m->readers);
+    pool_free(m->workers);
+    writer_free(m->writer);
+    api_free(m->api);
+    if (m->core_timer)
+        loop_timer_free(m->core_timer);
+    core_free(m->core);
+    loop_free(m->loop);
+    store_close(m->db);
+    config_free(m->config);
+    arena_release(&m->texts);
+    if (m->lock_fd >= 0)
+        close(m->lock_fd);
+    free(m->db_path);
+    free(m->data_dir);
+}
+
+/* ---- the program ---- */
+
+static void on_terminate(void *ctx)
+{
+    struct master *m = ctx;
+    log_info("master.stop", "reason=signal");
+    loop_stop(m->loop);
+}
+
+static int load_config(struct master *m, int argc, char **argv, struct error *err)
+{
+    struct config_input in = {.program = "determined-master", .keys = master_config_keys, .checks = master_config_checks,
+                              .default_file = "/etc/determined/master.yaml", .argc = argc - 1, .argv = argv + 1,
+                              .environ_ = environ};
+    if (config_wants_help(in.argc, in.argv)) {
+        cleanup_strbuf struct strbuf help = STRBUF_INIT;
+        config_help(&in, usage, &help);
+        fputs(strbuf_str(&help), stdout);
+        exit(0);
+    }
+    if (config_load(&in, &m->config, err) < 0)
+        return -1;
+    enum log_level level = LOG_INFO;
+    log_level_parse(config_str(m->config, "log.level"), &level);
+    log_init("determined-master", level, config_bool(m->config, "log.color") && isatty(2));
+    if (*config_warnings(m->config))
+        log_warning("config.warning", "text=%s", log_quote(config_warnings(m->config)));
+    return 0;
+}
+
+static int run(struct master *m, int argc, char **argv, struct error *err)
+{
+    if (load_config(m, argc, argv, err) < 0 || master_start(m, err) < 0)
+        return -1;
+    loop_on_signal(m->loop, SIGTERM, on_terminate, m);
+    loop_on_signal(m->loop, SIGINT, on_terminate, m);
+    return loop_run(m->loop, err);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0)) {
+        puts("determined-master " DET_VERSION);
+        return 0;
+    }
+    struct master m = {.lock_fd = -1};
+    cleanup_error struct error err = ERROR_INIT;
+    umask(077);
+    int rc = run(&m, argc, argv, &err);
+    if (rc < 0)
+        fprintf(stderr, "determined-master: %s\n", error_msg(&err));
+    master_release(&m);
+    return rc < 0 ? error_exit_code(err.kind) : 0;
+}

@@ -1,0 +1,249 @@
+/* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the experiment's
+ * configuration and the owner's account at hand, makes the message; after the commit it goes to the agent. What the contract
+ * calls the master's part of the environment is made here (task-environment.md §1, column S); the agent adds its own. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/identity.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "core/expconf.h"
+#include "master/master.h"
+#include "store/experiments.h"
+#include "store/sessions.h"
+#include "store/users.h"
+
+enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
+
+struct start {
+    struct master *m;
+    struct arena arena;
+    struct core_start s; /* its texts live in the arena */
+    struct token session, user;
+    int64_t session_id, user_session_id;
+    struct strbuf message;
+};
+
+/* ---- environment ---- */
+
+struct env {
+    struct arena *arena;
+    const char **item;
+    size_t n;
+};
+
+static void env_add(struct env *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void env_add(struct env *e, const char *fmt, ...)
+{
+    if (e->n == ENV_MAX)
+        return;
+    struct strbuf text = STRBUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    e->item[e->n++] = arena_strdup(e->arena, strbuf_str(&text));
+    strbuf_release(&text);
+}
+
+static void env_of_task(struct env *e, const struct start *st, const char *username)
+{
+    const struct core_start *s = &st->s;
+    env_add(e, "DET_USE_TLS=false");
+    env_add(e, "DET_TASK_ID=%s", s->task_id);
+    env_add(e, "DET_ALLOCATION_ID=%s", s->allocation_id);
+    env_add(e, "DET_RESOURCES_ID=%s", s->container_id);
+    env_add(e, "DET_RESOURCES_TYPE=docker-container");
+    env_add(e, "DET_SESSION_TOKEN=%s", st->session.text);
+    env_add(e, "DET_USER_TOKEN=%s", st->user.text);
+    env_add(e, "DET_USER=%s", username);
+    env_add(e, "DET_TASK_TYPE=TRIAL");
+    env_add(e, "DET_TASK_LOGGING_METADATA={\"allocation_id\":\"%s\",\"task_id\":\"%s\"}", s->allocation_id, s->task_id);
+    env_add(e, "DET_SEGMENT_ENABLED=false");
+}
+
+static void env_of_trial(struct env *e, const struct core_start *s, const char *config)
+{
+    env_add(e, "DET_EXPERIMENT_ID=%d", s->experiment_id);
+    env_add(e, "DET_TRIAL_ID=%d", s->trial_id);
+    env_add(e, "DET_TRIAL_RUN_ID=%d", s->run_id);
+    env_add(e, "DET_TRIAL_SEED=%u", s->trial_seed);
+    env_add(e, "DET_EXPERIMENT_CONFIG=%s", config);
+    env_add(e, "DET_HPARAMS=%s", s->hparams);
+    env_add(e, "DET_STEPS_COMPLETED=%d", s->steps_completed);
+    if (s->latest_checkpoint)
+        env_add(e, "DET_LATEST_CHECKPOINT=%s", s->latest_checkpoint);
+    for (int i = 0; i < CORE_PORTS; i++)
+        if (s->port[i])
+            env_add(e, "%s=%d", core_port_names[i], s->port[i]);
+}
+
+static void env_of_cluster(struct env *e, const struct config *c)
+{
+    const char *interface = config_str(c, "task_container_defaults.dtrain_network_interface");
+    const char *gloo = config_str(c, "task_container_defaults.gloo_port_range");
+    if (interface && *interface)
+        env_add(e, "DET_INTER_NODE_NETWORK_INTERFACE=%s", interface);
+    if (gloo && *gloo)
+        env_add(e, "GLOO_PORT_RANGE=%s", gloo);
+}
+
+static void env_of_user(struct env *e, struct json_object *list)
+{
+    size_t n = list ? json_object_array_length(list) : 0;
+    for (size_t i = 0; i < n; i++)
+        env_add(e, "%s", json_object_get_string(json_object_array_get_idx(list, i)));
+}
+
+/* ---- the message ---- */
+
+static void argv_of(struct json_object *entrypoint, struct wire_link_start_task *t, struct arena *a)
+{
+    bool list = json_object_is_type(entrypoint, json_type_array);
+    size_t n = list ? json_object_array_length(entrypoint) : 1;
+    t->argv = arena_array(a, const char *, n + 1);
+    t->argv_n = n;
+    for (size_t i = 0; i < n; i++)
+        t->argv[i] = arena_strdup(a, json_object_get_string(list ? json_object_array_get_idx(entrypoint, i) : entrypoint));
+}
+
+static const char *member_str(struct json_object *o, const char *name, struct arena *a)
+{
+    struct json_object *v;
+    return json_object_object_get_ex(o, name, &v) && v ? arena_strdup(a, json_object_get_string(v)) : "";
+}
+
+static void bind_mounts_of(struct json_object *list, struct wire_link_start_task *t, struct arena *a)
+{
+    size_t n = list ? json_object_array_length(list) : 0;
+    t->bind_mounts = arena_array(a, struct wire_link_bind_mount, n + 1);
+    t->bind_mounts_n = n;
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *o = json_object_array_get_idx(list, i);
+        t->bind_mounts[i] = (struct wire_link_bind_mount){
+            .host_path = member_str(o, "host_path", a), .container_path = member_str(o, "container_path", a),
+            .propagation = member_str(o, "propagation", a),
+            .read_only = json_object_get_boolean(json_object_object_get(o, "read_only"))};
+    }
+}
+
+/* The user's own account on the agents, else security.default_task (contract: task-environment.md §12). */
+static const struct wire_link_task_user *task_user(const struct store_user *u, const struct config *c, struct arena *a)
+{
+    struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
+    if (u->agent.set) {
+        *w = (struct wire_link_task_user){.user = u->agent.user, .uid = u->agent.uid, .group = u->agent.group, .gid = u->agent.gid};
+        return w;
+    }
+    *w = (struct wire_link_task_user){
+        .user = config_str(c, "security.default_task.user"), .uid = (int32_t)config_int(c, "security.default_task.uid"),
+        .group = config_str(c, "security.default_task.group"), .gid = (int32_t)config_int(c, "security.default_task.gid")};
+    return w;
+}
+
+static void encode_start(struct start *st, const struct exp_config *config, const char *config_json, const struct store_user *owner)
+{
+    struct arena *a = &st->arena;
+    const struct core_start *s = &st->s;
+    struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
+    env_of_task(&env, st, owner->username);
+    env_of_trial(&env, s, config_json);
+    env_of_cluster(&env, st->m->config);
+    env_of_user(&env, exp_config_environment_variables(config, "cpu"));
+
+    struct wire_link_task_limits limits = {.shm_bytes = config->resources.shm_bytes};
+    struct wire_link_start_task t = {
+        .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
+        .task_type = WIRE_TASK_TYPE_TRIAL, .description = s->description, .device_ids = (int32_t *)s->device_id,
+        .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
+        .user = task_user(owner, st->m->config, a), .fetch_context = true, .limits = &limits,
+        .image = exp_config_image(config, "cpu"), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
+    argv_of(config->entrypoint, &t, a);
+    bind_mounts_of(config->bind_mounts, &t, a);
+    struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
+    codec_encode(&wire_msg_link_master_message, &out, &st->message);
+}
+
+/* ---- on the writer's thread ---- */
+
+static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind, int64_t now_us,
+                          int64_t *ret_id, struct error *err)
+{
+    struct store_session row = {.user_id = st->s.owner_id, .kind = kind, .allocation_id = st->s.allocation_id, .created_us = now_us,
+                                .expiry_us = now_us + SESSION_LIFETIME_US};
+    if (strcmp(kind, "ALLOCATION") == 0)
+        row.expiry_us = INT64_MAX; /* lives as long as the allocation */
+    memcpy(row.token_hash, token->hash, sizeof(row.token_hash));
+    return store_session_insert(db, &row, ret_id, err);
+}
+
+static int start_store(struct store *db, void *job, struct error *err)
+{
+    struct start *st = job;
+    int64_t now_us = clock_now_us();
+    struct store_experiment x;
+    struct store_user owner;
+    strbuf_reset(&st->message);
+    if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
+        insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
+        store_experiment_get(db, st->s.experiment_id, /* with_config= */ true, &st->arena, &x, err) < 0 ||
+        store_user_get(db, st->s.owner_id, &st->arena, &owner, err) < 0)
+        return -1;
+    cleanup_exp_config struct exp_config *config = NULL;
+    if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
+        return -1;
+    encode_start(st, config, x.config, &owner);
+    return 0;
+}
+
+static void start_send(void *job, const struct error *err)
+{
+    struct start *st = job;
+    if (err) {
+        log_error("task.start_failed", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(err)));
+    } else {
+        struct identities *ids = api_identities(st->m->api);
+        struct identity_session s = {.id = st->session_id, .user_id = st->s.owner_id};
+        snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", st->s.allocation_id);
+        identities_put_session(ids, st->session.hash, &s);
+        struct identity_session u = {.id = st->user_session_id, .user_id = st->s.owner_id,
+                                     .expires_at_us = clock_now_us() + SESSION_LIFETIME_US};
+        identities_put_session(ids, st->user.hash, &u);
+        agent_hub_send(st->m->agents, st->s.agent_id, &st->message);
+    }
+    strbuf_release(&st->message);
+    arena_release(&st->arena);
+    free(st);
+}
+
+static void copy_start(struct start *st, const struct core_start *s)
+{
+    struct arena *a = &st->arena;
+    st->s = *s;
+    st->s.agent_id = arena_strdup(a, s->agent_id);
+    st->s.container_id = arena_strdup(a, s->container_id);
+    st->s.allocation_id = arena_strdup(a, s->allocation_id);
+    st->s.task_id = arena_strdup(a, s->task_id);
+    st->s.description = arena_strdup(a, s->description);
+    st->s.hparams = arena_strdup(a, s->hparams);
+    st->s.latest_checkpoint = arena_strdup(a, s->latest_checkpoint);
+    st->s.device_id = arena_dup(a, s->device_id, s->device_n * sizeof(*s->device_id));
+}
+
+void start_task(struct master *m, const struct core_start *s)
+{
+    struct start *st = calloc(1, sizeof(*st));
+    cleanup_error struct error err = ERROR_INIT;
+    if (!st)
+        abort();
+    st->m = m;
+    copy_start(st, s);
+    if (token_new(&st->session, &err) < 0 || token_new(&st->user, &err) < 0) {
+        start_send(st, &err);
+        return;
+    }
+    struct writer_job job = {start_store, start_send, st};
+    writer_submit(m->writer, &job, 1);
+}
