@@ -1,4 +1,4 @@
-/* HTTP/1.1 server: requests in, replies and streams out; WebSocket by upgrade. evhttp is behind this header and nowhere else.
+/* HTTP/1.1 server: requests in, replies and streams out; WebSocket by upgrade.
  *
  * Life of a request: on_request is called on the loop's thread once the whole body is there. The handler answers with exactly
  * one of
@@ -6,11 +6,17 @@
  *   http_stream_start(…) … http_stream_end(…)       chunked; write only from the drained callback or when asked for
  *   http_upgrade_ws(…)                              the connection becomes a WebSocket
  * at once or later. When the client leaves before, on_close is called once and the request is gone: do not touch it again.
- * After the answer is complete the request is gone, too (no on_close).
+ * on_close never runs inside a call of this header, only from the loop. After the answer is complete the request is gone, too
+ * (no on_close).
  *
- * Limits (struct http_limits): bytes of bodies in flight in all and of requests without credentials; size of one body; header
- * bytes; idle and read time-outs; connections. A body over its limit is 413, header 431, no room 503 with Retry-After.
- * Whether a request carries acceptable credentials is asked of `may_body` with the headers, before the body is read. */
+ * Reading is our own, on libevent's bufferevents (docs/decisions/0002-own-http-reader.md): evhttp buffers a whole body before
+ * anyone sees the request, which is too late for all that follows. The head is parsed when it is complete, so that
+ *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is over;
+ *   - whether a request may have a big body is asked of `has_credentials` with the headers alone;
+ *   - bytes of bodies in flight are reserved before they come: no room is 503 with Retry-After;
+ *   - a head over 64 KiB or of more than 100 headers is 431, a malformed request 400, a slow one 408.
+ * Such faults are answered in the contract's form (struct http_server_options.error_body) and close the connection, which goes
+ * on discarding what the client still sends for a few seconds, so that the client gets to read the answer. */
 #ifndef DET_NET_HTTP_H
 #define DET_NET_HTTP_H
 
@@ -29,31 +35,39 @@ struct http_request;
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_METHOD_NR };
 const char *http_method_name(enum http_method m);
 
+/* 0 means the default. A body's bytes count from its admission until its request is answered. */
 struct http_limits {
-    size_t body_max;            /* of one request; 96 MiB for the master */
-    size_t bodies_max;          /* of all requests being read, in bytes */
-    size_t anonymous_body_max;  /* of one request without credentials */
-    int connections_max;
-    int idle_timeout_s, read_timeout_s;
+    size_t body_max;             /* of one request; 96 MiB */
+    size_t bodies_max;           /* of all requests together; 1 GiB */
+    size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
+    size_t anonymous_bodies_max; /* of all of those together; 64 MiB */
+    int connections_max;         /* 20,000; more are answered 503 */
+    int idle_timeout_s;          /* between two requests; 75 */
+    int read_timeout_s;          /* for a head from its first byte; a body gets a second more for each 16 KiB; 30 */
 };
 
 typedef void http_request_fn(struct http_request *r, void *ctx);
 typedef bool http_credentials_fn(struct http_request *r, void *ctx); /* headers only: does it look authenticated? */
+/* Formats the body of a fault below the handler (Content-Type application/json). */
+typedef void http_error_body_fn(int status, const struct error *e, struct strbuf *out, void *ctx);
 
+struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 struct http_server_options {
     const char *bind_host;  /* NULL: all addresses, IPv6 and IPv4 */
     int port;               /* 0: any; http_server_port() tells */
     struct http_limits limits;
     http_request_fn *on_request;
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
+    http_error_body_fn *error_body;       /* NULL: {"error":{"code":8,"reason":"ResourceExhausted","error":"…"}} */
     void *ctx;
+    struct ssl_ctx_st *tls; /* NULL: plain HTTP. Borrowed: must live as long as the server */
 };
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err);
 int http_server_port(const struct http_server *s);
 int http_server_connections(const struct http_server *s);
-void http_server_stop_accepting(struct http_server *s);
-void http_server_free(struct http_server *s);
+void http_server_stop_accepting(struct http_server *s); /* answers from now on close their connections */
+void http_server_free(struct http_server *s); /* not from a callback of this server; calls on_close of what is unanswered */
 
 enum http_method http_request_method(const struct http_request *r);
 const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
@@ -71,8 +85,10 @@ void http_request_set_ctx(struct http_request *r, void *ctx, void (*on_close)(st
 void http_add_header(struct http_request *r, const char *name, const char *value);
 /* Sends status, Content-Type (NULL: none) and the body's bytes. HEAD: length only. */
 void http_reply(struct http_request *r, int status, const char *content_type, const void *body, size_t n);
+/* As http_reply, without copying: takes a body made by malloc(3). */
+void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n);
 
-/* A stream: the header goes out with the first write or the end. on_drained is called whenever everything written has gone
+/* A stream: the header goes out with the first write (one of 0 bytes will do) or the end. on_drained is called whenever everything written has gone
  * to the kernel, also right after the start; write 16 to 64 KiB there, or nothing and call http_stream_wake() later. */
 void http_stream_start(struct http_request *r, int status, const char *content_type,
                        void (*on_drained)(struct http_request *r, void *ctx));
@@ -85,7 +101,7 @@ void http_stream_end(struct http_request *r);
 int http_upgrade_ws(struct http_request *r, const struct ws_handler *h, struct ws **ret, struct error *err);
 
 /* Helpers for every HTTP user. */
-int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out); /* -1 on a bad escape */
+int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out); /* appends; -1 on a bad escape */
 typedef int http_query_fn(const char *name, const char *value, void *ctx, struct error *err);
 int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err); /* decoded pairs in order */
 
