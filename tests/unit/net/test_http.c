@@ -248,13 +248,12 @@ static void test_http__answers_pipelined_requests_in_order(void **state)
 {
     struct served s;
     static struct raw_reply reply;
-    static char many[1000 * 40];
+    cleanup_strbuf struct strbuf many = STRBUF_INIT;
     start(&s, no_limits);
     int fd = raw_connect(s.port);
-    char *p = many;
     for (int i = 0; i < 1000; i++)
-        p += sprintf(p, "GET /%03d HTTP/1.1\r\nHost: h\r\n\r\n", i);
-    raw_send(fd, many);
+        strbuf_addf(&many, "GET /%03d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+    raw_send(fd, many.s);
     for (int i = 0; i < 1000; i++) {
         char wanted[32];
         snprintf(wanted, sizeof wanted, "GET /%03d ?", i);
@@ -460,22 +459,22 @@ static void test_http__heads_over_the_limit_are_431(void **state)
 {
     struct served s;
     start(&s, no_limits);
-    static char request[80000];
-    size_t n = (size_t)sprintf(request, "GET / HTTP/1.1\r\nHost: h\r\nX: ");
-    memset(request + n, 'x', 70000);
-    strcpy(request + n + 70000, "\r\n\r\n");
-    expect_reply(&s, request, 431, "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's headers are over 64 KiB\"}}", true);
+    cleanup_strbuf struct strbuf request = STRBUF_INIT;
+    strbuf_addf(&request, "GET / HTTP/1.1\r\nHost: h\r\nX: %070000d\r\n\r\n", 0);
+    expect_reply(&s, request.s, 431,
+                 "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's headers are over 64 KiB\"}}",
+                 true);
 
-    char *p = request + sprintf(request, "GET / HTTP/1.1\r\nHost: h\r\n");
+    strbuf_reset(&request);
+    strbuf_adds(&request, "GET / HTTP/1.1\r\nHost: h\r\n");
     for (int i = 0; i < 100; i++)
-        p += sprintf(p, "X-%d: x\r\n", i);
-    strcpy(p, "\r\n");
-    expect_reply(&s, request, 431, "more than 100 headers", true);
+        strbuf_addf(&request, "X-%d: x\r\n", i);
+    strbuf_adds(&request, "\r\n");
+    expect_reply(&s, request.s, 431, "more than 100 headers", true);
 
-    n = (size_t)sprintf(request, "GET /?");
-    memset(request + n, 'x', 60000); /* a long address is fine */
-    strcpy(request + n + 60000, " HTTP/1.1\r\nHost: h\r\n\r\n");
-    expect_reply(&s, request, 200, "GET / ?xxx", false);
+    strbuf_reset(&request); /* a long address is fine */
+    strbuf_addf(&request, "GET /?%060000d HTTP/1.1\r\nHost: h\r\n\r\n", 0);
+    expect_reply(&s, request.s, 200, "GET / ?000", false);
     served_stop(&s);
 }
 
