@@ -185,8 +185,8 @@ struct core_event {
 /* ---- effects ------------------------------------------------------------------------------------------------------- */
 
 enum core_effect_type {
-    /* durable, in this order, in the step's transaction. `insert` tells a first write from a change; an object has at most
-     * one row effect in a step, with what it became. */
+    /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write from a
+     * change; an object has at most one row effect in a step, with what it became. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
     CORE_PUT_SEARCHER,
     CORE_TASK_LOG,
@@ -251,6 +251,7 @@ struct core_effects {
     int64_t next_timer_us; /* send CORE_TIMER then; 0: nothing to wait for. Set by every step */
     int32_t experiment_id; /* CORE_EXPERIMENT_CREATE */
     const char *job_id;
+    const char *searcher_error; /* CORE_TRIAL_VALIDATED: the searcher could not use the metrics, the experiment stops in error */
 };
 #define CORE_EFFECTS_INIT {0}
 void core_effects_release(struct core_effects *e);

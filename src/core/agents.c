@@ -1,0 +1,408 @@
+#include "core/agents.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/allocation.h"
+#include "core/effects.h"
+#include "core/ids.h"
+#include "core/rm.h"
+
+struct agent *agent_find(const struct core *c, const char *id)
+{
+    struct agent *agent = NULL;
+    HASH_FIND_STR(c->agents, id, agent);
+    return agent;
+}
+
+static int by_id(const struct agent *a, const struct agent *b)
+{
+    return strcmp(a->row.id, b->row.id);
+}
+
+static struct agent *new_agent(struct core *c, const struct agent_row *row, bool stored)
+{
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL)
+        abort();
+    agent->row = *row;
+    agent->pool = pool_find(c, row->pool);
+    if (agent->pool == NULL)
+        agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
+    record_init(&agent->record, CORE_PUT_AGENT, &agent->row, stored);
+    LIST_INIT(&agent->containers);
+    HASH_ADD_KEYPTR_INORDER(hh, c->agents, agent->row.id, (unsigned)strlen(agent->row.id), agent, by_id);
+    return agent;
+}
+
+static void free_slots(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->slot_n; i++) {
+        free((char *)agent->slot[i].device.brand);
+        free((char *)agent->slot[i].device.uuid);
+    }
+    free(agent->slot);
+    agent->slot = NULL;
+    agent->slot_n = 0;
+}
+
+void agent_free(struct core *c, struct agent *agent)
+{
+    timer_clear(&c->timers, &agent->lost);
+    free_slots(agent);
+    free(agent->version);
+    free(agent->hostname);
+    free(agent);
+}
+
+/* ---- slots --------------------------------------------------------------------------------------------------------- */
+
+static int find_disabled(const struct agent *agent, int32_t device_id)
+{
+    for (int i = 0; i < agent->row.disabled_slot_n; i++)
+        if (agent->row.disabled_slot[i] == device_id)
+            return i;
+    return -1;
+}
+
+bool slot_usable(const struct agent *agent, const struct slot *s)
+{
+    return agent->row.enabled && find_disabled(agent, s->device.id) < 0;
+}
+
+int agent_slots_used(const struct agent *agent)
+{
+    int used = 0;
+    for (size_t i = 0; i < agent->slot_n; i++)
+        used += agent->slot[i].container != NULL;
+    return used;
+}
+
+int agent_aux_used(const struct agent *agent)
+{
+    int used = 0;
+    const struct container *k;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        used += k->row.device_n == 0;
+    return used;
+}
+
+static struct slot *find_slot(struct agent *agent, int32_t device_id)
+{
+    for (size_t i = 0; i < agent->slot_n; i++)
+        if (agent->slot[i].device.id == device_id)
+            return &agent->slot[i];
+    return NULL;
+}
+
+static char *copy_text(const char *text)
+{
+    char *copy = strdup(text != NULL ? text : "");
+    if (copy == NULL)
+        abort();
+    return copy;
+}
+
+static int by_device(const void *a, const void *b)
+{
+    const struct slot *x = a, *y = b;
+    return x->device.id < y->device.id ? -1 : x->device.id > y->device.id;
+}
+
+static void set_devices(struct agent *agent, const struct core_device *device, size_t n)
+{
+    free_slots(agent);
+    agent->slot = calloc(n + 1, sizeof *agent->slot);
+    if (agent->slot == NULL)
+        abort();
+    agent->slot_n = n;
+    for (size_t i = 0; i < n; i++) {
+        agent->slot[i].device = device[i];
+        agent->slot[i].device.brand = copy_text(device[i].brand);
+        agent->slot[i].device.uuid = copy_text(device[i].uuid);
+    }
+    qsort(agent->slot, n, sizeof *agent->slot, by_device);
+}
+
+/* Its containers take up the slots that they had. False: one of its devices is not there any more. */
+static bool bind_slots(struct agent *agent, struct container *k)
+{
+    for (int32_t i = 0; i < k->row.device_n; i++) {
+        struct slot *s = find_slot(agent, k->row.device_id[i]);
+        if (s == NULL)
+            return false;
+        s->container = k;
+    }
+    return true;
+}
+
+/* ---- coming -------------------------------------------------------------------------------------------------------- */
+
+static int check_hello(const struct core *c, const struct core_event *ev, struct error *err)
+{
+    const char *id = ev->agent.agent_id;
+    const struct agent *known = agent_find(c, id);
+    if (id[0] == '\0' || strlen(id) >= CORE_AGENT_ID_MAX)
+        return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id, CORE_AGENT_ID_MAX - 1);
+    if (pool_find(c, ev->agent.pool) == NULL)
+        return error_set(err, ERR_NOT_FOUND, "agent \"%s\": resource pool \"%s\" does not exist", id, ev->agent.pool);
+    if (known != NULL && known->presence == AGENT_CONNECTED)
+        return error_set(err, ERR_CONFLICT, "agent \"%s\": websocket already connected", id);
+    if (known == NULL && HASH_COUNT(c->agents) >= AGENTS_MAX)
+        return error_set(err, ERR_TOO_LARGE, "agent \"%s\": %d agents are known already", id, AGENTS_MAX);
+    if (ev->agent.device_n > CORE_DEVICES_MAX)
+        return error_set(err, ERR_INVALID, "agent \"%s\": has %zu devices, allowed are %d", id, ev->agent.device_n, CORE_DEVICES_MAX);
+    for (size_t i = 0; i < ev->agent.device_n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (ev->agent.device[i].id == ev->agent.device[k].id)
+                return error_set(err, ERR_INVALID, "agent \"%s\": two devices have the id %d", id, ev->agent.device[i].id);
+    return 0;
+}
+
+static struct agent *known_or_new(struct core *c, const struct core_event *ev)
+{
+    struct pool *pool = pool_find(c, ev->agent.pool);
+    struct agent *agent = agent_find(c, ev->agent.agent_id);
+    if (agent == NULL) {
+        struct agent_row row = {.enabled = true};
+        SET_TEXT(row.id, ev->agent.agent_id);
+        SET_TEXT(row.pool, pool->name);
+        agent = new_agent(c, &row, false);
+        record_touch(c, &agent->record);
+    } else if (strcmp(agent->row.pool, pool->name) != 0) {
+        SET_TEXT(agent->row.pool, pool->name);
+        record_touch(c, &agent->record);
+    }
+    agent->pool = pool;
+    return agent;
+}
+
+static void acknowledge(struct core *c, const char *agent_id, const char *container_id, enum container_state state)
+{
+    struct core_effect *e = effect_add(c, CORE_ACK_CONTAINER);
+    e->ack.agent_id = arena_strdup(&c->out->arena, agent_id);
+    e->ack.container_id = arena_strdup(&c->out->arena, container_id);
+    e->ack.state = state;
+}
+
+static void kill_stranger(struct core *c, const char *agent_id, const char *container_id)
+{
+    struct core_effect *e = effect_add(c, CORE_SIGNAL_CONTAINER);
+    e->signal.agent_id = arena_strdup(&c->out->arena, agent_id);
+    e->signal.container_id = arena_strdup(&c->out->arena, container_id);
+    e->signal.signal = SIGKILL;
+}
+
+/* One word of an agent about one container. What nobody expects is killed, and forgotten once it has ended. */
+static void take_report(struct core *c, const char *agent_id, const struct core_container_report *r)
+{
+    struct container *k = container_find(c, r->container_id);
+    bool ours = k != NULL && strcmp(k->row.agent_id, agent_id) == 0;
+    if (r->state == CONTAINER_TERMINATED)
+        acknowledge(c, agent_id, r->container_id, r->state);
+    else if (!ours)
+        kill_stranger(c, agent_id, r->container_id);
+    if (ours)
+        container_report(c, k, r);
+}
+
+static bool is_reported(const struct core_event *ev, const struct container *k)
+{
+    for (size_t i = 0; i < ev->agent.container_n; i++)
+        if (strcmp(ev->agent.container[i].container_id, k->row.id) == 0)
+            return true;
+    return false;
+}
+
+/* The agent does not know of a container that should be there. */
+static void missing(struct core *c, struct container *k)
+{
+    if (k->sm.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
+        allocation_start_container(c, k); /* our start never reached it */
+    else if (k->sm.state == CONTAINER_ASSIGNED)
+        container_exited(c, k, EXIT_CONTAINER_ABORTED, 0, NULL);
+    else
+        container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
+}
+
+/* Both views of what runs there become one. Ending one container may take others along, but none of this agent: an
+ * allocation has one container on an agent. */
+static void reconcile(struct core *c, struct agent *agent, const struct core_event *ev)
+{
+    struct container *k, *next;
+    for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
+        next = LIST_NEXT(k, in_agent);
+        if (!bind_slots(agent, k))
+            container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back without the container's devices");
+    }
+    for (size_t i = 0; i < ev->agent.container_n; i++)
+        take_report(c, agent->row.id, &ev->agent.container[i]);
+    for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
+        next = LIST_NEXT(k, in_agent);
+        if (!is_reported(ev, k))
+            missing(c, k);
+        else if (k->allocation->killed_us != 0)
+            signal_container(c, k, SIGKILL); /* the first one may have been lost */
+    }
+}
+
+/* What it may keep running: what it reported and we still want. What it has never heard of follows as a start. */
+static void fill_welcome(struct core *c, const struct agent *agent, const struct core_event *ev, struct core_effect *ret)
+{
+    const char **ids = arena_array(&c->out->arena, const char *, ev->agent.container_n + 1);
+    size_t n = 0;
+    const struct container *k;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        if (is_reported(ev, k))
+            ids[n++] = arena_strdup(&c->out->arena, k->row.id);
+    ret->welcome.agent_id = arena_strdup(&c->out->arena, agent->row.id);
+    ret->welcome.container_id = ids;
+    ret->welcome.container_n = n;
+}
+
+int agent_connected(struct core *c, const struct core_event *ev, struct error *err)
+{
+    if (check_hello(c, ev, err) < 0)
+        return -1;
+    struct agent *agent = known_or_new(c, ev);
+    timer_clear(&c->timers, &agent->lost);
+    free(agent->version);
+    free(agent->hostname);
+    agent->version = copy_text(ev->agent.version);
+    agent->hostname = copy_text(ev->agent.hostname);
+    agent->presence = AGENT_CONNECTED;
+    agent->connected_us = c->now_us;
+    set_devices(agent, ev->agent.device, ev->agent.device_n);
+
+    size_t welcome = c->out->n; /* goes out before anything else that is said to this agent */
+    effect_add(c, CORE_WELCOME_AGENT);
+    reconcile(c, agent, ev);
+    fill_welcome(c, agent, ev, &c->out->item[welcome]);
+    agent->pool->changed = true;
+    return 0;
+}
+
+void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r)
+{
+    take_report(c, agent_id, r);
+}
+
+/* ---- going --------------------------------------------------------------------------------------------------------- */
+
+static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
+{
+    agent->presence = AGENT_AWAY;
+    agent->connected_us = 0;
+    timer_set(&c->timers, &agent->lost, TIMER_AGENT_LOST, c->now_us + wait_us);
+    agent->pool->changed = true;
+}
+
+void agent_disconnected(struct core *c, const char *id)
+{
+    struct agent *agent = agent_find(c, id);
+    if (agent != NULL && agent->presence == AGENT_CONNECTED)
+        wait_for(c, agent, c->agent_reconnect_wait_us);
+}
+
+/* Only its row stays, for what the user has disabled. A restored agent that never came is the restart's fault. */
+void agent_timer(struct core *c, struct timer *t)
+{
+    struct agent *agent = container_of(t, struct agent, lost);
+    bool restored = agent->slot == NULL;
+    struct container *k;
+    agent->presence = AGENT_GONE;
+    while ((k = LIST_FIRST(&agent->containers)) != NULL)
+        container_exited(c, k, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, 0, "agent closed with allocated containers");
+    free_slots(agent);
+}
+
+/* ---- what users want of it ----------------------------------------------------------------------------------------- */
+
+static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
+{
+    struct agent *agent = agent_find(c, id);
+    if (agent == NULL || agent->presence == AGENT_GONE) {
+        error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
+        return NULL;
+    }
+    if (agent->presence == AGENT_AWAY) {
+        error_set(err, ERR_PRECONDITION, "agent disconnected, wait for recovery");
+        return NULL;
+    }
+    return agent;
+}
+
+static void kill_all_on(struct core *c, struct agent *agent)
+{
+    struct container *k;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        allocation_kill(c, k->allocation, "agent disabled");
+}
+
+int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct error *err)
+{
+    struct agent *agent = find_connected(c, id, err);
+    if (agent == NULL)
+        return -1;
+    agent->row.enabled = enable;
+    agent->row.draining = !enable && drain;
+    if (enable)
+        agent->row.disabled_slot_n = 0; /* slots are enabled along (scheduling.md §9) */
+    record_touch(c, &agent->record);
+    agent->pool->changed = true;
+    if (!enable && !drain)
+        kill_all_on(c, agent);
+    return 0;
+}
+
+static void forget_disabled(struct agent *agent, int32_t device_id)
+{
+    int i = find_disabled(agent, device_id);
+    if (i < 0)
+        return;
+    int last = --agent->row.disabled_slot_n;
+    agent->row.disabled_slot[i] = agent->row.disabled_slot[last];
+    agent->row.slot_draining[i] = agent->row.slot_draining[last];
+}
+
+/* Entries of devices that are gone make room for those that are there. */
+static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
+{
+    for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)
+        if (find_slot(agent, agent->row.disabled_slot[i]) == NULL)
+            forget_disabled(agent, agent->row.disabled_slot[i]);
+    int i = agent->row.disabled_slot_n++;
+    agent->row.disabled_slot[i] = device_id;
+    agent->row.slot_draining[i] = drain;
+}
+
+int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err)
+{
+    struct agent *agent = find_connected(c, id, err);
+    if (agent == NULL)
+        return -1;
+    struct slot *s = find_slot(agent, device_id);
+    if (s == NULL)
+        return error_set(err, ERR_NOT_FOUND, "slot '%d' not found on agent '%s'", device_id, id);
+    forget_disabled(agent, device_id);
+    if (!enable)
+        remember_disabled(agent, device_id, drain);
+    record_touch(c, &agent->record);
+    agent->pool->changed = true;
+    if (!enable && !drain && s->container != NULL)
+        allocation_kill(c, s->container->allocation, "slot disabled");
+    return 0;
+}
+
+/* ---- restart ------------------------------------------------------------------------------------------------------- */
+
+struct agent *agent_restore(struct core *c, const struct agent_row *row)
+{
+    return new_agent(c, row, true);
+}
+
+void agent_await(struct core *c, struct agent *agent)
+{
+    wait_for(c, agent, c->restore_wait_us);
+}

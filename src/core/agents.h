@@ -1,0 +1,30 @@
+/* Agents: which ones there are, their slots, and what runs on them (lifecycle.md §10, scheduling.md §9).
+ *
+ * An agent that goes away is given agent_reconnect_wait to come back; until then its containers are thought to run on. When
+ * it comes it says what it still knows of, and both sides are brought together: containers it knows go on or have ended,
+ * starts it never heard of are sent again, what was lost ends as RESTORE_ERROR, and what it should not run is killed. */
+#ifndef DET_CORE_AGENTS_H
+#define DET_CORE_AGENTS_H
+
+#include "core/objects.h"
+
+enum { AGENTS_MAX = 10000 };
+
+int agent_connected(struct core *c, const struct core_event *ev, struct error *err);
+void agent_disconnected(struct core *c, const char *id);
+void agent_timer(struct core *c, struct timer *t);
+int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct error *err);
+int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err);
+void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r);
+
+struct agent *agent_find(const struct core *c, const char *id);
+struct agent *agent_restore(struct core *c, const struct agent_row *row);
+void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
+void agent_free(struct core *c, struct agent *agent);
+
+/* What scheduling sees (scheduling.md §1). */
+bool slot_usable(const struct agent *agent, const struct slot *s);
+int agent_slots_used(const struct agent *agent);
+int agent_aux_used(const struct agent *agent);
+
+#endif

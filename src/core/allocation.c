@@ -1,0 +1,529 @@
+#include "core/allocation.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/effects.h"
+#include "core/ids.h"
+#include "core/rm.h"
+#include "core/trial.h"
+
+struct allocation *allocation_find(const struct core *c, const char *id)
+{
+    struct allocation *a = NULL;
+    HASH_FIND_STR(c->allocations, id, a);
+    return a;
+}
+
+struct container *container_find(const struct core *c, const char *id)
+{
+    struct container *k = NULL;
+    HASH_FIND_STR(c->containers, id, k);
+    return k;
+}
+
+static struct allocation *find_open(const struct core *c, const char *id, struct error *err)
+{
+    struct allocation *a = id == NULL ? NULL : allocation_find(c, id);
+    if (a == NULL)
+        error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id == NULL ? "" : id);
+    return a;
+}
+
+/* States only rise (lifecycle.md §3). */
+static void raise_state(struct core *c, struct allocation *a, enum allocation_state to)
+{
+    if ((int)to <= a->sm.state)
+        return;
+    if (sm_move(&a->sm, to, NULL) < 0)
+        abort();
+    a->row.state = to;
+    if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
+        a->row.start_us = c->now_us;
+    record_touch(c, &a->record);
+}
+
+static void set_container_state(struct core *c, struct container *k, enum container_state to)
+{
+    if (sm_move(&k->sm, to, NULL) < 0)
+        abort();
+    k->row.state = to;
+    record_touch(c, &k->record);
+}
+
+static bool is_live(const struct container *k)
+{
+    return k->sm.state != CONTAINER_TERMINATED;
+}
+
+/* ---- asking for one ------------------------------------------------------------------------------------------------ */
+
+static struct allocation *new_allocation(struct core *c, struct trial *t, const struct allocation_row *row, bool stored)
+{
+    struct allocation *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        abort();
+    a->row = *row;
+    record_init(&a->record, CORE_PUT_ALLOCATION, &a->row, stored);
+    sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
+    a->trial = t;
+    a->pool = pool_find(c, row->pool);
+    t->allocation = a;
+    HASH_ADD_STR(c->allocations, row.id, a);
+    pool_add(a->pool, a);
+    return a;
+}
+
+struct allocation *allocation_request(struct core *c, struct trial *t)
+{
+    struct allocation_row row = {.trial_id = t->row.id, .run_id = ++t->row.run_id, .state = ALLOCATION_PENDING,
+                                 .slots = t->experiment->spec.slots_per_trial, .request_us = c->now_us};
+    snprintf(row.id, sizeof row.id, "%s.%d", t->row.task_id, t->row.run_id);
+    SET_TEXT(row.task_id, t->row.task_id);
+    SET_TEXT(row.pool, t->experiment->pool->name);
+    record_touch(c, &t->record);
+
+    struct allocation *a = new_allocation(c, t, &row, false);
+    record_touch(c, &a->record);
+    task_log(c, a, false, "Scheduling Trial %d (Experiment %d) (id: %s)", t->row.id, t->row.experiment_id, a->row.id);
+    return a;
+}
+
+/* ---- placed -------------------------------------------------------------------------------------------------------- */
+
+static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row, bool stored)
+{
+    struct container *k = calloc(1, sizeof *k);
+    a->container = realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
+    if (k == NULL || a->container == NULL)
+        abort();
+    k->row = *row;
+    record_init(&k->record, CORE_PUT_CONTAINER, &k->row, stored);
+    sm_restore(&k->sm, &container_sm, row->rank, row->state);
+    k->allocation = a;
+    a->container[a->container_n++] = k;
+    HASH_ADD_STR(c->containers, row.id, k);
+    return k;
+}
+
+struct container *allocation_add_container(struct core *c, struct allocation *a, struct agent *agent)
+{
+    struct container_row row = {.rank = (int32_t)a->container_n, .state = CONTAINER_ASSIGNED};
+    new_uuid(c, row.id);
+    SET_TEXT(row.allocation_id, a->row.id);
+    SET_TEXT(row.agent_id, agent->row.id);
+    struct container *k = new_container(c, a, &row, false);
+    k->agent = agent;
+    LIST_INSERT_HEAD(&agent->containers, k, in_agent);
+    record_touch(c, &k->record);
+    return k;
+}
+
+void allocation_assigned(struct core *c, struct allocation *a)
+{
+    const struct trial *t = a->trial;
+    ports_take(&c->ports, a->row.port);
+    raise_state(c, a, ALLOCATION_ASSIGNED);
+    task_log(c, a, false, "Trial %d (Experiment %d) was assigned to an agent", t->row.id, t->row.experiment_id);
+    for (size_t i = 0; i < a->container_n; i++)
+        allocation_start_container(c, a->container[i]);
+}
+
+static void fill_start_from_trial(struct core *c, const struct trial *t, struct core_start *ret)
+{
+    struct arena *arena = &c->out->arena;
+    const struct core_experiment_spec *spec = &t->experiment->spec;
+    bool own = t->row.latest_checkpoint[0] != '\0';
+    const char *checkpoint = own ? t->row.latest_checkpoint : t->row.warm_start_checkpoint;
+    ret->experiment_id = t->row.experiment_id;
+    ret->trial_id = t->row.id;
+    ret->owner_id = spec->owner_id;
+    ret->trial_seed = t->row.seed;
+    ret->hparams = arena_strdup(arena, t->row.hparams);
+    ret->steps_completed = own ? t->row.steps_completed : 0;
+    ret->latest_checkpoint = checkpoint[0] != '\0' ? arena_strdup(arena, checkpoint) : NULL;
+    ret->preemption_timeout_s = spec->preemption_timeout_s;
+}
+
+void allocation_start_container(struct core *c, struct container *k)
+{
+    struct arena *arena = &c->out->arena;
+    const struct allocation *a = k->allocation;
+    struct core_effect *e = effect_add(c, CORE_START_CONTAINER);
+    fill_start_from_trial(c, a->trial, &e->start);
+    e->start.agent_id = arena_strdup(arena, k->row.agent_id);
+    e->start.container_id = arena_strdup(arena, k->row.id);
+    e->start.allocation_id = arena_strdup(arena, a->row.id);
+    e->start.task_id = arena_strdup(arena, a->row.task_id);
+    e->start.description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", e->start.experiment_id, a->row.trial_id, a->row.run_id);
+    e->start.run_id = a->row.run_id;
+    e->start.rank = k->row.rank;
+    e->start.container_n = (int32_t)a->container_n;
+    e->start.device_id = arena_dup(arena, k->row.device_id, (size_t)k->row.device_n * sizeof k->row.device_id[0]);
+    e->start.device_n = (size_t)k->row.device_n;
+    e->start.slots = a->row.slots;
+    memcpy(e->start.port, a->row.port, sizeof e->start.port);
+}
+
+/* ---- ending it early ----------------------------------------------------------------------------------------------- */
+
+static void signal_live(struct core *c, struct allocation *a, int signal)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (is_live(a->container[i]))
+            a->pool->rm->signal(c, a->container[i], signal);
+}
+
+static void kill_live(struct core *c, struct allocation *a)
+{
+    a->killed_us = c->now_us;
+    raise_state(c, a, ALLOCATION_TERMINATING);
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
+    signal_live(c, a, SIGKILL);
+}
+
+void allocation_kill(struct core *c, struct allocation *a, const char *reason)
+{
+    if (a->container_n == 0) {
+        allocation_end(c, a, EXIT_ABORTED, 0, reason);
+        return;
+    }
+    if (a->killed_us != 0 && c->now_us - a->killed_us < ALLOCATION_KILL_DEBOUNCE_US)
+        return;
+    a->row.killed = true;
+    record_touch(c, &a->record);
+    task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", reason);
+    kill_live(c, a);
+}
+
+void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
+{
+    if (!a->row.ready || a->container_n == 0) {
+        allocation_kill(c, a, reason);
+        return;
+    }
+    if (a->row.preempt_deadline_us != 0 || a->killed_us != 0)
+        return;
+    a->row.preempt_deadline_us = c->now_us + (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
+    record_touch(c, &a->record);
+    timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
+    task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
+    wake(c, a, CORE_WAKE_PREEMPTION);
+}
+
+static void preempt_deadline_passed(struct core *c, struct allocation *a)
+{
+    char reason[64];
+    snprintf(reason, sizeof reason, "allocation did not preempt in %ds", a->trial->experiment->spec.preemption_timeout_s);
+    allocation_kill(c, a, reason);
+}
+
+void allocation_timer(struct core *c, struct timer *t)
+{
+    if (t->kind == TIMER_PREEMPT_DEADLINE)
+        preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
+    else
+        kill_live(c, container_of(t, struct allocation, kill_again));
+}
+
+/* ---- what its containers do ---------------------------------------------------------------------------------------- */
+
+static bool all_running(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (a->container[i]->sm.state != CONTAINER_RUNNING)
+            return false;
+    return a->container_n > 0;
+}
+
+static void set_ready(struct core *c, struct allocation *a)
+{
+    if (a->row.ready)
+        return;
+    a->row.ready = true;
+    record_touch(c, &a->record);
+}
+
+/* Peers can find each other from here on, and there may be something worth a checkpoint. */
+static void maybe_all_running(struct core *c, struct allocation *a)
+{
+    if (a->row.ready || !all_running(a))
+        return;
+    set_ready(c, a);
+    a->trial->launch_failures = 0;
+    task_log(c, a, false, "Resources for Trial %d (Experiment %d) have started", a->trial->row.id, a->trial->row.experiment_id);
+    wake(c, a, CORE_WAKE_RENDEZVOUS);
+}
+
+static void container_progressed(struct core *c, struct container *k, const struct core_container_report *r)
+{
+    static const enum allocation_state raised_to[] = {
+        [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
+        [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
+    };
+    if ((int)r->state <= k->sm.state)
+        return;
+    if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
+        SET_TEXT(k->row.address, r->address);
+    set_container_state(c, k, r->state);
+    raise_state(c, k->allocation, raised_to[r->state]);
+    maybe_all_running(c, k->allocation);
+}
+
+/* A clean exit needs code 0, whatever the agent called it. */
+static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
+{
+    if (kind == EXIT_NONE)
+        return code == 0 ? EXIT_TASK_ERROR : EXIT_FAILED;
+    return kind == EXIT_OK && code != 0 ? EXIT_FAILED : kind;
+}
+
+void container_report(struct core *c, struct container *k, const struct core_container_report *r)
+{
+    if (r->state == CONTAINER_TERMINATED)
+        container_exited(c, k, judge_exit(r->exit_kind, r->exit_code), r->exit_code, r->exit_text);
+    else
+        container_progressed(c, k, r);
+}
+
+static bool workers_done(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (is_live(a->container[i]) && !a->container[i]->row.daemon)
+            return false;
+    return true;
+}
+
+static bool all_ended(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (is_live(a->container[i]))
+            return false;
+    return true;
+}
+
+/* What the ends of all its containers come to, when none has failed by itself. */
+static enum exit_kind sum_up(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (a->container[i]->row.exit_kind != EXIT_OK && !a->container[i]->row.daemon)
+            return a->row.killed ? EXIT_KILLED : EXIT_TASK_ERROR;
+    return EXIT_OK;
+}
+
+void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text)
+{
+    struct allocation *a = k->allocation;
+    if (!is_live(k))
+        return;
+    k->row.exit_kind = kind;
+    k->row.exit_code = code;
+    set_container_state(c, k, CONTAINER_TERMINATED);
+    a->pool->rm->released(c, k);
+
+    bool told_to = a->row.killed || (k->row.daemon && workers_done(a));
+    if (kind != EXIT_OK && !told_to && a->row.exit_kind == EXIT_NONE) {
+        a->row.exit_kind = kind;
+        a->row.exit_code = code;
+        record_touch(c, &a->record);
+    }
+    if (all_ended(a)) {
+        bool failed = a->row.exit_kind != EXIT_NONE;
+        allocation_end(c, a, failed ? a->row.exit_kind : sum_up(a), a->row.exit_code, text);
+    } else if (a->killed_us == 0 && a->row.exit_kind != EXIT_NONE) {
+        task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", exit_kind_text(kind));
+        kill_live(c, a);
+    } else if (a->killed_us == 0 && workers_done(a)) {
+        kill_live(c, a);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------- */
+
+static void log_end(struct core *c, const struct allocation *a, const char *text)
+{
+    const struct trial *t = a->trial;
+    enum exit_kind kind = a->row.exit_kind;
+    const char *colon = text != NULL && text[0] != '\0' ? ": " : "";
+    const char *words = colon[0] != '\0' ? text : "";
+    if (kind == EXIT_FAILED)
+        task_log(c, a, true, "crashed: %s (exit code %d)%s%s", exit_kind_text(kind), a->row.exit_code, colon, words);
+    else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
+        task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
+    else
+        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id,
+                 kind == EXIT_OK && a->row.preempt_acked ? "allocation preempted" : exit_kind_text(kind));
+}
+
+static void unlink_containers(struct core *c, struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++) {
+        struct container *k = a->container[i];
+        if (is_live(k)) {
+            k->row.exit_kind = a->row.exit_kind;
+            set_container_state(c, k, CONTAINER_TERMINATED);
+            a->pool->rm->released(c, k);
+        }
+        HASH_DEL(c->containers, k);
+    }
+}
+
+static void unlink_allocation(struct core *c, struct allocation *a)
+{
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->kill_again);
+    ports_give_back(&c->ports, a->row.port);
+    unlink_containers(c, a);
+    pool_remove(a->pool, a);
+    HASH_DEL(c->allocations, a);
+    a->trial->allocation = NULL;
+    SLIST_INSERT_HEAD(&c->dead_allocations, a, dead);
+}
+
+void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text)
+{
+    a->row.exit_kind = kind;
+    a->row.exit_code = code;
+    a->row.end_us = c->now_us;
+    raise_state(c, a, ALLOCATION_TERMINATED);
+    log_end(c, a, text);
+    wake(c, a, CORE_WAKE_PREEMPTION);
+    wake(c, a, CORE_WAKE_RENDEZVOUS);
+    wake(c, a, CORE_WAKE_ALL_GATHER);
+    effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
+    unlink_allocation(c, a);
+    trial_allocation_ended(c, a->trial, &a->row);
+}
+
+void allocation_free(struct core *c, struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        free(a->container[i]);
+    free(a->container);
+    gather_release(&a->gather);
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->kill_again);
+    free(a);
+}
+
+/* ---- what the task says -------------------------------------------------------------------------------------------- */
+
+int allocation_ready(struct core *c, const char *id, struct error *err)
+{
+    struct allocation *a = find_open(c, id, err);
+    if (a == NULL)
+        return -1;
+    set_ready(c, a);
+    return 0;
+}
+
+int allocation_waiting(struct core *c, const char *id, struct error *err)
+{
+    struct allocation *a = find_open(c, id, err);
+    if (a == NULL)
+        return -1;
+    raise_state(c, a, ALLOCATION_WAITING);
+    return 0;
+}
+
+int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
+{
+    struct allocation *a = find_open(c, id, err);
+    if (a == NULL)
+        return -1;
+    if (a->row.preempt_deadline_us == 0)
+        return 0; /* older libraries acknowledge when they are out of work, too */
+    a->row.preempt_acked = true;
+    record_touch(c, &a->record);
+    return 0;
+}
+
+/* The machine under the task told it that it will go away: as if the scheduler had asked. */
+int allocation_preempt_pending(struct core *c, const char *id, struct error *err)
+{
+    struct allocation *a = find_open(c, id, err);
+    if (a == NULL)
+        return -1;
+    a->row.preempt_pending = true;
+    record_touch(c, &a->record);
+    allocation_terminate(c, a, "the task reported a pending preemption");
+    return 0;
+}
+
+static bool all_daemons(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (!a->container[i]->row.daemon)
+            return false;
+    return true;
+}
+
+int allocation_daemon(struct core *c, const char *id, const char *container_id, struct error *err)
+{
+    struct allocation *a = find_open(c, id, err);
+    if (a == NULL)
+        return -1;
+    struct container *k = container_id == NULL ? NULL : container_find(c, container_id);
+    if (k == NULL || k->allocation != a)
+        return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'", container_id ? container_id : "", id);
+    if (a->container_n == 1)
+        return 0; /* it is its own chief */
+    k->row.daemon = true;
+    record_touch(c, &k->record);
+    if (all_daemons(a))
+        allocation_kill(c, a, "all resources are daemons, nobody works");
+    else if (workers_done(a))
+        kill_live(c, a);
+    return 0;
+}
+
+int allocation_gather(struct core *c, const struct core_event *ev, struct error *err)
+{
+    struct allocation *a = find_open(c, ev->gather.allocation_id, err);
+    if (a == NULL)
+        return -1;
+    const char *data = ev->gather.data != NULL ? ev->gather.data : "null";
+    if (gather_join(&a->gather, ev->gather.request_uuid, ev->gather.num_peers, data, err) < 0)
+        return -1;
+    if (gather_complete(&a->gather))
+        wake(c, a, CORE_WAKE_ALL_GATHER);
+    return 0;
+}
+
+/* ---- restart ------------------------------------------------------------------------------------------------------- */
+
+struct allocation *allocation_restore(struct core *c, struct trial *t, const struct allocation_row *row)
+{
+    ports_restore(&c->ports, row->port);
+    return new_allocation(c, t, row, true);
+}
+
+struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row)
+{
+    return new_container(c, a, row, true);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct container *x = *(struct container *const *)a, *y = *(struct container *const *)b;
+    return x->row.rank < y->row.rank ? -1 : x->row.rank > y->row.rank;
+}
+
+void allocation_resume(struct core *c, struct allocation *a)
+{
+    bool placed = a->sm.state != ALLOCATION_PENDING;
+    if (placed && (a->container_n == 0 || all_ended(a))) {
+        allocation_end(c, a, EXIT_RESTORE_ERROR, 0, "its containers were not found in the store");
+        return;
+    }
+    if (!placed)
+        return;
+    qsort(a->container, a->container_n, sizeof(struct container *), by_rank);
+    if (a->row.killed || a->row.exit_kind != EXIT_NONE || workers_done(a))
+        kill_live(c, a); /* said again to each agent as it comes back */
+    else if (a->row.preempt_deadline_us != 0)
+        timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
+}

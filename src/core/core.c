@@ -1,0 +1,182 @@
+#include "core/core.h"
+
+#include <stdlib.h>
+
+#include "core/agents.h"
+#include "core/allocation.h"
+#include "core/effects.h"
+#include "core/experiment.h"
+#include "core/objects.h"
+#include "core/restore.h"
+#include "core/rm.h"
+#include "core/trial.h"
+
+struct core *core_new(const struct core_opts *opts)
+{
+    struct core *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        abort();
+    c->id_state = opts->seed;
+    c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
+    c->restore_wait_us = opts->restore_wait_us;
+    STAILQ_INIT(&c->touched);
+    STAILQ_INIT(&c->searchers_touched);
+    SLIST_INIT(&c->dead_allocations);
+    LIST_INIT(&c->ended);
+    ports_init(&c->ports, opts->reserved_port, opts->reserved_port_n);
+    pools_init(c, opts);
+    return c;
+}
+
+/* What has ended in this step, and that code further up the stack might have looked at. */
+static void free_ended(struct core *c)
+{
+    struct allocation *a;
+    while ((a = SLIST_FIRST(&c->dead_allocations)) != NULL) {
+        SLIST_REMOVE_HEAD(&c->dead_allocations, dead);
+        allocation_free(c, a);
+    }
+    struct experiment *x;
+    while ((x = LIST_FIRST(&c->ended)) != NULL) {
+        LIST_REMOVE(x, in_ended);
+        experiment_free(c, x);
+    }
+}
+
+void core_free(struct core *c)
+{
+    if (c == NULL)
+        return;
+    struct allocation *a, *next_a;
+    HASH_ITER(hh, c->allocations, a, next_a) {
+        for (size_t i = 0; i < a->container_n; i++)
+            HASH_DEL(c->containers, a->container[i]);
+        HASH_DEL(c->allocations, a);
+        allocation_free(c, a);
+    }
+    struct experiment *x, *next_x;
+    HASH_ITER(hh, c->experiments, x, next_x) {
+        HASH_DEL(c->experiments, x);
+        experiment_free(c, x);
+    }
+    struct agent *agent, *next_agent;
+    HASH_ITER(hh, c->agents, agent, next_agent) {
+        HASH_DEL(c->agents, agent);
+        agent_free(c, agent);
+    }
+    pools_free(c);
+    timers_release(&c->timers);
+    free(c);
+}
+
+static void fire_timers(struct core *c)
+{
+    struct timer *t;
+    while ((t = timers_take_due(&c->timers, c->now_us)) != NULL) {
+        switch (t->kind) {
+        case TIMER_AGENT_LOST:
+            agent_timer(c, t);
+            break;
+        case TIMER_PREEMPT_DEADLINE:
+        case TIMER_KILL_AGAIN:
+            allocation_timer(c, t);
+            break;
+        case TIMER_TRIAL_INVALID_HP:
+        case TIMER_TRIAL_RETRY:
+            trial_timer(c, t);
+            break;
+        }
+    }
+}
+
+static int from_task(struct core *c, const struct core_event *ev, struct error *err)
+{
+    switch (ev->type) {
+    case CORE_ALLOCATION_READY:
+        return allocation_ready(c, ev->allocation.allocation_id, err);
+    case CORE_ALLOCATION_WAITING:
+        return allocation_waiting(c, ev->allocation.allocation_id, err);
+    case CORE_PREEMPTION_ACKED:
+        return allocation_preempt_acked(c, ev->allocation.allocation_id, err);
+    case CORE_PREEMPTION_PENDING:
+        return allocation_preempt_pending(c, ev->allocation.allocation_id, err);
+    case CORE_CONTAINER_DAEMON:
+        return allocation_daemon(c, ev->allocation.allocation_id, ev->allocation.container_id, err);
+    case CORE_ALL_GATHER:
+        return allocation_gather(c, ev, err);
+    case CORE_TRIAL_PROGRESS:
+        experiment_trial_progress(c, ev->progress.trial_id, ev->progress.progress);
+        return 0;
+    case CORE_TRIAL_VALIDATED:
+        experiment_validated(c, ev->validated.trial_id, ev->validated.metrics);
+        return 0;
+    case CORE_TRIAL_EARLY_EXIT:
+        return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
+    default:
+        trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
+        return 0;
+    }
+}
+
+static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
+{
+    switch (ev->type) {
+    case CORE_EXPERIMENT_CREATE:
+        return experiment_create(c, ev->create.spec, ev->create.activate, err);
+    case CORE_EXPERIMENT_ACTIVATE:
+    case CORE_EXPERIMENT_PAUSE:
+    case CORE_EXPERIMENT_CANCEL:
+    case CORE_EXPERIMENT_KILL:
+        return experiment_request(c, ev->experiment_id, ev->type, err);
+    case CORE_TRIAL_KILL:
+        return trial_kill(c, ev->trial_id, err);
+    case CORE_AGENT_ENABLE:
+        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, err);
+    case CORE_SLOT_ENABLE:
+        return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
+    case CORE_AGENT_CONNECTED:
+        return agent_connected(c, ev, err);
+    case CORE_AGENT_DISCONNECTED:
+        agent_disconnected(c, ev->agent.agent_id);
+        return 0;
+    case CORE_CONTAINER_CHANGED:
+        agent_container_changed(c, ev->container.agent_id, &ev->container.report);
+        return 0;
+    case CORE_TIMER:
+        fire_timers(c);
+        return 0;
+    default:
+        return from_task(c, ev, err);
+    }
+}
+
+/* Scheduling comes last, so that it sees all that the step has changed; rows come out as what they became. */
+static void finish_step(struct core *c)
+{
+    pools_turn(c);
+    experiments_save_searchers(c);
+    effects_put_touched(c);
+    free_ended(c);
+    c->out->next_timer_us = timers_next_us(&c->timers);
+    c->out = NULL;
+}
+
+int core_step(struct core *c, const struct core_event *ev, struct core_effects *ret, struct error *err)
+{
+    c->now_us = ev->now_us;
+    c->out = ret;
+    int rv = dispatch(c, ev, err);
+    finish_step(c);
+    return rv;
+}
+
+int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret, struct error *err)
+{
+    if (c->experiments != NULL || c->agents != NULL)
+        return error_set(err, ERR_INTERNAL, "the core was in use before it was restored");
+    c->now_us = now_us;
+    c->out = ret;
+    restore_all(c, rows);
+    finish_step(c);
+    return 0;
+}

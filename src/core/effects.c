@@ -1,0 +1,155 @@
+#include "core/effects.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/strbuf.h"
+
+struct core_effect *effect_add(struct core *c, enum core_effect_type type)
+{
+    struct core_effects *e = c->out;
+    if (e->n == e->cap) {
+        e->cap = e->cap ? 2 * e->cap : 16;
+        e->item = realloc(e->item, e->cap * sizeof *e->item);
+        if (e->item == NULL)
+            abort();
+    }
+    struct core_effect *effect = &e->item[e->n++];
+    *effect = (struct core_effect){.type = type};
+    return effect;
+}
+
+void core_effects_release(struct core_effects *e)
+{
+    arena_release(&e->arena);
+    free(e->item);
+    *e = (struct core_effects)CORE_EFFECTS_INIT;
+}
+
+void record_init(struct record *r, enum core_effect_type put, const void *row, bool stored)
+{
+    *r = (struct record){.put = put, .row = row, .stored = stored};
+}
+
+void record_touch(struct core *c, struct record *r)
+{
+    if (r->queued)
+        return;
+    r->queued = true;
+    STAILQ_INSERT_TAIL(&c->touched, r, next);
+}
+
+static const struct trial_row *copy_trial(struct arena *a, const struct trial_row *row, bool insert)
+{
+    struct trial_row *copy = arena_dup(a, row, sizeof *row);
+    copy->hparams = insert ? arena_strdup(a, row->hparams) : NULL;
+    return copy;
+}
+
+static void fill_put(struct arena *a, const struct record *r, struct core_effect *ret)
+{
+    *ret = (struct core_effect){.type = r->put, .insert = !r->stored};
+    switch (r->put) {
+    case CORE_PUT_EXPERIMENT:
+        ret->experiment = arena_dup(a, r->row, sizeof(struct experiment_row));
+        break;
+    case CORE_PUT_TRIAL:
+        ret->trial = copy_trial(a, r->row, ret->insert);
+        break;
+    case CORE_PUT_TASK:
+        ret->task = arena_dup(a, r->row, sizeof(struct task_row));
+        break;
+    case CORE_PUT_ALLOCATION:
+        ret->allocation = arena_dup(a, r->row, sizeof(struct allocation_row));
+        break;
+    case CORE_PUT_CONTAINER:
+        ret->container = arena_dup(a, r->row, sizeof(struct container_row));
+        break;
+    default:
+        ret->agent = arena_dup(a, r->row, sizeof(struct agent_row));
+        break;
+    }
+}
+
+static size_t count_touched(const struct core *c)
+{
+    size_t n = 0;
+    const struct record *r;
+    STAILQ_FOREACH(r, &c->touched, next)
+        n++;
+    return n;
+}
+
+/* By kind, parents before children, so that references within the store hold at every statement. */
+void effects_put_touched(struct core *c)
+{
+    struct core_effects *e = c->out;
+    size_t puts = count_touched(c), n = 0;
+    if (puts == 0)
+        return;
+    struct core_effect *all = calloc(puts + e->n, sizeof *all);
+    if (all == NULL)
+        abort();
+    for (int put = CORE_PUT_EXPERIMENT; put <= CORE_PUT_AGENT; put++) {
+        struct record *r;
+        STAILQ_FOREACH(r, &c->touched, next)
+            if ((int)r->put == put)
+                fill_put(&e->arena, r, &all[n++]);
+    }
+    while (!STAILQ_EMPTY(&c->touched)) {
+        struct record *r = STAILQ_FIRST(&c->touched);
+        STAILQ_REMOVE_HEAD(&c->touched, next);
+        r->queued = false;
+        r->stored = true;
+    }
+    if (e->n > 0)
+        memcpy(all + puts, e->item, e->n * sizeof *all);
+    free(e->item);
+    e->item = all;
+    e->n = e->cap = puts + e->n;
+}
+
+static void add_log(struct core *c, const char *task_id, const char *allocation_id, bool error, const char *fmt, va_list ap)
+{
+    struct strbuf text = STRBUF_INIT;
+    strbuf_vaddf(&text, fmt, ap);
+    strbuf_addc(&text, '\n');
+    struct core_effect *e = effect_add(c, CORE_TASK_LOG);
+    e->log.task_id = arena_strdup(&c->out->arena, task_id);
+    e->log.allocation_id = arena_strdup(&c->out->arena, allocation_id);
+    e->log.text = arena_strdup(&c->out->arena, text.s);
+    e->log.error = error;
+    strbuf_release(&text);
+}
+
+void task_log(struct core *c, const struct allocation *a, bool error, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_log(c, a->row.task_id, a->row.id, error, fmt, ap);
+    va_end(ap);
+}
+
+void trial_log(struct core *c, const struct trial *t, bool error, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_log(c, t->row.task_id, NULL, error, fmt, ap);
+    va_end(ap);
+}
+
+void wake(struct core *c, const struct allocation *a, enum core_wake what)
+{
+    struct core_effect *e = effect_add(c, CORE_WAKE);
+    e->wake.what = what;
+    e->wake.allocation_id = arena_strdup(&c->out->arena, a->row.id);
+}
+
+void signal_container(struct core *c, const struct container *k, int signal)
+{
+    struct core_effect *e = effect_add(c, CORE_SIGNAL_CONTAINER);
+    e->signal.agent_id = arena_strdup(&c->out->arena, k->row.agent_id);
+    e->signal.container_id = arena_strdup(&c->out->arena, k->row.id);
+    e->signal.signal = signal;
+}

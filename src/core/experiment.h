@@ -1,0 +1,35 @@
+/* An experiment: which trials it has, which state they should be in, and when it is over (lifecycle.md §1).
+ *
+ * Users ask for states, the searcher asks for trials and for the end; the experiment tells its trials. It moves to its
+ * terminal state when it is stopping and its last trial has ended. */
+#ifndef DET_CORE_EXPERIMENT_H
+#define DET_CORE_EXPERIMENT_H
+
+#include "core/objects.h"
+
+enum { EXPERIMENTS_MAX = 100000 }; /* alive at a time */
+
+int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
+/* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL, each with its own answer to "it is too late for that" (§1.1). */
+int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err);
+
+/* From its trials. */
+void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t);
+void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t);
+/* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
+void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
+void experiment_trial_progress(struct core *c, int32_t trial_id, double progress);
+
+struct experiment *experiment_find(const struct core *c, int32_t id);
+void experiments_save_searchers(struct core *c); /* at the end of a step */
+
+/* Restart. -1: could not be rebuilt; the experiment is there all the same, for experiment_fail(). */
+int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret, struct error *err);
+/* Once its trials are there: goes on where it was. */
+void experiment_resume(struct core *c, struct experiment *x);
+/* It and all its trials end in ERROR, now. */
+void experiment_fail(struct core *c, struct experiment *x, const char *reason);
+
+void experiment_free(struct core *c, struct experiment *x); /* with its trials; out of all tables already */
+
+#endif

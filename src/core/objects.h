@@ -1,0 +1,144 @@
+/* The objects inside the core and how they hang together. For the core's own sources only; outsiders use core.h.
+ *
+ *     core ─┬─ experiment ── trial ── allocation (at most one open per trial) ── container (one per agent)
+ *           ├─ pool ── the open allocations that want or have its resources
+ *           └─ agent ── slot ── container
+ *
+ * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of the
+ * step (core.c), so that code further up the stack may still look at it. */
+#ifndef DET_CORE_OBJECTS_H
+#define DET_CORE_OBJECTS_H
+
+#include <bsd/sys/queue.h>
+
+#include "common/hash.h"
+#include "core/core.h"
+#include "core/gather.h"
+#include "core/ports.h"
+#include "core/timers.h"
+
+struct searcher;
+
+/* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
+struct record {
+    enum core_effect_type put;
+    bool stored, queued;
+    const void *row;
+    STAILQ_ENTRY(record) next;
+};
+
+struct experiment {
+    struct record record;
+    struct experiment_row row; /* row.state follows sm.state */
+    struct sm sm;
+    struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
+    struct pool *pool;
+    struct searcher *searcher;
+    char *snapshot; /* of the searcher, as last stored */
+    bool searcher_touched; /* in core.searchers_touched */
+    STAILQ_ENTRY(experiment) searcher_next;
+    LIST_HEAD(, trial) trials; /* newest first */
+    int trial_n, live_n;       /* live: not in a terminal state */
+    LIST_ENTRY(experiment) in_ended;
+    UT_hash_handle hh;
+};
+
+struct trial {
+    struct record record;
+    struct trial_row row;
+    struct sm sm;
+    char *hparams;
+    struct record task_record;
+    struct task_row task;
+    struct experiment *experiment;
+    struct allocation *allocation;
+    struct timer invalid_hp; /* killed then, if it still runs */
+    struct timer retry;      /* asks for its next allocation then */
+    int launch_failures;     /* in a row */
+    LIST_ENTRY(trial) in_experiment;
+    UT_hash_handle hh;
+};
+
+struct allocation {
+    struct record record;
+    struct allocation_row row;
+    struct sm sm;
+    struct trial *trial;
+    struct pool *pool;
+    struct container **container; /* by rank */
+    size_t container_n;
+    struct timer preempt_deadline, kill_again;
+    int64_t killed_us; /* last time; 0: never */
+    struct gather gather;
+    TAILQ_ENTRY(allocation) in_pool;
+    SLIST_ENTRY(allocation) dead;
+    UT_hash_handle hh;
+};
+
+struct container {
+    struct record record;
+    struct container_row row;
+    struct sm sm;
+    struct allocation *allocation;
+    struct agent *agent;
+    LIST_ENTRY(container) in_agent;
+    UT_hash_handle hh;
+};
+
+struct slot {
+    struct core_device device; /* texts are its own */
+    struct container *container;
+};
+
+enum agent_presence {
+    AGENT_GONE,      /* known by its row only */
+    AGENT_AWAY,      /* lost a moment ago, or not yet back after a restart: its containers are thought to run on */
+    AGENT_CONNECTED,
+};
+
+struct agent {
+    struct record record;
+    struct agent_row row;
+    enum agent_presence presence;
+    char *version, *hostname;
+    int64_t connected_us;
+    struct slot *slot; /* by device id */
+    size_t slot_n;
+    struct pool *pool;
+    struct timer lost;
+    LIST_HEAD(, container) containers;
+    UT_hash_handle hh;
+};
+
+struct pool {
+    struct core_pool_opts opts;
+    char *name;
+    const struct rm_type *rm;
+    bool changed; /* since the scheduler last looked */
+    TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
+};
+
+struct core {
+    int64_t now_us; /* of this step */
+    struct core_effects *out;
+    STAILQ_HEAD(, record) touched;
+    uint64_t id_state; /* of the generator of container and job ids */
+    int64_t agent_reconnect_wait_us, restore_wait_us;
+    int32_t last_experiment_id, last_trial_id;
+    struct experiment *experiments;
+    struct trial *trials;
+    struct allocation *allocations;
+    struct container *containers;
+    struct agent *agents; /* sorted by id */
+    struct pool *pool;
+    size_t pool_n;
+    struct timers timers;
+    struct ports ports;
+    SLIST_HEAD(, allocation) dead_allocations;
+    LIST_HEAD(, experiment) ended;
+    STAILQ_HEAD(, experiment) searchers_touched;
+};
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+#endif

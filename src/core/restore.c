@@ -1,0 +1,160 @@
+#include "core/restore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "core/agents.h"
+#include "core/allocation.h"
+#include "core/effects.h"
+#include "core/experiment.h"
+#include "core/rm.h"
+#include "core/trial.h"
+
+static void restore_agents(struct core *c, const struct core_rows *rows)
+{
+    for (size_t i = 0; i < rows->agent_n; i++)
+        if (agent_find(c, rows->agent[i].id) == NULL)
+            agent_restore(c, &rows->agent[i]);
+}
+
+static void restore_trials(struct core *c, const struct core_rows *rows)
+{
+    for (size_t i = 0; i < rows->trial_n; i++) {
+        struct experiment *x = experiment_find(c, rows->trial[i].experiment_id);
+        if (x != NULL)
+            trial_restore(c, x, &rows->trial[i]);
+    }
+}
+
+/* Closes the row of an allocation that nothing can be made of. */
+static void close_stale(struct core *c, const struct allocation_row *row)
+{
+    struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
+    closed->state = ALLOCATION_TERMINATED;
+    closed->end_us = c->now_us;
+    closed->exit_kind = EXIT_RESTORE_ERROR;
+    effect_add(c, CORE_PUT_ALLOCATION)->allocation = closed;
+    effect_add(c, CORE_END_SESSIONS)->allocation_id = closed->id;
+}
+
+static size_t open_of(const struct core_rows *rows, int32_t trial_id)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->allocation_n; i++)
+        n += rows->allocation[i].trial_id == trial_id;
+    return n;
+}
+
+/* Exactly one open allocation is taken up; of several, nobody knows which one is right (§9.4). */
+static void restore_allocations(struct core *c, const struct core_rows *rows)
+{
+    for (size_t i = 0; i < rows->allocation_n; i++) {
+        const struct allocation_row *row = &rows->allocation[i];
+        struct trial *t = trial_find(c, row->trial_id);
+        bool usable = t != NULL && !run_state_is_terminal(t->sm.state) && pool_find(c, row->pool) != NULL;
+        if (usable && open_of(rows, row->trial_id) == 1)
+            allocation_restore(c, t, row);
+        else
+            close_stale(c, row);
+    }
+}
+
+static struct agent *agent_of(struct core *c, const struct container_row *row)
+{
+    struct agent *agent = agent_find(c, row->agent_id);
+    if (agent != NULL)
+        return agent;
+    struct agent_row missing = {.enabled = true};
+    memcpy(missing.id, row->agent_id, sizeof missing.id);
+    agent = agent_restore(c, &missing);
+    agent->record.stored = false;
+    record_touch(c, &agent->record);
+    return agent;
+}
+
+static void close_container(struct core *c, const struct container_row *row)
+{
+    struct container_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
+    closed->state = CONTAINER_TERMINATED;
+    closed->exit_kind = EXIT_RESTORE_ERROR;
+    effect_add(c, CORE_PUT_CONTAINER)->container = closed;
+}
+
+static void restore_containers(struct core *c, const struct core_rows *rows)
+{
+    for (size_t i = 0; i < rows->container_n; i++) {
+        const struct container_row *row = &rows->container[i];
+        struct allocation *a = allocation_find(c, row->allocation_id);
+        if (a == NULL) {
+            if (row->state != CONTAINER_TERMINATED)
+                close_container(c, row);
+            continue;
+        }
+        struct container *k = container_restore(c, a, row);
+        if (row->state == CONTAINER_TERMINATED)
+            continue;
+        k->agent = agent_of(c, row);
+        LIST_INSERT_HEAD(&k->agent->containers, k, in_agent);
+        if (k->agent->presence == AGENT_GONE)
+            agent_await(c, k->agent);
+    }
+}
+
+static void resume_allocations(struct core *c)
+{
+    struct allocation *a, *next;
+    for (a = c->allocations; a != NULL; a = next) {
+        next = a->hh.next;
+        allocation_resume(c, a);
+    }
+}
+
+static void resume_experiments(struct core *c)
+{
+    struct experiment *x, *next;
+    for (x = c->experiments; x != NULL; x = next) {
+        next = x->hh.next;
+        experiment_resume(c, x);
+    }
+}
+
+/* One that cannot be rebuilt. */
+struct broken {
+    struct experiment *experiment;
+    struct error error;
+};
+
+static size_t restore_experiments(struct core *c, const struct core_rows *rows, struct broken *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->experiment_n; i++)
+        if (experiment_restore(c, &rows->experiment[i], &ret[n].experiment, &ret[n].error) < 0)
+            n++;
+    return n;
+}
+
+static void fail_broken(struct core *c, struct broken *broken, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        experiment_fail(c, broken[i].experiment, error_msg(&broken[i].error));
+        error_release(&broken[i].error);
+    }
+}
+
+void restore_all(struct core *c, const struct core_rows *rows)
+{
+    cleanup_free struct broken *broken = calloc(rows->experiment_n + 1, sizeof *broken);
+    if (broken == NULL)
+        abort();
+    c->last_experiment_id = rows->last_experiment_id;
+    c->last_trial_id = rows->last_trial_id;
+    restore_agents(c, rows);
+    size_t broken_n = restore_experiments(c, rows, broken);
+    restore_trials(c, rows);
+    restore_allocations(c, rows);
+    restore_containers(c, rows);
+    fail_broken(c, broken, broken_n);
+    resume_allocations(c);
+    resume_experiments(c);
+}

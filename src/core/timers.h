@@ -1,0 +1,30 @@
+/* Timers of the core: a heap of deadlines that live inside the objects they belong to. The heap never looks at a clock; it is
+ * told the time. Equal deadlines fire in the order in which they were set. */
+#ifndef DET_CORE_TIMERS_H
+#define DET_CORE_TIMERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum timer_kind { TIMER_AGENT_LOST, TIMER_PREEMPT_DEADLINE, TIMER_KILL_AGAIN, TIMER_TRIAL_INVALID_HP, TIMER_TRIAL_RETRY };
+
+struct timer {
+    enum timer_kind kind;
+    int64_t due_us;
+    uint64_t order;
+    size_t place; /* in the heap, from 1; 0: not set */
+};
+
+struct timers {
+    struct timer **heap;
+    size_t n, cap;
+    uint64_t order;
+};
+
+void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us); /* moves it when it is set already */
+void timer_clear(struct timers *ts, struct timer *t);
+int64_t timers_next_us(const struct timers *ts);                 /* 0: none */
+struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */
+void timers_release(struct timers *ts);
+
+#endif

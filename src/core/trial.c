@@ -1,0 +1,279 @@
+#include "core/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/allocation.h"
+#include "core/effects.h"
+#include "core/experiment.h"
+#include "core/ids.h"
+#include "core/searcher/searcher.h"
+
+struct trial *trial_find(const struct core *c, int32_t id)
+{
+    struct trial *t = NULL;
+    HASH_FIND(hh, c->trials, &id, sizeof id, t);
+    return t;
+}
+
+static void move(struct core *c, struct trial *t, enum run_state to)
+{
+    if (sm_move(&t->sm, to, NULL) < 0)
+        abort(); /* callers ask sm_allows() where it is not certain */
+    t->row.state = to;
+    record_touch(c, &t->record);
+}
+
+/* ---- birth and end ------------------------------------------------------------------------------------------------- */
+
+static struct trial *new_trial(struct core *c, struct experiment *x, const struct trial_row *row, bool stored)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        abort();
+    t->row = *row;
+    t->row.hparams = t->hparams = strdup(row->hparams);
+    if (t->hparams == NULL)
+        abort();
+    record_init(&t->record, CORE_PUT_TRIAL, &t->row, stored);
+    sm_restore(&t->sm, &trial_sm, row->id, row->state);
+    SET_TEXT(t->task.id, row->task_id);
+    SET_TEXT(t->task.job_id, x->row.job_id);
+    t->task.trial_id = row->id;
+    t->task.start_us = row->start_us;
+    record_init(&t->task_record, CORE_PUT_TASK, &t->task, stored);
+    t->experiment = x;
+    LIST_INSERT_HEAD(&x->trials, t, in_experiment);
+    x->trial_n++;
+    x->live_n += !run_state_is_terminal(row->state);
+    HASH_ADD(hh, c->trials, row.id, sizeof t->row.id, t);
+    return t;
+}
+
+void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
+{
+    struct trial_row row = {.id = ++c->last_trial_id, .experiment_id = x->row.id, .state = RUN_PAUSED, .start_us = c->now_us,
+                            .seed = create->trial_seed, .hparams = create->hparams};
+    SET_TEXT(row.request_id, create->request_id);
+    snprintf(row.task_id, sizeof row.task_id, "%d.%s", x->row.id, create->request_id);
+    if (x->spec.warm_start_checkpoint != NULL)
+        SET_TEXT(row.warm_start_checkpoint, x->spec.warm_start_checkpoint);
+    struct trial *t = new_trial(c, x, &row, false);
+    record_touch(c, &t->record);
+    record_touch(c, &t->task_record);
+    if (x->sm.state == RUN_ACTIVE)
+        trial_patch(c, t, RUN_ACTIVE);
+}
+
+static void finish(struct core *c, struct trial *t, enum run_state end)
+{
+    move(c, t, end);
+    t->row.end_us = t->task.end_us = c->now_us;
+    record_touch(c, &t->task_record);
+    timer_clear(&c->timers, &t->invalid_hp);
+    timer_clear(&c->timers, &t->retry);
+    t->experiment->live_n--;
+}
+
+static void end(struct core *c, struct trial *t, enum run_state state)
+{
+    if (!sm_allows(&t->sm, state))
+        move(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
+    finish(c, t, state);
+    experiment_trial_ended(c, t->experiment, t);
+}
+
+void trial_fail(struct core *c, struct trial *t)
+{
+    if (run_state_is_terminal(t->sm.state))
+        return;
+    finish(c, t, RUN_ERROR);
+    if (t->allocation != NULL)
+        allocation_end(c, t->allocation, EXIT_RESTORE_ERROR, 0, "the experiment could not be restored");
+}
+
+void trial_free(struct core *c, struct trial *t)
+{
+    timer_clear(&c->timers, &t->invalid_hp);
+    timer_clear(&c->timers, &t->retry);
+    HASH_DEL(c->trials, t);
+    free(t->hparams);
+    free(t);
+}
+
+/* ---- the wanted state ---------------------------------------------------------------------------------------------- */
+
+static void ask_for_allocation(struct core *c, struct trial *t)
+{
+    if (t->allocation == NULL && t->retry.place == 0)
+        allocation_request(c, t);
+}
+
+/* What being in a state asks for; doing it again does no harm. */
+static void act(struct core *c, struct trial *t)
+{
+    switch ((enum run_state)t->sm.state) {
+    case RUN_ACTIVE:
+        ask_for_allocation(c, t);
+        return;
+    case RUN_PAUSED:
+        if (t->allocation != NULL)
+            allocation_terminate(c, t->allocation, "the trial was paused");
+        return;
+    default:
+        break;
+    }
+    if (t->allocation == NULL)
+        end(c, t, run_state_terminal_for(t->sm.state));
+    else if (t->sm.state == RUN_STOPPING_CANCELED)
+        allocation_terminate(c, t->allocation, "the trial was canceled");
+    else if (t->sm.state == RUN_STOPPING_KILLED || t->sm.state == RUN_STOPPING_ERROR)
+        allocation_kill(c, t->allocation, "the trial was killed");
+    else if (t->row.stopped_by_searcher)
+        allocation_terminate(c, t->allocation, "the searcher stopped the trial");
+}
+
+/* The order of these rules is the contract's (lifecycle.md §2). */
+void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
+{
+    if (run_state_is_terminal(t->sm.state) || run_state_is_terminal(wanted))
+        return;
+    if (t->sm.state != (int)wanted) {
+        if (!sm_allows(&t->sm, wanted))
+            return;
+        move(c, t, wanted);
+    }
+    act(c, t);
+}
+
+void trial_stop_by_searcher(struct core *c, struct trial *t)
+{
+    if (run_state_is_terminal(t->sm.state))
+        return;
+    t->row.stopped_by_searcher = true;
+    record_touch(c, &t->record);
+    trial_patch(c, t, RUN_STOPPING_COMPLETED);
+}
+
+/* ---- the end of an allocation -------------------------------------------------------------------------------------- */
+
+static bool is_failure(enum exit_kind kind)
+{
+    return kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
+}
+
+static bool invalid_hp(const struct trial *t)
+{
+    return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
+}
+
+static void run_again(struct core *c, struct trial *t)
+{
+    if (t->sm.state == RUN_ACTIVE)
+        ask_for_allocation(c, t);
+}
+
+/* An agent that cannot launch would fail again at once and for ever: the next try waits, twice as long each time. */
+static void run_again_later(struct core *c, struct trial *t)
+{
+    int doublings = t->launch_failures < 6 ? t->launch_failures : 6;
+    int64_t delay_us = INT64_C(1000000) << doublings;
+    t->launch_failures++;
+    timer_set(&c->timers, &t->retry, TIMER_TRIAL_RETRY,
+              c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
+}
+
+static void failed(struct core *c, struct trial *t)
+{
+    t->row.restarts++;
+    record_touch(c, &t->record);
+    if (t->row.restarts > t->experiment->spec.max_restarts)
+        end(c, t, RUN_ERROR);
+    else
+        run_again(c, t);
+}
+
+void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
+{
+    enum exit_kind kind = ended->exit_kind;
+    if (run_state_is_terminal(t->sm.state))
+        return;
+    if (run_state_is_stopping(t->sm.state))
+        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
+    else if (invalid_hp(t))
+        end(c, t, RUN_COMPLETED);
+    else if (kind == EXIT_OK && (!ended->preempt_acked || t->row.early_exit == EARLY_EXIT_USER_REQUESTED_STOP))
+        end(c, t, RUN_COMPLETED);
+    else if (is_failure(kind))
+        failed(c, t);
+    else if (kind == EXIT_AGENT_ERROR)
+        run_again_later(c, t);
+    else
+        run_again(c, t);
+}
+
+/* ---- requests and reports ------------------------------------------------------------------------------------------ */
+
+int trial_kill(struct core *c, int32_t id, struct error *err)
+{
+    struct trial *t = trial_find(c, id);
+    if (t == NULL)
+        return error_set(err, ERR_NOT_FOUND, "trial '%d' not found", id);
+    trial_patch(c, t, RUN_STOPPING_KILLED);
+    return 0;
+}
+
+int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err)
+{
+    struct trial *t = trial_find(c, id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return 0;
+    if (t->row.early_exit != EARLY_EXIT_NONE)
+        return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id, early_exit_name(t->row.early_exit));
+    t->row.early_exit = reason;
+    record_touch(c, &t->record);
+    if (invalid_hp(t)) {
+        timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
+        experiment_trial_invalid_hp(c, t->experiment, t);
+    }
+    return 0;
+}
+
+void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t steps_completed)
+{
+    struct trial *t = trial_find(c, id);
+    if (t == NULL || strlen(uuid) >= CORE_UUID_MAX)
+        return;
+    if (t->row.latest_checkpoint[0] != '\0' && steps_completed < t->row.steps_completed)
+        return;
+    SET_TEXT(t->row.latest_checkpoint, uuid);
+    t->row.steps_completed = steps_completed;
+    record_touch(c, &t->record);
+}
+
+void trial_timer(struct core *c, struct timer *timer)
+{
+    if (timer->kind == TIMER_TRIAL_RETRY) {
+        run_again(c, container_of(timer, struct trial, retry));
+        return;
+    }
+    struct trial *t = container_of(timer, struct trial, invalid_hp);
+    if (t->allocation != NULL)
+        allocation_kill(c, t->allocation, "the trial reported invalid hyperparameters and did not exit");
+}
+
+/* ---- restart ------------------------------------------------------------------------------------------------------- */
+
+struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row)
+{
+    return new_trial(c, x, row, true);
+}
+
+void trial_resume(struct core *c, struct trial *t)
+{
+    if (run_state_is_terminal(t->sm.state))
+        return;
+    if (invalid_hp(t))
+        timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
+    act(c, t);
+}

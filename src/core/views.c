@@ -1,0 +1,284 @@
+/* Reading the core, for the API's live views. Nothing here changes anything. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agents.h"
+#include "core/allocation.h"
+#include "core/experiment.h"
+#include "core/objects.h"
+#include "core/rm.h"
+#include "core/sched/sched.h"
+#include "core/trial.h"
+
+static enum display_state display_of(const struct allocation *a)
+{
+    if (a == NULL)
+        return DISPLAY_QUEUED;
+    switch ((enum allocation_state)a->sm.state) {
+    case ALLOCATION_PENDING:
+    case ALLOCATION_ASSIGNED:
+        return DISPLAY_QUEUED;
+    case ALLOCATION_PULLING:
+        return DISPLAY_PULLING;
+    case ALLOCATION_STARTING:
+        return DISPLAY_STARTING;
+    default:
+        return DISPLAY_RUNNING;
+    }
+}
+
+bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret)
+{
+    const struct experiment *x = experiment_find(c, id);
+    if (x == NULL)
+        return false;
+    *ret = (struct core_experiment_view){.row = &x->row, .display = DISPLAY_STORED, .trial_n = x->trial_n};
+    if (x->sm.state != RUN_ACTIVE)
+        return true;
+    ret->display = DISPLAY_QUEUED;
+    const struct trial *t;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (display_of(t->allocation) > ret->display)
+            ret->display = display_of(t->allocation);
+    return true;
+}
+
+bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
+{
+    const struct trial *t = trial_find(c, id);
+    if (t == NULL)
+        return false;
+    *ret = (struct core_trial_view){.row = &t->row, .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
+    ret->display = t->sm.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
+    return true;
+}
+
+const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id)
+{
+    const struct allocation *a = allocation_find(c, allocation_id);
+    return a != NULL ? &a->row : NULL;
+}
+
+const struct container_row *core_container(const struct core *c, const char *container_id)
+{
+    const struct container *k = container_find(c, container_id);
+    return k != NULL ? &k->row : NULL;
+}
+
+const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index)
+{
+    const struct allocation *a = allocation_find(c, allocation_id);
+    return a != NULL && index < a->container_n ? &a->container[index]->row : NULL;
+}
+
+/* ---- agents -------------------------------------------------------------------------------------------------------- */
+
+static bool is_visible(const struct agent *agent)
+{
+    return agent->presence != AGENT_GONE;
+}
+
+size_t core_agent_n(const struct core *c)
+{
+    size_t n = 0;
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+        n += is_visible(agent);
+    return n;
+}
+
+static void fill_agent(const struct agent *agent, struct core_agent_view *ret)
+{
+    bool away = agent->presence != AGENT_CONNECTED;
+    const struct container *k;
+    *ret = (struct core_agent_view){
+        .id = agent->row.id, .pool = agent->row.pool, .version = agent->version ? agent->version : "",
+        .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
+        .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
+        .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent),
+    };
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        ret->container_n++;
+}
+
+bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret)
+{
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+        if (!is_visible(agent) || index-- > 0)
+            continue;
+        fill_agent(agent, ret);
+        return true;
+    }
+    return false;
+}
+
+static const struct agent *find_visible(const struct core *c, const char *agent_id)
+{
+    const struct agent *agent = agent_find(c, agent_id);
+    return agent != NULL && is_visible(agent) ? agent : NULL;
+}
+
+bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret)
+{
+    const struct agent *agent = find_visible(c, agent_id);
+    if (agent == NULL)
+        return false;
+    fill_agent(agent, ret);
+    return true;
+}
+
+static bool is_draining(const struct agent *agent, int32_t device_id)
+{
+    for (int i = 0; i < agent->row.disabled_slot_n; i++)
+        if (agent->row.disabled_slot[i] == device_id)
+            return agent->row.slot_draining[i];
+    return agent->row.draining;
+}
+
+bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret)
+{
+    const struct agent *agent = find_visible(c, agent_id);
+    if (agent == NULL || index >= agent->slot_n)
+        return false;
+    const struct slot *s = &agent->slot[index];
+    bool away = agent->presence != AGENT_CONNECTED;
+    *ret = (struct core_slot_view){.device = &s->device, .enabled = slot_usable(agent, s) && !away,
+                                   .draining = is_draining(agent, s->device.id) || away};
+    if (s->container != NULL) {
+        ret->container_id = s->container->row.id;
+        ret->allocation_id = s->container->row.allocation_id;
+        ret->task_id = s->container->allocation->row.task_id;
+    }
+    return true;
+}
+
+size_t core_agent_container_n(const struct core *c, const char *agent_id)
+{
+    struct core_agent_view view;
+    return core_agent_by_id(c, agent_id, &view) ? view.container_n : 0;
+}
+
+const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index)
+{
+    const struct agent *agent = find_visible(c, agent_id);
+    const struct container *k;
+    if (agent == NULL)
+        return NULL;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        if (index-- == 0)
+            return &k->row;
+    return NULL;
+}
+
+/* ---- pools and their queues ---------------------------------------------------------------------------------------- */
+
+size_t core_pool_n(const struct core *c)
+{
+    return c->pool_n;
+}
+
+bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
+{
+    if (index >= c->pool_n)
+        return false;
+    const struct pool *p = &c->pool[index];
+    *ret = (struct core_pool_view){.name = p->name};
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+        if (agent->pool != p || !is_visible(agent))
+            continue;
+        ret->agent_n++;
+        ret->slots += (int)agent->slot_n;
+        ret->slots_used += agent_slots_used(agent);
+        ret->aux_capacity += p->opts.max_aux_containers_per_agent;
+        ret->aux_used += agent_aux_used(agent);
+    }
+    return true;
+}
+
+static struct core_job_view *job_of(struct core_job_view *job, size_t *n, const struct experiment *x)
+{
+    for (size_t i = *n; i-- > 0;)
+        if (job[i].experiment_id == x->row.id)
+            return &job[i];
+    job[*n] = (struct core_job_view){.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->spec.priority,
+                                     .weight = x->spec.weight, .queue_position = x->row.queue_position};
+    return &job[(*n)++];
+}
+
+static int by_turn(const void *pa, const void *pb)
+{
+    const struct core_job_view *a = pa, *b = pb;
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
+    if (a->queue_position != b->queue_position)
+        return a->queue_position < b->queue_position ? -1 : 1;
+    return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
+}
+
+size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret)
+{
+    const struct pool *p = pool_find(c, pool);
+    size_t allocations = 0, n = 0;
+    const struct allocation *al;
+    if (p == NULL)
+        return 0;
+    TAILQ_FOREACH(al, &p->allocations, in_pool)
+        allocations++;
+    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, allocations + 1);
+    TAILQ_FOREACH(al, &p->allocations, in_pool) {
+        struct core_job_view *j = job_of(job, &n, al->trial->experiment);
+        bool placed = al->sm.state != ALLOCATION_PENDING;
+        j->requested_slots += al->row.slots;
+        j->allocated_slots += placed ? al->row.slots : 0;
+        j->scheduled = j->scheduled || placed;
+    }
+    qsort(job, n, sizeof *job, by_turn);
+    for (size_t i = 0; i < n; i++)
+        job[i].jobs_ahead = (int32_t)i;
+    return n;
+}
+
+/* ---- what long polls wait for -------------------------------------------------------------------------------------- */
+
+enum core_answer core_preemption(const struct core *c, const char *allocation_id)
+{
+    const struct allocation *a = allocation_find(c, allocation_id);
+    if (a == NULL)
+        return CORE_ANSWER_GONE;
+    return a->row.preempt_deadline_us != 0 ? CORE_ANSWER_YES : CORE_ANSWER_WAIT;
+}
+
+enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a, struct core_peer **ret, size_t *ret_n)
+{
+    const struct allocation *al = allocation_find(c, allocation_id);
+    if (al == NULL)
+        return CORE_ANSWER_GONE;
+    for (size_t i = 0; i < al->container_n; i++)
+        if (al->container[i]->sm.state < CONTAINER_RUNNING)
+            return CORE_ANSWER_WAIT;
+    if (al->container_n == 0)
+        return CORE_ANSWER_WAIT;
+    struct core_peer *peer = arena_array(a, struct core_peer, al->container_n);
+    for (size_t i = 0; i < al->container_n; i++) {
+        const struct container_row *row = &al->container[i]->row;
+        peer[i] = (struct core_peer){.container_id = row->id, .address = row->address, .rank = row->rank, .slots = row->device_n};
+    }
+    *ret = peer;
+    *ret_n = al->container_n;
+    return CORE_ANSWER_YES;
+}
+
+enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid, struct arena *a,
+                                 const char *const **ret, size_t *ret_n)
+{
+    const struct allocation *al = allocation_find(c, allocation_id);
+    if (al == NULL)
+        return CORE_ANSWER_GONE;
+    if (!gather_complete(&al->gather) || !gather_knows(&al->gather, request_uuid))
+        return CORE_ANSWER_WAIT;
+    const char **data = arena_array(a, const char *, al->gather.n);
+    for (size_t i = 0; i < al->gather.n; i++)
+        data[i] = arena_strdup(a, al->gather.piece[i].data);
+    *ret = data;
+    *ret_n = al->gather.n;
+    return CORE_ANSWER_YES;
+}
