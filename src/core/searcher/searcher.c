@@ -113,8 +113,8 @@ int searcher_new(const char *config, const char *hyperparameters, uint32_t seed,
 {
     cleanup_json struct json_object *conf = NULL;
     cleanup_json struct json_object *space = NULL;
-    const struct search_method_type *type;
-    void *method;
+    const struct search_method_type *type = NULL;
+    void *method = NULL;
     if (json_parse(config, strlen(config), &conf, err) < 0)
         return error_wrap(err, "searcher");
     if (json_parse(hyperparameters, strlen(hyperparameters), &space, err) < 0)
