@@ -32,9 +32,9 @@ READ_TIMEOUT_S = 60.0
 class Retry(NamedTuple):
     """How long to keep trying: pauses of 0.5, 1, 2 … seconds, none longer than ``max_pause_s``."""
 
-    attempts: int = 8
+    attempts: int
     first_pause_s: float = 0.5
-    max_pause_s: float = 32.0
+    max_pause_s: float = 15.0
 
     def pause_s(self, attempt: int) -> float:
         """Seconds to wait after the ``attempt``-th failure (from 0), give or take a tenth so that tasks spread out."""
@@ -42,8 +42,10 @@ class Retry(NamedTuple):
 
 
 ONCE = Retry(attempts=1)
-# Background reports can afford patience: about ten minutes, enough for an upgrade of the master.
-PATIENT = Retry(attempts=45, max_pause_s=15.0)
+# About ten minutes: training goes on while the master is moved or upgraded.
+PATIENT = Retry(attempts=45)
+# From this failure on, a line in the log tells why nothing happens.
+WARN_FROM_ATTEMPT = 3
 
 
 class _Broken(Exception):
@@ -100,7 +102,7 @@ class Session:
         *,
         cert_file: Optional[str] = None,
         cert_name: Optional[str] = None,
-        retry: Retry = Retry(),  # noqa: B008 (immutable)
+        retry: Retry = PATIENT,
     ) -> None:
         parts = urllib.parse.urlsplit(master_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -179,7 +181,8 @@ class Session:
                 cause = f"{status}: {_error_text(answer)}"
             if self._closed.is_set():
                 break
-            logger.debug("%s %s, attempt %d: %s", method, url, attempt + 1, cause)
+            level = logging.WARNING if WARN_FROM_ATTEMPT <= attempt + 1 < self._retry.attempts else logging.DEBUG
+            logger.log(level, "%s %s, attempt %d of %d: %s", method, url, attempt + 1, self._retry.attempts, cause)
         raise errors.MasterUnreachable(method, url, attempt + 1, cause)
 
     def close(self) -> None:

@@ -14,9 +14,9 @@ from determined import _http, _info, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
-from determined.core._metrics import MetricsShipper
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
+from determined.core._reports import Reporter
 from determined.core._searcher import (
     DummySearcherContext,
     SearcherContext,
@@ -64,7 +64,7 @@ class Context:
         searcher: Optional[SearcherContext] = None,
         info: Optional[_info.ClusterInfo] = None,
         profiler: Optional[ProfilerContext] = None,
-        _metrics: Optional[MetricsShipper] = None,
+        _reporter: Optional[Reporter] = None,
         _tensorboard_files: Optional[TensorboardFiles] = None,
     ) -> None:
         self.checkpoint = checkpoint
@@ -75,13 +75,13 @@ class Context:
         self.profiler = profiler or DummyProfilerContext()
         self.info = info
         self._session = _session
-        self._metrics = _metrics
+        self._reporter = _reporter
         self._tensorboard_files = _tensorboard_files
 
     def start(self) -> None:
         """Begin background work: shipping metrics, listening for preemption."""
-        if self._metrics is not None:
-            self._metrics.start()
+        if self._reporter is not None:
+            self._reporter.start()
         self.preempt.start()
 
     def close(
@@ -107,8 +107,8 @@ class Context:
 
     def _closers(self) -> List[Callable[[], None]]:
         closers = [self.preempt.close, self.profiler.off]
-        if self._metrics is not None:
-            closers.append(self._metrics.close)
+        if self._reporter is not None:
+            closers.append(self._reporter.close)
         if self._tensorboard_files is not None:
             closers.append(self._tensorboard_files.sync)
         closers.append(self.distributed.close)
@@ -248,12 +248,12 @@ def _register_storage(session: _http.Session, trial_id: int, used: Union[str, Di
 
 
 def _searcher_context(
-    session: _http.Session, distributed: DistributedContext, trial: _info.TrialInfo
+    reporter: Reporter, distributed: DistributedContext, trial: _info.TrialInfo
 ) -> Optional[SearcherContext]:
     length = configured_length(trial._config)
     if not length:
         return None
-    return SearcherContext(session, distributed, trial.trial_id, length, configured_unit(trial._config))
+    return SearcherContext(reporter, distributed, length, configured_unit(trial._config))
 
 
 def _trial_context(
@@ -271,19 +271,19 @@ def _trial_context(
     tensorboard_files = TensorboardFiles(
         _tensorboard.local_path(info.allocation_id), storage, info.cluster_id, trial.experiment_id, trial.trial_id
     )
-    metrics = MetricsShipper(session, trial.trial_id, trial._trial_run_id)
+    reporter = Reporter(session, trial.trial_id, trial._trial_run_id)
     return Context(
         checkpoint=CheckpointContext(distributed, storage, session, info.task_id, info.allocation_id, storage_id),
         _session=session,
         distributed=distributed,
         preempt=PreemptContext(session, info.allocation_id, distributed, preempt_mode),
         train=TrainContext(
-            session, trial.trial_id, trial.experiment_id, metrics, distributed, tensorboard_mode, tensorboard_files
+            session, trial.trial_id, trial.experiment_id, reporter, distributed, tensorboard_mode, tensorboard_files
         ),
-        searcher=_searcher_context(session, distributed, trial),
+        searcher=_searcher_context(reporter, distributed, trial),
         info=info,
-        profiler=ProfilerContext(info.agent_id, metrics, distributed),
-        _metrics=metrics,
+        profiler=ProfilerContext(info.agent_id, reporter, distributed),
+        _reporter=reporter,
         _tensorboard_files=tensorboard_files if tensorboard_mode == TensorboardMode.AUTO else None,
     )
 

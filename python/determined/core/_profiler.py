@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Protocol, Tuple
 
 from determined import _storage
 from determined.core._distributed import DistributedContext
-from determined.core._metrics import MetricsShipper
+from determined.core._reports import Reporter
 
 logger = logging.getLogger("determined.core")
 
@@ -174,9 +174,9 @@ def mean(samples: List[Sample]) -> Sample:
 class _Sampler:
     """A thread that samples all groups, and reports their averages."""
 
-    def __init__(self, agent_id: str, metrics: MetricsShipper, interval_s: float, samples_per_report: int) -> None:
+    def __init__(self, agent_id: str, reporter: Reporter, interval_s: float, samples_per_report: int) -> None:
         self._agent_id = agent_id
-        self._metrics = metrics
+        self._reporter = reporter
         self._interval_s = interval_s
         self._samples_per_report = samples_per_report
         self._collectors: List[_Collector] = [_Cpu(), _Memory(), _Disk(), _Network(), _Gpu()]
@@ -208,15 +208,15 @@ class _Sampler:
             average = mean(taken)
             taken.clear()
             if average:
-                self._metrics.report(group, {self._agent_id: average}, report_time=now)
+                self._reporter.metrics(group, {self._agent_id: average}, report_time=now)
 
 
 class ProfilerContext:
     """System metrics, on request. Reached as ``core_context.profiler``."""
 
-    def __init__(self, agent_id: str, metrics: MetricsShipper, distributed: DistributedContext) -> None:
+    def __init__(self, agent_id: str, reporter: Reporter, distributed: DistributedContext) -> None:
         self._agent_id = agent_id
-        self._metrics = metrics
+        self._reporter = reporter
         self._distributed = distributed
         self._sampler: Optional[_Sampler] = None
 
@@ -244,7 +244,7 @@ class ProfilerContext:
         if self._sampler is not None:
             raise RuntimeError("the profiler is on already")
         if self._distributed.local_rank == 0:
-            self._sampler = _Sampler(self._agent_id, self._metrics, sampling_interval, samples_per_report)
+            self._sampler = _Sampler(self._agent_id, self._reporter, sampling_interval, samples_per_report)
 
     def off(self) -> None:
         """Stop sampling. No harm if it is off."""

@@ -9,8 +9,9 @@ import logging
 import warnings
 from typing import Any, Dict, Iterator, Optional
 
-from determined import _http, _json
+from determined import _json
 from determined.core._distributed import DistributedContext
+from determined.core._reports import Reporter
 
 logger = logging.getLogger("determined.core")
 
@@ -59,9 +60,8 @@ class SearcherOperation:
         Absolute, in the units of ``searcher.max_length``.
     """
 
-    def __init__(self, session: Optional[_http.Session], trial_id: int, length: int, is_chief: bool) -> None:
-        self._session = session
-        self._trial_id = trial_id
+    def __init__(self, reporter: Optional[Reporter], length: int, is_chief: bool) -> None:
+        self._reporter = reporter
         self._length = length
         self._is_chief = is_chief
         self._completed = False
@@ -92,11 +92,8 @@ class SearcherOperation:
             raise RuntimeError(f"op.{what}() is for the chief (rank 0) only")
 
     def _send_progress(self, progress: float) -> None:
-        assert self._session is not None
-        self._session.post(
-            f"/api/v1/trials/{self._trial_id}/progress",
-            {"trialId": self._trial_id, "progress": progress, "isRaw": True},
-        )
+        assert self._reporter is not None
+        self._reporter.progress(progress)
 
 
 class SearcherContext:
@@ -107,15 +104,13 @@ class SearcherContext:
 
     def __init__(
         self,
-        session: Optional[_http.Session],
+        reporter: Optional[Reporter],
         dist: DistributedContext,
-        trial_id: int,
         max_length: int,
         units: Optional[Unit] = None,
     ) -> None:
-        self._session = session
+        self._reporter = reporter
         self._dist = dist
-        self._trial_id = trial_id
         self._length = max_length
         self._units = units
 
@@ -151,7 +146,7 @@ class SearcherContext:
             raise RuntimeError("call op.report_completed() for each operation")
 
     def _operation(self) -> SearcherOperation:
-        return SearcherOperation(self._session, self._trial_id, self._length, self._dist.rank == 0)
+        return SearcherOperation(self._reporter, self._length, self._dist.rank == 0)
 
     def acknowledge_out_of_ops(self) -> None:
         """Does nothing any more."""
@@ -165,7 +160,7 @@ class DummySearcherOperation(SearcherOperation):
     """An operation off the cluster: its reports go to the log."""
 
     def __init__(self, length: int, is_chief: bool) -> None:
-        super().__init__(None, 0, length, is_chief)
+        super().__init__(None, length, is_chief)
 
     def _send_progress(self, progress: float) -> None:
         logger.info("progress: %.1f %%", 100 * progress)
@@ -175,7 +170,7 @@ class DummySearcherContext(SearcherContext):
     """The searcher off the cluster: train for one epoch."""
 
     def __init__(self, dist: DistributedContext, length: int = 1) -> None:
-        super().__init__(None, dist, 0, length, Unit.EPOCHS)
+        super().__init__(None, dist, length, Unit.EPOCHS)
 
     def _operation(self) -> SearcherOperation:
         return DummySearcherOperation(self._length, self._dist.rank == 0)

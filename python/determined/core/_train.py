@@ -8,8 +8,8 @@ import tempfile
 from typing import Any, Callable, Dict, List, Optional
 
 from determined import _http, errors
-from determined.core import _metrics
 from determined.core._distributed import DistributedContext
+from determined.core._reports import Reporter
 from determined.core._tensorboard import TensorboardFiles, TensorboardMode
 
 logger = logging.getLogger("determined.core")
@@ -39,9 +39,9 @@ def _reportable_validation(metrics: Dict[str, Any]) -> Dict[str, Any]:
 class TrainContext:
     """Reports of a trial: metrics, progress, status. Reached as ``core_context.train``.
 
-    Metrics are shipped in the background, in order; :meth:`report_training_metrics` and its kin return at once, and the
-    end of ``with core.init()`` waits for what is left. Values may be numbers, strings, booleans, None, and lists and
-    dictionaries of these; numbers may come from NumPy or PyTorch.
+    They are sent in the background, in order: a report returns at once, and the end of ``with core.init()`` waits for
+    what is left. Metrics may be numbers, strings, booleans, None, and lists and dictionaries of these; numbers may come
+    from NumPy or PyTorch.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TrainContext:
         session: _http.Session,
         trial_id: int,
         exp_id: int,
-        metrics: _metrics.MetricsShipper,
+        reporter: Reporter,
         distributed: DistributedContext,
         tensorboard_mode: TensorboardMode,
         tensorboard_manager: Optional[TensorboardFiles],
@@ -57,14 +57,14 @@ class TrainContext:
         self._session = session
         self._trial_id = trial_id
         self._exp_id = exp_id
-        self._metrics = metrics
+        self._reporter = reporter
         self._distributed = distributed
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard = tensorboard_manager
 
     def set_status(self, status: str) -> None:
         """Say in a word what the trial is doing, such as "validating"; shown beside the trial."""
-        self._session.post(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status})
+        self._reporter.status(str(status))
 
     def set_metadata(self, metadata: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         """Replace the metadata of this run.
@@ -172,7 +172,7 @@ class TrainContext:
         if group == VALIDATION:
             metrics = _reportable_validation(metrics)
         logger.info("%s metrics after %s steps: %s", group, steps_completed, metrics)
-        self._metrics.report(group, metrics, steps_completed, batch_metrics, report_time)
+        self._reporter.metrics(group, metrics, steps_completed, batch_metrics, report_time)
         if self._tensorboard is not None and self._tensorboard_mode == TensorboardMode.AUTO:
             self._tensorboard.sync(at_once=False)
 
@@ -192,10 +192,7 @@ class TrainContext:
         progress = float(progress)
         if not 0 <= progress <= 1:
             raise ValueError(f"progress must be between 0 and 1, not {progress}")
-        self._session.post(
-            f"/api/v1/trials/{self._trial_id}/progress",
-            {"trialId": self._trial_id, "progress": progress, "isRaw": True},
-        )
+        self._reporter.progress(progress)
 
     def report_early_exit(self, reason: EarlyExitReason) -> None:
         """Announce that the trial is going to end before its time; the searcher reckons with it from now on.
@@ -209,6 +206,8 @@ class TrainContext:
 
     def get_experiment_best_validation(self) -> Optional[float]:
         """Best value of the searcher's metric in any trial of this experiment so far, or None."""
+        # Our own latest validation counts, too, so it must have arrived.
+        self._reporter.flush()
         path = f"/api/v1/experiments/{self._exp_id}/searcher/best_searcher_validation_metric"
         try:
             return float(self._session.get(path)["metric"])

@@ -30,7 +30,9 @@ _CLASS = re.compile(r"^(?:[\w.-]+/)*[\w.]+:\w+$", re.ASCII)
 
 
 def is_trial_class(entrypoint: str) -> bool:
-    """Whether ``entrypoint`` names a Trial class; with a slash in it, only if there is such a file (it may be a program).
+    """Whether ``entrypoint`` names a Trial class.
+
+    With a slash in it, it could as well be a program: the module's file decides.
 
     >>> is_trial_class("model_def:MnistTrial"), is_trial_class("python3 train.py"), is_trial_class("./run:fast")
     (True, False, False)

@@ -1,0 +1,143 @@
+"""Reporting in the background, so that training never waits for the network."""
+
+import datetime
+import logging
+import queue
+import threading
+from typing import Any, Dict, List, NamedTuple, Optional
+
+from determined import _http, _json, errors
+
+logger = logging.getLogger("determined.core")
+
+QUEUE_SIZE = 1000
+PATIENCE_MESSAGE_S = 10.0
+
+
+class _Report(NamedTuple):
+    path: str
+    body: Dict[str, Any]
+    # Nobody's work depends on it: if it fails, a line in the log will do.
+    advisory: bool
+
+
+class Reporter:
+    """A bounded queue of reports on one trial, and a thread that posts them one after the other, in order.
+
+    A report that the master refuses does not stop those behind it; the first such error is raised by the next call that
+    adds or awaits something.
+
+    Parameters
+    ----------
+    session : Session
+        How to reach the master.
+    trial_id, trial_run_id : int
+        Whose reports these are.
+    """
+
+    def __init__(self, session: _http.Session, trial_id: int, trial_run_id: int) -> None:
+        self._session = session
+        self._trial_id = trial_id
+        self._trial_run_id = trial_run_id
+        self._queue: queue.Queue[Optional[_Report]] = queue.Queue(maxsize=QUEUE_SIZE)
+        self._error: Optional[Exception] = None
+        self._thread = threading.Thread(target=self._run, name="determined-reports", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def status(self, status: str) -> None:
+        """Report in a word what the trial is doing."""
+        self._add(_Report(f"/api/v1/trials/{self._trial_id}/runner/metadata", {"state": status}, advisory=True))
+
+    def progress(self, progress: float) -> None:
+        """Report which part of training is done, from 0 to 1."""
+        body = {"trialId": self._trial_id, "progress": progress, "isRaw": True}
+        self._add(_Report(f"/api/v1/trials/{self._trial_id}/progress", body, advisory=True))
+
+    def metrics(
+        self,
+        group: str,
+        metrics: Dict[str, Any],
+        steps_completed: Optional[int] = None,
+        batch_metrics: Optional[List[Dict[str, Any]]] = None,
+        report_time: Optional[datetime.datetime] = None,
+    ) -> None:
+        """Report metrics. The values are copied now, so the caller may go on changing them.
+
+        Raises
+        ------
+        ValueError
+            If the group's name is empty or contains a dot, or ``steps_completed`` is negative.
+        TypeError
+            If a value cannot be sent; the message tells which.
+        """
+        if not isinstance(group, str) or not group or "." in group:
+            raise ValueError(f"metric group {group!r}: must be a non-empty string without '.'")
+        values: Dict[str, Any] = {"avgMetrics": _json.to_plain(dict(metrics), "metrics")}
+        if batch_metrics is not None:
+            values["batchMetrics"] = _json.to_plain(list(batch_metrics), "batch_metrics")
+        report: Dict[str, Any] = {"trialId": self._trial_id, "trialRunId": self._trial_run_id, "metrics": values}
+        if steps_completed is not None:
+            if int(steps_completed) < 0:
+                raise ValueError(f"steps_completed={steps_completed}: must not be negative")
+            report["stepsCompleted"] = int(steps_completed)
+        if report_time is not None:
+            report["reportTime"] = report_time.astimezone(datetime.timezone.utc).isoformat()
+        path = f"/api/v1/trials/{self._trial_id}/metrics"
+        self._add(_Report(path, {"group": group, "metrics": report}, advisory=False))
+
+    def flush(self) -> None:
+        """Wait until the master has everything reported so far."""
+        self._queue.join()
+        self._raise_error()
+
+    def close(self) -> None:
+        """Send what is left, and end the thread."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join(timeout=PATIENCE_MESSAGE_S)
+            while self._thread.is_alive():
+                logger.info("still reporting to the master: %d reports to go", self._queue.qsize())
+                self._thread.join(timeout=PATIENCE_MESSAGE_S)
+        self._raise_error()
+
+    def _add(self, report: _Report) -> None:
+        self._raise_error()
+        self._queue.put(report)
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _run(self) -> None:
+        while True:
+            report = self._queue.get()
+            if report is not None:
+                self._send(report)
+            self._queue.task_done()
+            if report is None:
+                return
+
+    def _send(self, report: _Report) -> None:
+        try:
+            self._post(report)
+        except Exception as e:
+            if report.advisory:
+                logger.warning("not reported: %s", e)
+            else:
+                logger.error("metrics could not be reported: %s", e)
+                self._error = self._error or e
+
+    def _post(self, report: _Report) -> None:
+        try:
+            self._session.post(report.path, report.body)
+        except errors.ApiError as e:
+            # The master merges a report that comes twice, but for its batch metrics, of which it wants one set only. If
+            # the first attempt broke off after it was sent, these are most probably what it objects to.
+            if not e.maybe_done or "batchMetrics" not in report.body.get("metrics", {}).get("metrics", {}):
+                raise
+            del report.body["metrics"]["metrics"]["batchMetrics"]
+            self._session.post(report.path, report.body)

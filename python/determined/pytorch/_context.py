@@ -1,0 +1,450 @@
+"""What a trial has at hand: wrapping models and optimizers, the device, hyperparameters, the state of training."""
+
+import contextlib
+import logging
+import pathlib
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Type, Union
+
+import numpy as np
+import torch
+
+from determined import core, errors
+from determined.pytorch._data import TorchData, to_device
+from determined.pytorch._lr_scheduler import LRScheduler
+from determined.pytorch._reducer import ReducerContext
+
+logger = logging.getLogger("determined.pytorch")
+
+
+def split_batch_size(hparams: Dict[str, Any], slots: int) -> "tuple[int, int]":
+    """Share ``global_batch_size`` out among slots.
+
+    Returns
+    -------
+    (int, int)
+        Batch size of each slot, and of all together (rounded down to a multiple).
+
+    >>> split_batch_size({"global_batch_size": 9}, slots=2)
+    (4, 8)
+    """
+    slots = max(slots, 1)
+    size = hparams.get("global_batch_size")
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise errors.InvalidExperimentException(
+            f"the hyperparameter global_batch_size must be an integer, not {size!r}"
+        )
+    if size < slots:
+        raise errors.InvalidExperimentException(
+            f"global_batch_size={size} is less than one record for each of {slots} slots"
+        )
+    if size % slots:
+        logger.warning("global_batch_size %d becomes %d, to be divisible by %d slots", size, size - size % slots, slots)
+    return size // slots, size - size % slots
+
+
+def _device(num_gpus: int, local_rank: int) -> torch.device:
+    if num_gpus > 0 and torch.cuda.is_available():
+        device = torch.device("cuda", local_rank)
+        torch.cuda.set_device(device)
+        return device
+    return torch.device("cpu")
+
+
+class PyTorchExperimentalContext:
+    """Features whose form may still change. Reached as ``context.experimental``."""
+
+    def __init__(self, parent: Any) -> None:
+        self._parent = parent
+        self._auto_amp = False
+        self._data_repro_checks_disabled = False
+        self._auto_to_device = True
+
+    def use_amp(self) -> None:
+        """Train in mixed precision without further ado: forward passes autocast, losses are scaled.
+
+        Call it before ``wrap_model()``.
+        """
+        if self._parent.models:
+            raise errors.InvalidExperimentException("experimental.use_amp() must be called before wrap_model()")
+        self._parent.wrap_scaler(torch.amp.GradScaler(self._parent.device.type))
+        self._auto_amp = True
+
+    def disable_dataset_reproducibility_checks(self) -> None:
+        """Accept loaders other than ``det.pytorch.DataLoader``, which cannot go on in the middle of an epoch."""
+        self._data_repro_checks_disabled = True
+
+    def disable_auto_to_device(self) -> None:
+        """Hand batches over as they come from the loader; ``context.to_device()`` is up to you."""
+        self._auto_to_device = False
+
+
+class PyTorchTrialContext(ReducerContext):
+    """What a :class:`PyTorchTrial` gets. Made by :func:`determined.pytorch.init`.
+
+    Attributes
+    ----------
+    device : torch.device
+        Where models and batches are.
+    models, optimizers, lr_schedulers : list
+        Everything wrapped so far.
+    distributed : core.DistributedContext
+    experimental : PyTorchExperimentalContext
+    """
+
+    def __init__(
+        self,
+        core_context: core.Context,
+        trial_seed: Optional[int],
+        hparams: Optional[Dict],
+        slots_per_trial: int,
+        num_gpus: int,
+        exp_conf: Optional[Dict[str, Any]],
+        aggregation_frequency: int,
+        steps_completed: int,
+        managed_training: bool,
+        debug_enabled: bool,
+        enable_tensorboard_logging: bool = True,
+    ) -> None:
+        if aggregation_frequency < 1:
+            raise ValueError(f"aggregation_frequency={aggregation_frequency}: must be at least 1")
+        self._core = core_context
+        self.distributed = core_context.distributed
+        super().__init__(self.distributed.allgather)
+        self._trial_seed = trial_seed
+        self._hparams = hparams
+        self._slots_per_trial = slots_per_trial
+        self._exp_conf = exp_conf
+        self._aggregation_frequency = aggregation_frequency
+        self._average_aggregated_gradients = True
+        self._steps_completed = steps_completed
+        self._managed_training = managed_training
+        self._debug_enabled = debug_enabled
+        self._enable_tensorboard_logging = enable_tensorboard_logging
+        self._tensorboard_writer: Any = None
+
+        self.device = _device(num_gpus, self.distributed.local_rank)
+        self.models: List[torch.nn.Module] = []
+        self.optimizers: List[torch.optim.Optimizer] = []
+        self.lr_schedulers: List[LRScheduler] = []
+        self.profiler: Any = None
+        self.experimental = PyTorchExperimentalContext(self)
+        self._scaler: Any = None
+        self._warned_types: Set[Type] = set()
+
+        # Set by the training loop.
+        self._epoch_len: Optional[int] = None
+        self._current_batch_idx: Optional[int] = None
+        self._stop_requested = False
+
+    # What to train
+
+    def wrap_model(self, model: torch.nn.Module) -> torch.nn.Module:
+        """Register a model: it moves to the device, and into checkpoints.
+
+        Returns
+        -------
+        torch.nn.Module
+            The one to use from now on.
+        """
+        model = model.to(self.device)
+        if self.experimental._auto_amp:
+            model = self.autocast_forward_pass(model)
+        self.models.append(model)
+        return model
+
+    def wrap_optimizer(
+        self,
+        optimizer: torch.optim.Optimizer,
+        backward_passes_per_step: int = 1,
+        fp16_compression: Optional[bool] = None,
+        average_aggregated_gradients: Optional[bool] = None,
+    ) -> torch.optim.Optimizer:
+        """Register an optimizer: it goes into checkpoints.
+
+        Parameters
+        ----------
+        optimizer : torch.optim.Optimizer
+            Of parameters of wrapped models.
+        backward_passes_per_step : int
+            Only 1 is supported: gradients may be added up by ``step_optimizer(auto_zero_grads=False)``.
+        fp16_compression : bool, optional
+            Without effect in a single process, where no gradient travels.
+        average_aggregated_gradients : bool, optional
+            Whether gradients added up over ``aggregation_frequency`` batches are divided by their number.
+
+        Returns
+        -------
+        torch.optim.Optimizer
+            The one to use from now on.
+        """
+        if backward_passes_per_step != 1:
+            raise errors.InvalidExperimentException(
+                f"wrap_optimizer(backward_passes_per_step={backward_passes_per_step}) is not supported; use 1"
+            )
+        if average_aggregated_gradients is not None:
+            self._average_aggregated_gradients = average_aggregated_gradients
+        self.optimizers.append(optimizer)
+        return optimizer
+
+    def wrap_lr_scheduler(
+        self,
+        lr_scheduler: torch.optim.lr_scheduler._LRScheduler,
+        step_mode: LRScheduler.StepMode,
+        frequency: int = 1,
+    ) -> torch.optim.lr_scheduler._LRScheduler:
+        """Register a learning rate scheduler: it goes into checkpoints, and is stepped as ``step_mode`` says.
+
+        Parameters
+        ----------
+        lr_scheduler : torch.optim.lr_scheduler.LRScheduler
+            Of a wrapped optimizer.
+        step_mode : LRScheduler.StepMode
+        frequency : int
+            Step only every so many batches, optimizer steps or epochs.
+        """
+        if isinstance(lr_scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            if step_mode != LRScheduler.StepMode.MANUAL_STEP:
+                raise ValueError("ReduceLROnPlateau needs a metric at each step: use StepMode.MANUAL_STEP")
+        if lr_scheduler.optimizer not in self.optimizers:
+            raise ValueError("wrap_lr_scheduler() needs a scheduler of an optimizer that wrap_optimizer() returned")
+        self.lr_schedulers.append(LRScheduler(lr_scheduler, step_mode, frequency))
+        return lr_scheduler
+
+    def wrap_scaler(self, scaler: Any) -> Any:
+        """Register a ``torch.amp.GradScaler``: it scales losses in :meth:`backward`, and goes into checkpoints.
+
+        Call its ``update()`` after each batch, unless ``experimental.use_amp()`` does everything.
+        """
+        self._scaler = scaler
+        return scaler
+
+    def autocast_forward_pass(self, to_wrap: torch.nn.Module) -> torch.nn.Module:
+        """Let a model compute its forward passes in mixed precision."""
+        to_wrap.forward = torch.autocast(self.device.type)(to_wrap.forward)
+        return to_wrap
+
+    def configure_apex_amp(self, models: Any, optimizers: Any, *args: Any, **kwargs: Any) -> Any:
+        """NVIDIA's Apex is no longer maintained, and not supported.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError("Apex is not supported: use context.wrap_scaler() or context.experimental.use_amp()")
+
+    # Within train_batch()
+
+    def to_device(self, data: Union[Dict[str, Any], Sequence[Any], np.ndarray, torch.Tensor]) -> TorchData:
+        """Copy a batch to the device; see :func:`determined.pytorch.to_device`."""
+        return to_device(data, self.device, self._warned_types)
+
+    def backward(
+        self,
+        loss: torch.Tensor,
+        gradient: Optional[torch.Tensor] = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Compute gradients, as ``loss.backward()`` does; the loss is scaled first if there is a scaler."""
+        if self._scaler is not None and self.experimental._auto_amp:
+            loss = self._scaler.scale(loss)
+        loss.backward(gradient=gradient, retain_graph=retain_graph, create_graph=create_graph)
+
+    def step_optimizer(
+        self,
+        optimizer: torch.optim.Optimizer,
+        clip_grads: Optional[Callable[[Iterator], None]] = None,
+        auto_zero_grads: bool = True,
+        scaler: Optional[Any] = None,
+    ) -> None:
+        """Let an optimizer step, once every ``aggregation_frequency`` batches.
+
+        Parameters
+        ----------
+        optimizer : torch.optim.Optimizer
+        clip_grads : callable, optional
+            Gets an iterator of the parameters, just before the step.
+        auto_zero_grads : bool
+            Whether gradients are zeroed after the step.
+        scaler : torch.amp.GradScaler, optional
+            One that scaled the loss, other than that of ``experimental.use_amp()``.
+
+        Examples
+        --------
+        >>> context.step_optimizer(  # doctest: +SKIP
+        ...     optimizer, clip_grads=lambda params: torch.nn.utils.clip_grad_norm_(params, 1.0)
+        ... )
+        """
+        if not self._optimizer_steps_now():
+            return
+        if self.experimental._auto_amp:
+            scaler = self._scaler
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if self._aggregation_frequency > 1 and self._average_aggregated_gradients:
+            for parameter in parameters:
+                if parameter.grad is not None:
+                    parameter.grad.div_(self._aggregation_frequency)
+        if clip_grads is not None:
+            # Whoever brings a scaler of his own has it unscale in clip_grads, if he wants; twice would be an error.
+            if self.experimental._auto_amp and scaler is not None:
+                scaler.unscale_(optimizer)
+            clip_grads(iter(parameters))
+        if scaler is not None:
+            scaler.step(optimizer)
+        else:
+            optimizer.step()
+        if auto_zero_grads:
+            optimizer.zero_grad()
+
+    def _optimizer_steps_now(self) -> bool:
+        return (self.current_train_batch() + 1) % self._aggregation_frequency == 0
+
+    def current_train_batch(self) -> int:
+        """Index of the batch in training, from 0 at the trial's beginning."""
+        if self._current_batch_idx is None:
+            raise RuntimeError("training has not begun")
+        return self._current_batch_idx
+
+    def _position(self) -> "tuple[int, int, int]":
+        """(epoch, batch within it, batches in an epoch), the first two counted from 0."""
+        batch = self.current_train_batch()
+        assert self._epoch_len is not None
+        return (*divmod(batch, self._epoch_len), self._epoch_len)
+
+    def current_train_epoch(self) -> int:
+        """Index of the epoch in training, from 0 at the trial's beginning."""
+        return self._position()[0]
+
+    def is_epoch_start(self) -> bool:
+        """Whether the batch in training is the first of its epoch."""
+        return self._position()[1] == 0
+
+    def is_epoch_end(self) -> bool:
+        """Whether the batch in training is the last of its epoch."""
+        _, batch, length = self._position()
+        return batch == length - 1
+
+    def set_stop_requested(self, stop_requested: bool) -> None:
+        """Ask the training loop to stop after this batch, with a checkpoint."""
+        if not isinstance(stop_requested, bool):
+            raise TypeError(f"stop_requested must be a bool, not {type(stop_requested).__name__}")
+        self._stop_requested = stop_requested
+
+    def get_stop_requested(self) -> bool:
+        """Whether the training loop was asked to stop."""
+        return self._stop_requested
+
+    # Who we are
+
+    def get_hparams(self) -> Dict[str, Any]:
+        """All hyperparameters.
+
+        Raises
+        ------
+        ValueError
+            If none were given: pass ``hparams`` to ``pytorch.init()``.
+        """
+        if self._hparams is None:
+            raise ValueError("there are no hyperparameters: pass hparams to pytorch.init()")
+        return self._hparams
+
+    def get_hparam(self, name: str) -> Any:
+        """One hyperparameter.
+
+        Raises
+        ------
+        ValueError
+            If there is none of that name.
+        """
+        hparams = self.get_hparams()
+        if name not in hparams:
+            raise ValueError(f"there is no hyperparameter {name!r}, only {', '.join(sorted(hparams)) or 'none'}")
+        return hparams[name]
+
+    def get_experiment_config(self) -> Dict[str, Any]:
+        """The experiment configuration.
+
+        Raises
+        ------
+        ValueError
+            If there is none: pass ``exp_conf`` to ``pytorch.init()``.
+        """
+        if self._exp_conf is None:
+            raise ValueError("there is no experiment configuration: pass exp_conf to pytorch.init()")
+        return self._exp_conf
+
+    def get_data_config(self) -> Dict[str, Any]:
+        """The field ``data`` of the experiment configuration."""
+        return self.get_experiment_config().get("data") or {}
+
+    def get_per_slot_batch_size(self) -> int:
+        """Records in a batch of this process: ``global_batch_size`` divided by the number of slots."""
+        return split_batch_size(self.get_hparams(), self._slots_per_trial)[0]
+
+    def get_global_batch_size(self) -> int:
+        """Records in a batch of all processes together."""
+        return split_batch_size(self.get_hparams(), self._slots_per_trial)[1]
+
+    def _info(self) -> Any:
+        if self._core.info is None:
+            raise ValueError("off the cluster there is no experiment and no trial")
+        return self._core.info.trial
+
+    def get_experiment_id(self) -> int:
+        """Number of the experiment."""
+        return self._info().experiment_id
+
+    def get_trial_id(self) -> int:
+        """Number of the trial."""
+        return self._info().trial_id
+
+    def get_trial_seed(self) -> int:
+        """Seed for everything random in this trial."""
+        if self._trial_seed is None:
+            raise ValueError("off the cluster there is no trial seed")
+        return self._trial_seed
+
+    def get_initial_batch(self) -> int:
+        """Index of the batch that training began or resumes with."""
+        return self._steps_completed
+
+    # TensorBoard and PyTorch's own profiler
+
+    def get_tensorboard_path(self) -> pathlib.Path:
+        """Directory to write TensorBoard's event files to; they go to checkpoint storage."""
+        return self._core.train.get_tensorboard_path()
+
+    def get_tensorboard_writer(self) -> Any:
+        """A ``torch.utils.tensorboard.SummaryWriter`` for that directory. Needs the package ``tensorboard``."""
+        if self._tensorboard_writer is None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._tensorboard_writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))
+        return self._tensorboard_writer
+
+    def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
+        """Say whether TensorBoard's files are to be uploaded while training."""
+        if not isinstance(enable_tensorboard_logging, bool):
+            raise TypeError(f"must be a bool, not {type(enable_tensorboard_logging).__name__}")
+        self._enable_tensorboard_logging = enable_tensorboard_logging
+
+    def get_enable_tensorboard_logging(self) -> bool:
+        """Whether TensorBoard's files are uploaded while training."""
+        return self._enable_tensorboard_logging
+
+    def upload_tensorboard(self) -> None:
+        """Bring what was written for TensorBoard so far to checkpoint storage, if wanted."""
+        if self._enable_tensorboard_logging and self._tensorboard_writer is not None:
+            self._tensorboard_writer.flush()
+        if self._enable_tensorboard_logging and self._core.info is not None:
+            self._core.train.upload_tensorboard_files()
+
+    def set_profiler(self, *args: List[str], **kwargs: Any) -> None:
+        """Run ``torch.profiler.profile(*args, **kwargs)`` around training; traces go to TensorBoard's directory."""
+        kwargs.setdefault("on_trace_ready", torch.profiler.tensorboard_trace_handler(str(self.get_tensorboard_path())))
+        self.profiler = torch.profiler.profile(*args, **kwargs)
+
+    def profiled(self) -> Any:
+        """A context manager around one batch: PyTorch's profiler, if :meth:`set_profiler` was called."""
+        return self.profiler if self.profiler is not None else contextlib.nullcontext()

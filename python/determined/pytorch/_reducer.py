@@ -1,0 +1,185 @@
+"""From metrics of batches to metrics of training or validation as a whole."""
+
+import abc
+import enum
+from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+
+import numpy as np
+import torch
+
+
+class Reducer(enum.Enum):
+    """What becomes of one metric's values from many batches."""
+
+    AVG = 1
+    SUM = 2
+    MAX = 3
+    MIN = 4
+
+
+_REDUCE: Dict[Reducer, Callable[[Any], Any]] = {
+    Reducer.AVG: np.mean,
+    Reducer.SUM: np.sum,
+    Reducer.MAX: np.max,
+    Reducer.MIN: np.min,
+}
+
+
+class MetricReducer(metaclass=abc.ABCMeta):
+    """A metric that is not a plain average: collect while training or validating, combine at the end.
+
+    Wrap an instance with ``context.wrap_reducer()``, feed it in ``train_batch()`` or ``evaluate_batch()`` by a method
+    of your own. Each process (slot) then calls :meth:`per_slot_reduce`, and :meth:`cross_slot_reduce` gets the results.
+    """
+
+    @abc.abstractmethod
+    def reset(self) -> None:
+        """Forget everything: a new round begins."""
+
+    @abc.abstractmethod
+    def per_slot_reduce(self) -> Any:
+        """What this process has collected, in a form that can be sent."""
+
+    @abc.abstractmethod
+    def cross_slot_reduce(self, per_slot_metrics: List) -> Any:
+        """The metric (or a dictionary of metrics, if wrapped without a name) from what all processes collected."""
+
+
+class _FunctionReducer(MetricReducer):
+    """Collects whatever ``update()`` gets; a function makes the metric of the list of it all."""
+
+    def __init__(self, function: Callable[[List], Any]) -> None:
+        self._function = function
+        self._values: List[Any] = []
+
+    def update(self, value: Any) -> None:
+        self._values.append(value)
+
+    def reset(self) -> None:
+        self._values = []
+
+    def per_slot_reduce(self) -> Any:
+        return self._values
+
+    def cross_slot_reduce(self, per_slot_metrics: List) -> Any:
+        return self._function([value for values in per_slot_metrics for value in values])
+
+
+class _Wrapped:
+    def __init__(self, reducer: MetricReducer, name: Optional[str], for_training: bool, for_validation: bool) -> None:
+        self.reducer = reducer
+        self.name = name
+        self.for_training = for_training
+        self.for_validation = for_validation
+
+    def reduce(self, allgather: Callable[[Any], List]) -> Dict[str, Any]:
+        value = self.reducer.cross_slot_reduce(allgather(self.reducer.per_slot_reduce()))
+        what = f"the reducer {type(self.reducer).__name__}"
+        if self.name is None:
+            if not isinstance(value, dict):
+                raise TypeError(f"{what} returned a {type(value).__name__}: give it a name, or let it return a dict")
+            return value
+        if isinstance(value, dict):
+            raise TypeError(f"{what} returned a dict: wrap it without a name, or let it return one metric")
+        return {self.name: value}
+
+
+class ReducerContext:
+    """The part of a trial's context that keeps reducers."""
+
+    def __init__(self, allgather: Callable[[Any], List]) -> None:
+        self._allgather = allgather
+        self._wrapped_reducers: List[_Wrapped] = []
+
+    def wrap_reducer(
+        self,
+        reducer: Union[Callable, MetricReducer],
+        name: Optional[str] = None,
+        for_training: bool = True,
+        for_validation: bool = True,
+    ) -> MetricReducer:
+        """Add a metric that is made by a reducer.
+
+        Parameters
+        ----------
+        reducer : MetricReducer or callable
+            A callable gets a list of all values that were passed to ``update()`` of what this method returns.
+        name : str, optional
+            Name of the metric; without one, the reducer returns a dictionary of metrics.
+        for_training, for_validation : bool
+            Among which metrics it appears.
+
+        Returns
+        -------
+        MetricReducer
+            ``reducer``, or one that calls it.
+        """
+        if any(wrapped.reducer is reducer for wrapped in self._wrapped_reducers):
+            raise ValueError(f"this {type(reducer).__name__} was passed to wrap_reducer() before")
+        if not isinstance(reducer, MetricReducer):
+            if not callable(reducer):
+                raise TypeError(f"wrap_reducer() takes a MetricReducer or a function, not a {type(reducer).__name__}")
+            reducer = _FunctionReducer(reducer)
+        self._wrapped_reducers.append(_Wrapped(reducer, name, for_training, for_validation))
+        return reducer
+
+    def reset_reducers(self) -> None:
+        """Let all reducers begin anew."""
+        for wrapped in self._wrapped_reducers:
+            wrapped.reducer.reset()
+
+    def reduce_metrics(self, for_training: bool) -> Dict[str, Any]:
+        """The metrics of all reducers meant for training, or for validation."""
+        metrics: Dict[str, Any] = {}
+        for wrapped in self._wrapped_reducers:
+            if wrapped.for_training if for_training else wrapped.for_validation:
+                metrics.update(wrapped.reduce(self._allgather))
+        return metrics
+
+
+def to_numpy(metrics: Dict[str, Any]) -> Dict[str, Any]:
+    """Copy metrics with tensors turned into NumPy arrays."""
+    return {
+        name: value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+        for name, value in metrics.items()
+    }
+
+
+def _check_names(batches: List[Dict[str, Any]], what: str) -> None:
+    for i, metrics in enumerate(batches):
+        if metrics.keys() != batches[0].keys():
+            raise ValueError(
+                f"{what} must return the same metrics for each batch: "
+                f"{sorted(batches[0])} at first, {sorted(metrics)} {i} batches later"
+            )
+
+
+def average(batches: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """Average each training metric over batches and elements; None where it is not a number.
+
+    >>> average([{"loss": 1.0, "note": "x"}, {"loss": 2.0, "note": "y"}])["note"] is None
+    True
+    """
+    _check_names(batches, "train_batch()")
+    averages: Dict[str, Any] = {}
+    for name in batches[0] if batches else ():
+        try:
+            averages[name] = float(np.mean([np.mean(np.asarray(metrics[name], dtype=float)) for metrics in batches]))
+        except (TypeError, ValueError):
+            averages[name] = None
+    return averages
+
+
+def reduce_validation(batches: List[Dict[str, Any]], reducer: Union[Reducer, Dict[str, Reducer]]) -> Dict[str, Any]:
+    """Combine each validation metric over batches, by its own reducer where ``reducer`` is a dictionary."""
+    _check_names(batches, "evaluate_batch()")
+    names: Iterable[str] = batches[0]
+    if isinstance(reducer, dict):
+        if reducer.keys() != batches[0].keys():
+            raise ValueError(
+                f"evaluation_reducer() names {sorted(reducer)}, but evaluate_batch() returns {sorted(batches[0])}"
+            )
+        reducers = reducer
+    else:
+        reducers = dict.fromkeys(names, reducer)
+    return {name: _REDUCE[Reducer(reducers[name])]([metrics[name] for metrics in batches]) for name in names}

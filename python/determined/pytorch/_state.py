@@ -1,0 +1,228 @@
+"""What goes into a checkpoint of a trial, and back.
+
+====================  =============================================================
+``state_dict.pth``    models, optimizers, schedulers, scaler, callbacks, random numbers
+``trial_state.pkl``   how far training had come
+``load_data.json``    how to build the trial again: class, hyperparameters, configuration
+``code/``             the user's code
+====================  =============================================================
+
+Names and contents are those of the published library, so either can read the other's.
+"""
+
+import dataclasses
+import inspect
+import json
+import logging
+import pathlib
+import pickle
+import random
+import shutil
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import torch
+
+from determined import _json, errors
+from determined._info import run_dir
+from determined.pytorch._callback import PyTorchCallback
+from determined.pytorch._context import PyTorchTrialContext
+
+logger = logging.getLogger("determined.pytorch")
+
+STATE_FILE = "state_dict.pth"
+TRIAL_STATE_FILE = "trial_state.pkl"
+LOAD_DATA_FILE = "load_data.json"
+CODE_DIR = "code"
+_NOT_CODE = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+Callbacks = Dict[str, PyTorchCallback]
+
+
+@dataclasses.dataclass
+class TrialState:
+    """How far training has come.
+
+    Attributes
+    ----------
+    trial_id : int
+        Whose state it is; another trial that starts from the checkpoint begins to count anew.
+    batches_trained, epochs_trained : int
+    last_ckpt, last_val : int
+        Batches trained at the last checkpoint, and at the last validation.
+    step_id : int
+        Kept for the published library, which wants it there.
+    """
+
+    trial_id: int = 0
+    last_ckpt: int = 0
+    step_id: int = 0
+    last_val: int = 0
+    batches_trained: int = 0
+    epochs_trained: int = 0
+
+
+def read_trial_state(path: pathlib.Path, trial_id: int) -> TrialState:
+    """How far the trial ``trial_id`` had come when it saved this checkpoint; a fresh state if another one did."""
+    try:
+        with open(path / TRIAL_STATE_FILE, "rb") as f:
+            state = TrialState(**pickle.load(f))
+    except FileNotFoundError:
+        return TrialState(trial_id=trial_id)
+    return state if state.trial_id == trial_id else TrialState(trial_id=trial_id)
+
+
+def _random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
+    state = {
+        "cpu_rng_state": torch.random.get_rng_state(),
+        "np_rng_state": np.random.get_state(),
+        "random_rng_state": random.getstate(),
+    }
+    if context.device.type == "cuda":
+        state["gpu_rng_state"] = torch.cuda.get_rng_state(context.device)
+    return state
+
+
+def _set_random_state(context: PyTorchTrialContext, state: Dict[str, Any]) -> None:
+    np.random.set_state(state["np_rng_state"])
+    random.setstate(state["random_rng_state"])
+    torch.random.set_rng_state(state["cpu_rng_state"])
+    if context.device.type == "cuda" and "gpu_rng_state" in state:
+        torch.cuda.set_rng_state(state["gpu_rng_state"], context.device)
+    elif (context.device.type == "cuda") != ("gpu_rng_state" in state):
+        logger.warning("the checkpoint was saved on another kind of device: its random numbers are not continued there")
+
+
+def _load_all(kind: str, targets: List[Any], states: List[Any]) -> None:
+    if len(targets) != len(states):
+        raise errors.InvalidCheckpointException(
+            f"the checkpoint holds {len(states)} {kind}, but the trial wraps {len(targets)}"
+        )
+    for target, state in zip(targets, states):
+        target.load_state_dict(state)
+
+
+def load_models(models: List[torch.nn.Module], checkpoint: Dict[str, Any]) -> None:
+    """Take over the weights; those saved by several processes (``DistributedDataParallel``) fit, too."""
+    for state in checkpoint["models_state_dict"]:
+        torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    _load_all("models", models, checkpoint["models_state_dict"])
+
+
+def read_checkpoint(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, Any]:
+    """The contents of ``state_dict.pth``.
+
+    Notes
+    -----
+    This unpickles, and so runs whatever the file says: callbacks may put objects of any type into it.
+    """
+    torch_load_kwargs.setdefault("weights_only", False)
+    file = path / STATE_FILE
+    if not file.is_file():
+        raise errors.InvalidCheckpointException(f"{path} has no {STATE_FILE}: it was not saved by a PyTorchTrial")
+    return torch.load(str(file), **torch_load_kwargs)
+
+
+def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks) -> None:
+    """Take everything but :class:`TrialState` over from a checkpoint."""
+    checkpoint = read_checkpoint(path, map_location="cpu")
+    for callback in callbacks.values():
+        callback.on_checkpoint_load_start(checkpoint)
+    load_models(context.models, checkpoint)
+    _load_all("optimizers", context.optimizers, checkpoint["optimizers_state_dict"])
+    _load_all("schedulers", context.lr_schedulers, checkpoint["lr_schedulers_state_dict"])
+    if context._scaler is not None:
+        if "scaler_state_dict" in checkpoint:
+            context._scaler.load_state_dict(checkpoint["scaler_state_dict"])
+        else:
+            logger.warning("the checkpoint holds no state of a gradient scaler: scaling begins anew")
+    for name, callback in callbacks.items():
+        if name in checkpoint.get("callbacks", {}):
+            callback.load_state_dict(checkpoint["callbacks"][name])
+        elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
+            logger.warning("the checkpoint holds no state of the callback %r: it begins anew", name)
+    if "rng_state" in checkpoint:
+        _set_random_state(context, checkpoint["rng_state"])
+
+
+def _optional(get: Any) -> Optional[Dict[str, Any]]:
+    try:
+        return get()
+    except ValueError:
+        return None
+
+
+def _write_load_data(path: pathlib.Path, context: PyTorchTrialContext, trial_class: type, by_trainer: bool) -> None:
+    data: Dict[str, Any] = {
+        "trial_type": "PyTorchTrial",
+        "experiment_config": _optional(context.get_experiment_config),
+        "hparams": _optional(context.get_hparams),
+        "trial_cls_spec": f"{_importable_module(trial_class)}:{trial_class.__qualname__}",
+    }
+    if by_trainer:
+        data["is_trainer"] = True
+        if trial_class.__module__ == "__main__":
+            data["trial_in_main"] = True
+    (path / LOAD_DATA_FILE).write_text(json.dumps(_json.to_plain(data)), encoding="utf-8")
+
+
+def _importable_module(trial_class: type) -> str:
+    """The module to import the class from later, also if today it is the script that was started."""
+    if trial_class.__module__ != "__main__":
+        return trial_class.__module__
+    import __main__
+
+    spec = getattr(__main__, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    return pathlib.Path(getattr(__main__, "__file__", "")).stem
+
+
+def _save_code(path: pathlib.Path, trial_class: type) -> None:
+    """Copy the user's code, which is needed to build the trial again.
+
+    On the cluster that is the model definition as it was submitted. Elsewhere nobody knows where code ends and data
+    begin, so it is the Python files beside that of the trial's class.
+    """
+    target = path / CODE_DIR
+    submitted = run_dir() / "train" / "model"
+    if submitted.is_dir():
+        shutil.copytree(submitted, target, ignore=_NOT_CODE)
+        return
+    target.mkdir()
+    for file in pathlib.Path(inspect.getfile(trial_class)).parent.glob("*.py"):
+        shutil.copyfile(file, target / file.name)
+
+
+def save(
+    path: pathlib.Path,
+    context: PyTorchTrialContext,
+    callbacks: Callbacks,
+    state: TrialState,
+    trial_class: type,
+    *,
+    by_trainer: bool,
+) -> None:
+    """Write a checkpoint into the directory ``path``.
+
+    ``by_trainer`` tells whether the user's own script built the trial, rather than ``determined.exec.harness``.
+    """
+    _save_code(path, trial_class)
+    checkpoint: Dict[str, Any] = {
+        "models_state_dict": [model.state_dict() for model in context.models],
+        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
+        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+        "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
+        "rng_state": _random_state(context),
+    }
+    if context._scaler is not None:
+        checkpoint["scaler_state_dict"] = context._scaler.state_dict()
+    for callback in callbacks.values():
+        callback.on_checkpoint_save_start(checkpoint)
+    torch.save(checkpoint, str(path / STATE_FILE))
+    with open(path / TRIAL_STATE_FILE, "wb") as f:
+        pickle.dump(dataclasses.asdict(state), f)
+    _write_load_data(path, context, trial_class, by_trainer)
+    for callback in callbacks.values():
+        callback.on_checkpoint_end(str(path))
+        callback.on_checkpoint_write_end(str(path))

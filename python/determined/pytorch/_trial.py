@@ -1,0 +1,94 @@
+"""What a user writes."""
+
+import abc
+from typing import Any, Dict, Union
+
+import torch
+import torch.utils.data
+
+from determined import _trial
+from determined.pytorch._callback import PyTorchCallback
+from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._data import DataLoader, TorchData, data_length
+from determined.pytorch._reducer import Reducer
+
+
+class PyTorchTrial(_trial.LegacyTrial):
+    """A training run: a model, its data, what to do with a batch. Derive your own, let :class:`Trainer` run it.
+
+    Build models and optimizers in the constructor, through ``context.wrap_model()`` and ``context.wrap_optimizer()``.
+    Besides the abstract methods, exactly one of :meth:`evaluate_batch` and :meth:`evaluate_full_dataset` is needed.
+
+    Examples
+    --------
+    >>> class MyTrial(PyTorchTrial):
+    ...     def __init__(self, context):
+    ...         self.context = context
+    ...         self.model = context.wrap_model(torch.nn.Linear(2, 1))
+    ...         self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+    ...     def build_training_data_loader(self):
+    ...         return DataLoader(torch.rand(64, 2), batch_size=8)
+    ...     def build_validation_data_loader(self):
+    ...         return DataLoader(torch.rand(16, 2), batch_size=8)
+    ...     def train_batch(self, batch, epoch_idx, batch_idx):
+    ...         loss = (self.model(batch) ** 2).mean()
+    ...         self.context.backward(loss)
+    ...         self.context.step_optimizer(self.optimizer)
+    ...         return {"loss": loss}
+    ...     def evaluate_batch(self, batch, batch_idx):
+    ...         return {"validation_loss": (self.model(batch) ** 2).mean()}
+    """
+
+    trial_context_class = PyTorchTrialContext
+
+    @abc.abstractmethod
+    def __init__(self, context: PyTorchTrialContext) -> None:
+        """Build models, optimizers, schedulers; ``context`` wraps them and knows hyperparameters and device."""
+
+    @abc.abstractmethod
+    def train_batch(self, batch: TorchData, epoch_idx: int, batch_idx: int) -> Union[torch.Tensor, Dict[str, Any]]:
+        """Train on one batch: forward, ``context.backward(loss)``, ``context.step_optimizer(optimizer)``.
+
+        Parameters
+        ----------
+        batch : tensor, or dictionary or sequence of tensors
+            As it comes from the training data loader, on the context's device.
+        epoch_idx, batch_idx : int
+            Counted from 0, from the trial's very beginning.
+
+        Returns
+        -------
+        dict
+            Metrics by name; the same names for each batch. A bare tensor stands for ``{"loss": tensor}``.
+        """
+
+    @abc.abstractmethod
+    def build_training_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
+        """The training data."""
+
+    @abc.abstractmethod
+    def build_validation_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
+        """The validation data."""
+
+    def build_callbacks(self) -> Dict[str, PyTorchCallback]:
+        """Callbacks, by a name under which their state is kept in checkpoints."""
+        return {}
+
+    def evaluate_batch(self, batch: TorchData, batch_idx: int) -> Dict[str, Any]:
+        """Metrics of one batch of validation data; :meth:`evaluation_reducer` tells how they are combined.
+
+        The model is in evaluation mode and gradients are off.
+        """
+        raise NotImplementedError
+
+    def evaluate_full_dataset(self, data_loader: torch.utils.data.DataLoader) -> Dict[str, Any]:
+        """Metrics of the validation data as a whole, in place of :meth:`evaluate_batch`."""
+        raise NotImplementedError
+
+    def evaluation_reducer(self) -> Union[Reducer, Dict[str, Reducer]]:
+        """How metrics of :meth:`evaluate_batch` are combined: all in one way, or each in its own."""
+        return Reducer.AVG
+
+    def get_batch_length(self, batch: Any) -> int:
+        """Number of records in a batch; override it for batches of a form of your own."""
+        return data_length(batch)
