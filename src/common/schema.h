@@ -46,7 +46,6 @@ enum schema_flag {
     SCHEMA_MIN_EXCLUSIVE = 1 << 6,
     SCHEMA_HAS_MIN = 1 << 7,
     SCHEMA_HAS_MAX = 1 << 8,
-    SCHEMA_FILL = 1 << 9, /* an unset object is filled with its members' defaults; others stay null */
 };
 
 /* How two documents combine. Lists: one after the other unless the row says otherwise. */
@@ -56,19 +55,21 @@ enum schema_merge_rule {
     SCHEMA_MERGE_SET,     /* union without repeats, sorted */
     SCHEMA_MERGE_KEYED,   /* upper's items, then lower's whose key is new */
     SCHEMA_MERGE_UNION,   /* object with selector: members of lower's kind only while both are of the same kind */
+    SCHEMA_MERGE_MEMBERS, /* objects member by member; everything below them that is no object: upper */
 };
 
 struct schema_key {
     const char *name;  /* member name; "[]" for items of a list, "*" for values of a map */
     unsigned types;    /* enum schema_type */
     unsigned flags;    /* enum schema_flag */
-    const char *def;   /* default as JSON, NULL if there is none */
+    const char *def;   /* default as JSON, NULL if there is none; an object with a default is filled, others stay null */
     double min, max;
     const char *const *choice; /* NULL-terminated, or NULL */
     const char *unit;          /* "s", "bytes", "batches", or NULL */
     const char *help;          /* one sentence */
     const char *check;         /* name of a further check, or NULL */
-    const char *replaced_by;   /* legacy spelling of that sibling */
+    const char *replaced_by;   /* this row is an older spelling of that sibling */
+    const char *option;        /* one letter for the command line, or NULL */
     enum schema_merge_rule merge;
     const char *merge_key;     /* KEYED: the member that tells items apart */
     const char *selector;      /* union: name of the member that decides, e.g. "type" */
@@ -117,9 +118,11 @@ void schema_validate(const struct schema_key *key, struct json_object *v, enum s
 
 /* upper over lower by the rows' merge rules. Both are only read; the result shares nothing with them. Caller puts it. */
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower);
-/* Puts defaults, nulls for what is unset and not SCHEMA_OMIT, and takes SCHEMA_DROP members out. Works in place; returns the
- * value, which is a new one when *v was null. */
+/* The effective form: defaults, nulls for what is unset and not SCHEMA_OMIT, no SCHEMA_DROP members, members in the order of
+ * the table. The result shares nothing with v, which may be null. Caller puts it. */
 struct json_object *schema_fill(const struct schema_key *key, struct json_object *v);
+/* Moves values of older spellings to the new ones, in place; the older spelling wins when both are set. */
+void schema_rename(const struct schema_key *key, struct json_object *v);
 /* A copy with secrets replaced by ********. Caller puts it. */
 struct json_object *schema_mask(const struct schema_key *key, struct json_object *v);
 

@@ -1,0 +1,225 @@
+#include "common/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+
+static bool one_of(const char *s, const char *const *words)
+{
+    for (; *words; words++) {
+        if (strcmp(s, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct schema_key *schema_member(const struct schema_key *object, const char *name, const char *kind)
+{
+    for (size_t i = 0; i < object->child_n; i++) {
+        const struct schema_key *c = &object->child[i];
+        if (strcmp(c->name, name) == 0 && (!kind || !c->only || one_of(kind, c->only)))
+            return c;
+    }
+    return NULL;
+}
+
+/* The text of a default that is a JSON string. Defaults come from our tables: no escapes, so its quotes can be cut off. */
+static const char *default_choice(const struct schema_key *key)
+{
+    for (const char *const *c = key->choice; key->def && c && *c; c++) {
+        size_t n = strlen(*c);
+        if (strlen(key->def) == n + 2 && strncmp(key->def + 1, *c, n) == 0)
+            return *c;
+    }
+    return NULL;
+}
+
+const char *schema_kind(const struct schema_key *object, struct json_object *v)
+{
+    if (!object->selector)
+        return NULL;
+    struct json_object *kind = NULL;
+    if (json_object_is_type(v, json_type_object))
+        kind = json_object_object_get(v, object->selector);
+    if (json_object_is_type(kind, json_type_string))
+        return json_object_get_string(kind);
+    return default_choice(schema_member(object, object->selector, NULL));
+}
+
+static const struct schema_key *find_step(const struct schema_key *key, const char *step, size_t n)
+{
+    if (n >= 1 && step[0] == '[')
+        return key->item;
+    for (size_t i = 0; i < key->child_n; i++) {
+        if (strlen(key->child[i].name) == n && strncmp(key->child[i].name, step, n) == 0)
+            return &key->child[i];
+    }
+    return (key->types & SCHEMA_MAP) ? key->item : NULL;
+}
+
+const struct schema_key *schema_find(const struct schema_key *root, const char *path)
+{
+    const struct schema_key *key = root;
+    while (*path && key) {
+        size_t n = *path == '[' ? strcspn(path, "]") + 1 : strcspn(path, ".[");
+        key = find_step(key, path, n);
+        path += n;
+        path += *path == '.';
+    }
+    return key;
+}
+
+void schema_describe_types(unsigned types, struct strbuf *out)
+{
+    static const struct {
+        unsigned type;
+        const char *name;
+    } names[] = {
+        {SCHEMA_BOOL, "true or false"}, {SCHEMA_INT, "a whole number"}, {SCHEMA_NUMBER, "a number"}, {SCHEMA_STRING, "a text"},
+        {SCHEMA_DURATION, "a duration such as 20m"}, {SCHEMA_SIZE, "a size in bytes or such as 512m"}, {SCHEMA_LIST, "a list"},
+        {SCHEMA_MAP | SCHEMA_OBJECT, "a mapping"}, {SCHEMA_NULL, "nothing"},
+    };
+    const char *joint = "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (types & names[i].type) {
+            strbuf_addf(out, "%s%s", joint, names[i].name);
+            joint = " or ";
+        }
+    }
+}
+
+const struct schema_check *schema_find_check(const struct schema_check *checks, const char *name)
+{
+    for (; checks && checks->name; checks++) {
+        if (strcmp(checks->name, name) == 0)
+            return checks;
+    }
+    return NULL;
+}
+
+/* ---- Problems ----------------------------------------------------------------------------------------------------- */
+
+/* The place of a path, or of the nearest value above it. */
+static bool find_place(const struct yaml_positions *positions, const char *path, struct yaml_mark *ret)
+{
+    cleanup_free char *p = strdup(path);
+    if (!p)
+        abort();
+    for (;;) {
+        if (yaml_position(positions, p, ret) == 0)
+            return true;
+        size_t n = strlen(p);
+        if (n == 0)
+            return false;
+        while (n > 0 && p[n - 1] != '.' && p[n - 1] != '[')
+            n--;
+        p[n ? n - 1 : 0] = '\0';
+    }
+}
+
+static void add_place(struct strbuf *out, const struct schema_place *place, const char *path)
+{
+    struct yaml_mark mark;
+    bool known = place->positions && find_place(place->positions, path, &mark);
+    if (place->source)
+        strbuf_addf(out, "%s: ", place->source);
+    else if (place->file && known)
+        strbuf_addf(out, "%s:%d:%d: ", place->file, mark.line, mark.column);
+    else if (place->file)
+        strbuf_addf(out, "%s: ", place->file);
+    if (place->root)
+        strbuf_addf(out, "%s%s", place->root, *path && *path != '[' ? "." : "");
+    strbuf_adds(out, path);
+    if (!place->file && !place->source && known)
+        strbuf_addf(out, " (line %d, column %d)", mark.line, mark.column);
+    if (*path || place->root)
+        strbuf_adds(out, ": ");
+}
+
+void schema_problem(struct schema_problems *p, const struct schema_place *place, const char *path, const char *fmt, ...)
+{
+    if (p->n++)
+        strbuf_addc(&p->text, '\n');
+    add_place(&p->text, place, path);
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_vaddf(&p->text, fmt, ap);
+    va_end(ap);
+}
+
+void schema_problems_release(struct schema_problems *p)
+{
+    strbuf_release(&p->text);
+    p->n = 0;
+}
+
+int schema_problems_error(const struct schema_problems *p, struct error *err)
+{
+    return p->n == 0 ? 0 : error_set(err, ERR_INVALID, "%s", strbuf_str(&p->text));
+}
+
+/* ---- Secrets and older spellings ---------------------------------------------------------------------------------- */
+
+static void mask_in_place(const struct schema_key *key, struct json_object *v)
+{
+    if (json_object_is_type(v, json_type_object)) {
+        const char *kind = schema_kind(key, v);
+        json_object_object_foreach(v, name, value) {
+            const struct schema_key *member = schema_member(key, name, kind);
+            if (!member)
+                member = key->item;
+            if (!member || !value)
+                continue;
+            if (!(member->flags & SCHEMA_SECRET))
+                mask_in_place(member, value);
+            else if (json_object_get_string_len(value) > 0)
+                json_object_object_add(v, name, json_object_new_string(SCHEMA_MASKED));
+        }
+    } else if (key->item && json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v); i++)
+            mask_in_place(key->item, json_object_array_get_idx(v, i));
+    }
+}
+
+struct json_object *schema_mask(const struct schema_key *key, struct json_object *v)
+{
+    struct json_object *copy = NULL;
+    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
+        abort();
+    mask_in_place(key, copy);
+    return copy;
+}
+
+static void rename_member(struct json_object *v, const struct schema_key *old)
+{
+    struct json_object *value = NULL;
+    if (!json_object_object_get_ex(v, old->name, &value))
+        return;
+    if (value)
+        json_object_object_add(v, old->replaced_by, json_object_get(value));
+    json_object_object_del(v, old->name);
+}
+
+void schema_rename(const struct schema_key *key, struct json_object *v)
+{
+    if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; key->item && i < json_object_array_length(v); i++)
+            schema_rename(key->item, json_object_array_get_idx(v, i));
+        return;
+    }
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    const char *kind = schema_kind(key, v);
+    for (size_t i = 0; i < key->child_n; i++) {
+        if (key->child[i].replaced_by && (!kind || !key->child[i].only || one_of(kind, key->child[i].only)))
+            rename_member(v, &key->child[i]);
+    }
+    json_object_object_foreach(v, name, value) {
+        const struct schema_key *member = schema_member(key, name, schema_kind(key, v));
+        if (!member)
+            member = key->item;
+        if (member)
+            schema_rename(member, value);
+    }
+}

@@ -1,0 +1,374 @@
+/* Checks a document against its key table. Goes on after each mistake, so that a person sees all of them at once. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/schema.h"
+#include "common/schema_checks.h"
+
+struct validation {
+    enum schema_phase phase;
+    const struct schema_check *checks;
+    const struct schema_place *place;
+    struct schema_problems *problems;
+    struct strbuf path;
+};
+
+static void validate(struct validation *w, const struct schema_key *key, struct json_object *v);
+
+#define problem(w, ...) schema_problem((w)->problems, (w)->place, strbuf_str(&(w)->path), __VA_ARGS__)
+
+static size_t enter_member(struct validation *w, const char *name)
+{
+    size_t length = w->path.n;
+    strbuf_addf(&w->path, "%s%s", length ? "." : "", name);
+    return length;
+}
+
+static size_t enter_item(struct validation *w, size_t i)
+{
+    size_t length = w->path.n;
+    strbuf_addf(&w->path, "[%zu]", i);
+    return length;
+}
+
+/* ---- Types -------------------------------------------------------------------------------------------------------- */
+
+static bool is_duration(struct json_object *v)
+{
+    int64_t ns;
+    return json_object_is_type(v, json_type_int) ||
+           (json_object_is_type(v, json_type_string) && duration_parse(json_object_get_string(v), &ns) == 0);
+}
+
+static bool is_size(struct json_object *v)
+{
+    int64_t bytes;
+    return json_object_is_type(v, json_type_int) ||
+           (json_object_is_type(v, json_type_string) && size_parse(json_object_get_string(v), &bytes) == 0);
+}
+
+static bool has_type(unsigned types, struct json_object *v)
+{
+    if (types & SCHEMA_ANY)
+        return true;
+    switch (json_object_get_type(v)) {
+    case json_type_boolean:
+        return types & SCHEMA_BOOL;
+    case json_type_int:
+        return types & (SCHEMA_INT | SCHEMA_NUMBER | SCHEMA_DURATION | SCHEMA_SIZE);
+    case json_type_double:
+        return types & SCHEMA_NUMBER;
+    case json_type_string:
+        return (types & SCHEMA_STRING) || ((types & SCHEMA_DURATION) && is_duration(v)) || ((types & SCHEMA_SIZE) && is_size(v));
+    case json_type_array:
+        return types & SCHEMA_LIST;
+    case json_type_object:
+        return types & (SCHEMA_OBJECT | SCHEMA_MAP);
+    default:
+        return true;
+    }
+}
+
+/* "a text: \"abc\"" */
+static void describe_value(struct json_object *v, struct strbuf *out)
+{
+    static const char *const names[] = {
+        [json_type_null] = "nothing", [json_type_boolean] = "a truth value", [json_type_double] = "a number",
+        [json_type_int] = "a whole number", [json_type_object] = "a mapping", [json_type_array] = "a list",
+        [json_type_string] = "a text",
+    };
+    strbuf_adds(out, names[json_object_get_type(v)]);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    json_print(v, &text);
+    if (text.n > 60) {
+        size_t cut = 57;
+        while (cut > 0 && ((unsigned char)text.s[cut] & 0xc0) == 0x80)
+            cut--;
+        strbuf_truncate(&text, cut);
+        strbuf_adds(&text, "...");
+    }
+    strbuf_addf(out, ": %s", strbuf_str(&text));
+}
+
+static void wrong_type(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    cleanup_strbuf struct strbuf want = STRBUF_INIT, found = STRBUF_INIT;
+    schema_describe_types(key->types, &want);
+    if (key->flags & SCHEMA_SECRET)
+        strbuf_adds(&found, "something else");
+    else
+        describe_value(v, &found);
+    problem(w, "expected %s, found %s", strbuf_str(&want), strbuf_str(&found));
+}
+
+/* ---- Values ------------------------------------------------------------------------------------------------------- */
+
+static void format_bound(double bound, char ret[JSON_DOUBLE_MAX])
+{
+    if (bound == floor(bound) && fabs(bound) < 1e15)
+        snprintf(ret, JSON_DOUBLE_MAX, "%.0f", bound);
+    else
+        json_format_double(bound, ret);
+}
+
+static void out_of_range(struct validation *w, const struct schema_key *key, const char *found)
+{
+    char low[JSON_DOUBLE_MAX], high[JSON_DOUBLE_MAX];
+    format_bound(key->min, low);
+    format_bound(key->max, high);
+    const char *unit = key->unit ? key->unit : "", *blank = key->unit ? " " : "";
+    bool has_max = (key->flags & SCHEMA_HAS_MAX) && key->max != INT32_MAX;
+    if (key->flags & SCHEMA_MIN_EXCLUSIVE)
+        problem(w, "must be more than %s%s%s, found %s", low, blank, unit, found);
+    else if ((key->flags & SCHEMA_HAS_MIN) && has_max)
+        problem(w, "must be %s to %s%s%s, found %s", low, high, blank, unit, found);
+    else if ((key->flags & SCHEMA_HAS_MIN) && key->min != INT32_MIN)
+        problem(w, "must be at least %s%s%s, found %s", low, blank, unit, found);
+    else
+        problem(w, "must fit 32 bits, found %s", found);
+}
+
+static bool in_range(const struct schema_key *key, double d)
+{
+    if ((key->flags & SCHEMA_HAS_MIN) && (d < key->min || (d == key->min && (key->flags & SCHEMA_MIN_EXCLUSIVE))))
+        return false;
+    return !((key->flags & SCHEMA_HAS_MAX) && d > key->max);
+}
+
+static void check_number(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    double d = json_object_get_double(v);
+    if (!isfinite(d))
+        problem(w, "must be a finite number");
+    else if (json_object_is_type(v, json_type_int) && json_object_get_int64(v) == INT64_MAX)
+        problem(w, "is too large: %s", json_object_get_string(v));
+    else if (!in_range(key, d))
+        out_of_range(w, key, json_object_get_string(v));
+}
+
+static void check_size(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    int64_t bytes = 0;
+    size_parse(json_object_get_string(v), &bytes);
+    if (!in_range(key, (double)bytes))
+        out_of_range(w, key, json_object_get_string(v));
+}
+
+static void check_choice(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    const char *s = json_object_get_string(v);
+    cleanup_strbuf struct strbuf all = STRBUF_INIT;
+    for (const char *const *c = key->choice; *c; c++) {
+        if (strcmp(s, *c) == 0)
+            return;
+        strbuf_addf(&all, "%s%s", c == key->choice ? "" : ", ", **c ? *c : "\"\"");
+    }
+    problem(w, "must be one of %s; found \"%s\"", strbuf_str(&all), s);
+}
+
+/* Values that no row describes: only what JSON cannot hold is wrong with them. */
+static void check_untyped(struct validation *w, struct json_object *v)
+{
+    if (json_object_is_type(v, json_type_double) && !isfinite(json_object_get_double(v))) {
+        problem(w, "must be a finite number");
+    } else if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach(v, name, value) {
+            size_t length = enter_member(w, name);
+            check_untyped(w, value);
+            strbuf_truncate(&w->path, length);
+        }
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v); i++) {
+            size_t length = enter_item(w, i);
+            check_untyped(w, json_object_array_get_idx(v, i));
+            strbuf_truncate(&w->path, length);
+        }
+    }
+}
+
+/* ---- Objects ------------------------------------------------------------------------------------------------------ */
+
+/* Edit distance of two short words, at most `limit` + 1. */
+static size_t distance(const char *a, const char *b, size_t limit)
+{
+    size_t n = strlen(a), m = strlen(b), row[64];
+    if (m >= 64 || (n > m ? n - m : m - n) > limit)
+        return limit + 1;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[m];
+}
+
+static void unknown_member(struct validation *w, const struct schema_key *key, const char *name, const char *kind)
+{
+    const char *near = NULL;
+    size_t best = strlen(name) > 4 ? 2 : 1;
+    for (size_t i = 0; i < key->child_n; i++) {
+        size_t d = distance(name, key->child[i].name, best);
+        if (d <= best && schema_member(key, key->child[i].name, kind)) {
+            best = d;
+            near = key->child[i].name;
+        }
+    }
+    cleanup_strbuf struct strbuf hint = STRBUF_INIT;
+    const struct schema_key *other = schema_member(key, name, NULL);
+    if (other && other->only && kind)
+        strbuf_addf(&hint, " with %s \"%s\"", key->selector, kind);
+    else if (near)
+        strbuf_addf(&hint, "; did you mean \"%s\"?", near);
+    struct yaml_mark mark;
+    size_t length = enter_member(w, name);
+    bool known = yaml_key_position(w->place->positions, strbuf_str(&w->path), &mark) == 0;
+    strbuf_truncate(&w->path, length);
+    if (known && !w->place->file)
+        problem(w, "unknown field \"%s\" (line %d, column %d)%s", name, mark.line, mark.column, strbuf_str(&hint));
+    else if (known)
+        problem(w, "unknown key \"%s\" (line %d)%s", name, mark.line, strbuf_str(&hint));
+    else
+        problem(w, "unknown key \"%s\"%s", name, strbuf_str(&hint));
+}
+
+static void check_missing(struct validation *w, const struct schema_key *key, struct json_object *v, const char *kind)
+{
+    unsigned wanted = SCHEMA_REQUIRED | (w->phase == SCHEMA_FINISHED ? SCHEMA_COMPLETE : 0);
+    for (size_t i = 0; i < key->child_n; i++) {
+        const struct schema_key *c = &key->child[i];
+        /* While the kind is unknown, only what every kind needs can be missing. */
+        if (!(c->flags & wanted) || (c->only && !kind) || schema_member(key, c->name, kind) != c)
+            continue;
+        if (!json_object_object_get(v, c->name))
+            problem(w, "\"%s\" must be set", c->name);
+    }
+}
+
+/* A union of a kind that does not exist: says so once, at the union. */
+static bool check_kind(struct validation *w, const struct schema_key *key, const char *kind)
+{
+    const struct schema_key *selector = schema_member(key, key->selector, NULL);
+    cleanup_strbuf struct strbuf all = STRBUF_INIT;
+    for (const char *const *c = selector->choice; *c; c++) {
+        if (strcmp(kind, *c) == 0)
+            return true;
+        strbuf_addf(&all, "%s%s", c == selector->choice ? "" : ", ", *c);
+    }
+    problem(w, "%s must be one of %s; found \"%s\"", key->selector, strbuf_str(&all), kind);
+    return false;
+}
+
+static void check_members(struct validation *w, const struct schema_key *key, struct json_object *v, const char *kind)
+{
+    bool open = key->types & SCHEMA_MAP;
+    json_object_object_foreach(v, name, value) {
+        const struct schema_key *member = schema_member(key, name, kind);
+        size_t length;
+        if (key->selector && strcmp(name, key->selector) == 0 && json_object_is_type(value, json_type_string))
+            continue; /* check_kind() has judged it */
+        if (member || (open && key->item)) {
+            length = enter_member(w, name);
+            validate(w, member ? member : key->item, value);
+            strbuf_truncate(&w->path, length);
+        } else if (open) {
+            length = enter_member(w, name);
+            check_untyped(w, value);
+            strbuf_truncate(&w->path, length);
+        } else {
+            unknown_member(w, key, name, kind);
+        }
+    }
+}
+
+static void check_object(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    const char *kind = schema_kind(key, v);
+    if (key->selector && kind && !check_kind(w, key, kind))
+        kind = NULL;
+    check_members(w, key, v, kind);
+    if (key->types & SCHEMA_OBJECT)
+        check_missing(w, key, v, kind);
+}
+
+static void check_list(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    for (size_t i = 0; i < json_object_array_length(v); i++) {
+        size_t length = enter_item(w, i);
+        struct json_object *item = json_object_array_get_idx(v, i);
+        if (!key->item)
+            check_untyped(w, item);
+        else if (!item)
+            problem(w, "an item of this list may not be null");
+        else
+            validate(w, key->item, item);
+        strbuf_truncate(&w->path, length);
+    }
+}
+
+static void run_named_check(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    const struct schema_check *check = schema_find_check(w->checks, key->check);
+    if (!check)
+        check = schema_find_check(schema_builtin_checks, key->check);
+    if (check)
+        check->fn(v, strbuf_str(&w->path), w->place, w->problems);
+}
+
+static void check_typed(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    switch (json_object_get_type(v)) {
+    case json_type_object:
+        check_object(w, key, v);
+        break;
+    case json_type_array:
+        check_list(w, key, v);
+        break;
+    case json_type_int:
+    case json_type_double:
+        check_number(w, key, v);
+        break;
+    case json_type_string:
+        if (key->choice)
+            check_choice(w, key, v);
+        else if ((key->types & (SCHEMA_SIZE | SCHEMA_STRING)) == SCHEMA_SIZE)
+            check_size(w, key, v);
+        break;
+    default:
+        break;
+    }
+}
+
+static void validate(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    if (!v)
+        return;
+    if (!has_type(key->types, v)) {
+        wrong_type(w, key, v);
+        return;
+    }
+    if (key->types & SCHEMA_ANY) {
+        check_untyped(w, v);
+        return;
+    }
+    int before = w->problems->n;
+    check_typed(w, key, v);
+    if (key->check && w->problems->n == before)
+        run_named_check(w, key, v);
+}
+
+void schema_validate(const struct schema_key *key, struct json_object *v, enum schema_phase phase,
+                     const struct schema_check *checks, const struct schema_place *place, struct schema_problems *problems)
+{
+    struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
+    validate(&w, key, v);
+    strbuf_release(&w.path);
+}
