@@ -36,7 +36,7 @@ int config_load(const struct config_input *in, struct config **ret, struct error
 void config_free(struct config *c); /* NULL is fine */
 
 bool config_wants_help(int argc, char *const *argv); /* -h or --help */
-void config_help(const struct config_input *in, const char *usage, struct strbuf *out);
+void config_help(const struct config_input *in, const char *usage, struct strbuf *out); /* usage: lines put first */
 
 /* Values by path. Asking for a path that is not in the table, or with the wrong type, is a mistake of ours (assert).
  * Unset: NULL, 0, false. */
@@ -48,8 +48,8 @@ bool config_bool(const struct config *c, const char *path);
 int64_t config_duration_us(const struct config *c, const char *path);
 bool config_is_set(const struct config *c, const char *path); /* by somebody: not null and not the default */
 
-/* "default", "/etc/determined/master.yaml:3:7", "DET_PORT", "--port", "derived". */
-const char *config_origin(const struct config *c, const char *path);
+/* Adds "default", "/etc/determined/master.yaml:3:7", "DET_PORT", "--port", "derived" or "changed at run time". */
+void config_origin(const struct config *c, const char *path, struct strbuf *out);
 /* A value that the program works out itself (a default that depends on the machine). Keeps what somebody set. */
 void config_derive(struct config *c, const char *path, struct json_object *take_value);
 /* A change at run time: only SCHEMA_RUNTIME keys. */

@@ -1,0 +1,233 @@
+#include "master/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/files.h"
+#include "gen/config_tables.h"
+
+#define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration of 64-bit nanoseconds */
+
+static struct json_object *new_text(char *take_text)
+{
+    struct json_object *v = json_object_new_string(take_text);
+    free(take_text);
+    return v;
+}
+
+/* ---- Older forms -------------------------------------------------------------------------------------------------- */
+
+/* scheduler{type, fit} → resource_manager.scheduler. Kubernetes has no scheduler of ours. */
+static struct json_object *manager_of_scheduler(struct json_object *scheduler)
+{
+    struct json_object *manager = json_object_new_object(), *part = json_object_new_object();
+    struct json_object *provider = json_object_object_get(scheduler, "resource_provider");
+    struct json_object *type = json_object_object_get(provider, "type");
+    bool kubernetes = type && strcmp(json_object_get_string(type), "kubernetes") == 0;
+    json_object_object_add(manager, "type", json_object_new_string(kubernetes ? "kubernetes" : "agent"));
+    if (kubernetes) {
+        json_object_put(part);
+        return manager;
+    }
+    struct json_object *kind = json_object_object_get(scheduler, "type"), *fit = json_object_object_get(scheduler, "fit");
+    json_object_object_add(part, "type", kind ? json_object_get(kind) : json_object_new_string("priority"));
+    json_object_object_add(part, "fitting_policy", fit ? json_object_get(fit) : json_object_new_string("best"));
+    json_object_object_add(manager, "scheduler", part);
+    return manager;
+}
+
+/* provisioner{provider: aws, …} → the provider of one pool named default. */
+static struct json_object *pools_of_provisioner(struct json_object *provisioner)
+{
+    struct json_object *pools = json_object_new_array(), *pool = json_object_new_object(), *provider = NULL;
+    json_object_object_add(pool, "pool_name", json_object_new_string("default"));
+    if (provisioner && json_object_deep_copy(provisioner, &provider, NULL) == 0) {
+        struct json_object *type = json_object_object_get(provider, "provider");
+        json_object_object_add(provider, "type", json_object_get(type));
+        json_object_object_del(provider, "provider");
+        json_object_object_add(pool, "provider", provider);
+    }
+    json_object_array_add(pools, pool);
+    return pools;
+}
+
+static void derive_checked(struct config *c, const char *path, struct json_object *take_value)
+{
+    const struct schema_key *key = schema_find(master_config_keys, path);
+    cleanup_json struct json_object *value = take_value;
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    schema_validate(key, value, SCHEMA_FINISHED, NULL, &(struct schema_place){0}, &problems);
+    if (problems.n)
+        config_problem(c, path, "made from the older form `scheduler` or `provisioner`: %s", strbuf_str(&problems.text));
+    else
+        config_derive(c, path, schema_fill(key, value));
+    schema_problems_release(&problems);
+}
+
+static void rewrite_older_forms(struct config *c)
+{
+    struct json_object *scheduler = config_get(c, "scheduler"), *provisioner = config_get(c, "provisioner");
+    bool new_form = config_is_set(c, "resource_manager") || config_is_set(c, "resource_pools");
+    if ((scheduler || provisioner) && new_form) {
+        config_problem(c, scheduler ? "scheduler" : "provisioner",
+                       "is the older form of resource_manager and resource_pools; use one form only");
+    } else if (scheduler || provisioner) {
+        derive_checked(c, "resource_manager", manager_of_scheduler(scheduler));
+        derive_checked(c, "resource_pools", pools_of_provisioner(provisioner));
+    }
+    int64_t timeout_us = config_duration_us(c, "__internal.preemption_timeout");
+    if (timeout_us > 0)
+        config_derive(c, "task_container_defaults.preemption_timeout", json_object_new_int64(timeout_us / 1000000));
+}
+
+/* ---- Checks across keys ------------------------------------------------------------------------------------------- */
+
+static bool is_set(struct config *c, const char *path)
+{
+    const char *s = config_str(c, path);
+    return s && *s;
+}
+
+static void check_tls(struct config *c)
+{
+    if (is_set(c, "security.tls.cert") && !is_set(c, "security.tls.key"))
+        config_problem(c, "security.tls.cert", "security.tls.key must be set, too");
+    if (is_set(c, "security.tls.key") && !is_set(c, "security.tls.cert"))
+        config_problem(c, "security.tls.key", "security.tls.cert must be set, too");
+}
+
+static int64_t days(struct config *c, const char *path)
+{
+    int64_t n = config_int(c, path);
+    return n == -1 ? TOKEN_DAYS_UNLIMITED : n;
+}
+
+static void check_tokens(struct config *c)
+{
+    if (days(c, "security.token.default_lifespan_days") > days(c, "security.token.max_lifespan_days"))
+        config_problem(c, "security.token.default_lifespan_days", "must not be more than security.token.max_lifespan_days");
+}
+
+static void check_ssh(struct config *c)
+{
+    bool rsa = strcmp(config_str(c, "security.ssh.key_type"), "RSA") == 0;
+    if (rsa && !config_is_set(c, "security.ssh.rsa_key_size"))
+        config_problem(c, "security.ssh.key_type", "security.ssh.rsa_key_size must be set for RSA keys");
+}
+
+static void check_logos(struct config *c)
+{
+    static const char *const logos[] = {"light_horizontal", "light_vertical", "dark_horizontal", "dark_vertical"};
+    for (size_t i = 0; config_get(c, "ui_customization.logo_paths") && i < sizeof logos / sizeof *logos; i++) {
+        cleanup_strbuf struct strbuf path = STRBUF_INIT;
+        struct stat st;
+        strbuf_addf(&path, "ui_customization.logo_paths.%s", logos[i]);
+        const char *file = config_str(c, path.s);
+        if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+            config_problem(c, path.s, "%s is no file", file);
+    }
+}
+
+static void check_database(struct config *c)
+{
+    if (strcmp(config_str(c, "db.type"), "sqlite") != 0)
+        config_problem(c, "db.type", "this build serves sqlite, found \"%s\"", config_str(c, "db.type"));
+}
+
+static void check_resource_managers(struct config *c)
+{
+    struct json_object *more = config_get(c, "additional_resource_managers");
+    const char *type = config_str(c, "resource_manager.type");
+    if (strcmp(type, "agent") != 0)
+        config_problem(c, "resource_manager.type", "this build serves agent, found \"%s\"", type);
+    if (more && json_object_array_length(more) > 0)
+        config_problem(c, "additional_resource_managers", "this build serves one resource manager, of type agent");
+}
+
+static void warn_of_round_robin(struct config *c, struct json_object *scheduler, const char *where)
+{
+    struct json_object *type = json_object_object_get(scheduler, "type");
+    if (type && strcmp(json_object_get_string(type), "round_robin") == 0)
+        config_warn(c, "%s: round_robin runs as priority with equal priorities", where);
+}
+
+static void warn_of_schedulers(struct config *c)
+{
+    struct json_object *pools = config_get(c, "resource_pools");
+    warn_of_round_robin(c, config_get(c, "resource_manager.scheduler"), "resource_manager.scheduler");
+    for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
+        struct json_object *pool = json_object_array_get_idx(pools, i);
+        warn_of_round_robin(c, json_object_object_get(pool, "scheduler"),
+                            json_object_get_string(json_object_object_get(pool, "pool_name")));
+    }
+}
+
+static bool has_pool(struct json_object *pools, const char *name)
+{
+    for (size_t i = 0; i < json_object_array_length(pools); i++) {
+        struct json_object *pool_name = json_object_object_get(json_object_array_get_idx(pools, i), "pool_name");
+        if (strcmp(json_object_get_string(pool_name), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_default_pools(struct config *c)
+{
+    static const char *const keys[] = {"resource_manager.default_compute_resource_pool",
+                                       "resource_manager.default_aux_resource_pool"};
+    struct json_object *pools = config_get(c, "resource_pools");
+    if (config_bool(c, "resource_manager.no_default_resource_pools"))
+        return;
+    for (size_t i = 0; pools && i < 2; i++) {
+        if (!has_pool(pools, config_str(c, keys[i])))
+            config_problem(c, keys[i], "there is no pool \"%s\"", config_str(c, keys[i]));
+    }
+}
+
+/* ---- What depends on the machine ---------------------------------------------------------------------------------- */
+
+static char *default_data_dir(void)
+{
+    const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (geteuid() == 0)
+        return strdup("/var/lib/determined");
+    if (xdg && *xdg == '/')
+        return path_join(xdg, "determined");
+    return path_join(home && *home ? home : "/tmp", ".local/share/determined");
+}
+
+static void derive_defaults(struct config *c)
+{
+    bool tls = is_set(c, "security.tls.cert");
+    config_derive(c, "data_dir", new_text(default_data_dir()));
+    config_derive(c, "db.path", new_text(path_join(config_str(c, "data_dir"), "determined.db")));
+    if (config_int(c, "port") == 0)
+        config_derive(c, "port", json_object_new_int(tls ? 8443 : 8080));
+    if (!config_get(c, "resource_pools"))
+        derive_checked(c, "resource_pools", pools_of_provisioner(NULL));
+}
+
+int master_settings_load(const struct config_input *in, struct config **ret, struct error *err)
+{
+    cleanup_config struct config *c = NULL;
+    if (config_load(in, &c, err) < 0)
+        return -1;
+    rewrite_older_forms(c);
+    derive_defaults(c);
+    check_database(c);
+    check_tls(c);
+    check_tokens(c);
+    check_ssh(c);
+    check_logos(c);
+    check_resource_managers(c);
+    check_default_pools(c);
+    warn_of_schedulers(c);
+    if (config_problems(c, err) < 0)
+        return -1;
+    *ret = take_ptr(c);
+    return 0;
+}
