@@ -25,7 +25,7 @@ static int set(struct error *err, enum error_kind kind, char *msg)
     return -1;
 }
 
-static char *format(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list ap)
 {
     char *msg;
     return vasprintf(&msg, fmt, ap) < 0 ? NULL : msg;

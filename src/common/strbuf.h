@@ -22,7 +22,7 @@ void strbuf_add(struct strbuf *b, const void *data, size_t n);
 void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap);
+void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void strbuf_add_json(struct strbuf *b, const char *s, size_t n); /* a quoted, escaped JSON string; bad UTF-8 becomes U+FFFD */
 void strbuf_truncate(struct strbuf *b, size_t n);
 void strbuf_consume(struct strbuf *b, size_t n); /* drops the first n bytes */
