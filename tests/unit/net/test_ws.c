@@ -423,7 +423,7 @@ static void test_ws_connect__tells_why_it_is_refused(void **state)
     struct served s;
     start(&s);
     const char *url = url_of("ws", "127.0.0.1", s.port, "/private");
-    char wanted[300];
+    char wanted[400];
     snprintf(wanted, sizeof wanted, "can't connect to %s: HTTP status 401: {\"error\":\"who are you?\"}", url);
     expect_no_connection(&(struct ws_client_options){.url = url}, 401, wanted);
     served_stop(&s);
