@@ -10,7 +10,8 @@ static inline void cleanup_free_p(void *p) { free(*(void **)p); }
 static inline void cleanup_close_p(int *fd) { if (*fd >= 0) close(*fd); }
 static inline void cleanup_fclose_p(FILE **f) { if (*f) fclose(*f); }
 
-#define cleanup_free __attribute__((cleanup(cleanup_free_p)))
+/* Unused, because clang does not count the cleanup itself as a use. */
+#define cleanup_free __attribute__((cleanup(cleanup_free_p), unused))
 #define cleanup_close __attribute__((cleanup(cleanup_close_p)))
 #define cleanup_fclose __attribute__((cleanup(cleanup_fclose_p)))
 
