@@ -27,11 +27,16 @@ static const struct {
     [CODEC_MESSAGE] = {sizeof(void *), "an object"},
 };
 
+static bool is_name(const char *known, const char *name, size_t n)
+{
+    return strncmp(known, name, n) == 0 && known[n] == '\0';
+}
+
 const struct codec_field *codec_field_by_name(const struct codec_message *m, const char *name, size_t n)
 {
     for (size_t i = 0; i < m->field_n; i++) {
         const struct codec_field *f = &m->field[i];
-        if ((strncmp(f->json, name, n) == 0 && f->json[n] == '\0') || (strncmp(f->snake, name, n) == 0 && f->snake[n] == '\0'))
+        if (is_name(f->json, name, n) || is_name(f->snake, name, n))
             return f;
     }
     return NULL;

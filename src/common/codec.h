@@ -90,7 +90,8 @@ int codec_decode_field(const struct codec_message *m, const struct codec_field *
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out);
 /* Sets one field from a path or query parameter: `name` may be dotted (filter.lt), in either spelling; a repeated field is
  * appended to. Unknown names are ignored in queries (returns 0). Bad values are ERR_INVALID naming the parameter. */
-int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a, struct error *err);
+int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a,
+               struct error *err);
 
 const struct codec_field *codec_field_by_name(const struct codec_message *m, const char *name, size_t n);
 const char *codec_enum_name(const struct codec_enum *e, int32_t number);               /* NULL if unknown */

@@ -20,7 +20,8 @@ static int set_bool(const struct codec_field *f, const char *s, bool *slot)
     static const char *const yes[] = {"true", "1", "t", "T", "TRUE", "True", NULL};
     static const char *const no[] = {"false", "0", "f", "F", "FALSE", "False", NULL};
     bool strict = (f->flags & CODEC_WRAPPER) != 0;
-    bool is_yes = strict ? strcmp(s, "true") == 0 : one_of(s, yes), is_no = strict ? strcmp(s, "false") == 0 : one_of(s, no);
+    bool is_yes = strict ? strcmp(s, "true") == 0 : one_of(s, yes);
+    bool is_no = strict ? strcmp(s, "false") == 0 : one_of(s, no);
     if (!is_yes && !is_no)
         return -1;
     *slot = is_yes;
@@ -106,7 +107,8 @@ static int append(const struct codec_field *f, void *msg, const char *name, cons
     return 0;
 }
 
-int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a, struct error *err)
+int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a,
+               struct error *err)
 {
     const char *whole_name = name;
     if (utf8_check(value, strlen(value)) != strlen(value))

@@ -340,7 +340,8 @@ int number_parse_any_base(const char *s, int64_t min, uint64_t max, int64_t *ret
     s += *s == '-' || *s == '+';
     int base = base_of(&s);
     /* strtoull() would take blanks, another sign, and 0x once more. */
-    if (strchr("0123456789abcdefABCDEF", *s) == NULL || *s == '\0' || (base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x'))
+    bool again = base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x';
+    if (strchr("0123456789abcdefABCDEF", *s) == NULL || *s == '\0' || again)
         return -1;
     char *end;
     errno = 0;

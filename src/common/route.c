@@ -104,7 +104,8 @@ static int bind_body(const struct route *row, const char *body, size_t n, struct
     return codec_decode_field(row->request, &row->request->field[row->body_field], body, n, a, ret, err);
 }
 
-static int bind_pair(const struct codec_message *m, const char *pair, size_t n, struct arena *a, void *ret, struct error *err)
+static int bind_pair(const struct codec_message *m, const char *pair, size_t n, struct arena *a, void *ret,
+                     struct error *err)
 {
     const char *equals = memchr(pair, '=', n);
     size_t name_n = equals != NULL ? (size_t)(equals - pair) : n;
