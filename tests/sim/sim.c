@@ -1,0 +1,590 @@
+#include "cmocka_setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+#include "store.h"
+
+#define MS INT64_C(1000)
+#define START_US INT64_C(1767225600000000) /* 2026-01-01; stories count from here */
+
+/* ---- the story ----------------------------------------------------------------------------------------------------- */
+
+static void tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void tell(struct sim *sim, const char *fmt, ...)
+{
+    if (sim->quiet)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_addf(&sim->story, "[%6lld] ", (long long)((sim->now_us - START_US) / MS));
+    strbuf_vaddf(&sim->story, fmt, ap);
+    strbuf_addc(&sim->story, '\n');
+    va_end(ap);
+}
+
+static void print_diff(const char *expected, const char *told)
+{
+    print_message("expected (-) and told (+):\n");
+    while (*expected != '\0' || *told != '\0') {
+        size_t e = strcspn(expected, "\n"), t = strcspn(told, "\n");
+        if (e == t && memcmp(expected, told, e) == 0) {
+            print_message("  %.*s\n", (int)e, expected);
+        } else {
+            if (*expected != '\0')
+                print_message("- %.*s\n", (int)e, expected);
+            if (*told != '\0')
+                print_message("+ %.*s\n", (int)t, told);
+        }
+        expected += e + (expected[e] == '\n');
+        told += t + (told[t] == '\n');
+    }
+}
+
+void sim_expect(struct sim *sim, const char *story)
+{
+    if (strcmp(strbuf_str(&sim->story), story) != 0) {
+        print_diff(story, strbuf_str(&sim->story));
+        fail_msg("the story is another one");
+    }
+    strbuf_reset(&sim->story);
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------------- */
+
+static struct sim_agent *find_agent(struct sim *sim, const char *id)
+{
+    for (int i = 0; i < sim->agent_n; i++)
+        if (strcmp(sim->agent[i].id, id) == 0)
+            return &sim->agent[i];
+    return NULL;
+}
+
+static struct sim_container *find_container(struct sim_agent *a, const char *id)
+{
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (a->container[i].used && strcmp(a->container[i].id, id) == 0)
+            return &a->container[i];
+    return NULL;
+}
+
+static struct sim_container *new_container(struct sim_agent *a)
+{
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (!a->container[i].used)
+            return &a->container[i];
+    fail_msg("agent %s has no room for another container", a->id);
+    return NULL;
+}
+
+static struct core *new_core(struct sim *sim)
+{
+    static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
+    struct core_opts opts = {.pool = &pool, .pool_n = 1, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
+    return core_new(&opts);
+}
+
+void sim_init(struct sim *sim, uint64_t seed)
+{
+    *sim = (struct sim){.seed = seed, .now_us = START_US};
+    sim->store = calloc(1, sizeof *sim->store);
+    sim->core = new_core(sim);
+}
+
+void sim_release(struct sim *sim)
+{
+    core_free(sim->core);
+    store_free(sim->store);
+    strbuf_release(&sim->story);
+}
+
+/* ---- effects after the commit -------------------------------------------------------------------------------------- */
+
+static void task_exits(struct sim *sim, struct sim_agent *a, struct sim_container *k, enum exit_kind kind, int code);
+
+static const char *slots_text(const struct core_start *s, char buf[64])
+{
+    size_t n = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < s->device_n && n < 56; i++)
+        n += (size_t)snprintf(buf + n, 64 - n, "%s%d", i > 0 ? "," : " slots ", s->device_id[i]);
+    return buf;
+}
+
+/* A trial must start from what it was promised, and never beside another one. */
+static void check_start(struct sim *sim, const struct sim_agent *a, const struct core_start *s)
+{
+    assert_true(s->steps_completed >= sim->promised[s->trial_id]);
+    for (int i = 0; i < SIM_CONTAINERS; i++) {
+        const struct sim_container *k = &a->container[i];
+        for (int d = 0; k->used && k->state != CONTAINER_TERMINATED && d < k->device_n; d++)
+            for (size_t n = 0; n < s->device_n; n++)
+                assert_int_not_equal(k->device_id[d], s->device_id[n]);
+    }
+}
+
+static void start_container(struct sim *sim, struct sim_agent *a, const struct core_start *s)
+{
+    char buf[64], from[64] = "";
+    if (s->latest_checkpoint != NULL)
+        snprintf(from, sizeof from, " from step %d", s->steps_completed);
+    tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
+    check_start(sim, a, s);
+    struct sim_container *k = new_container(a);
+    *k = (struct sim_container){.used = true, .experiment_id = s->experiment_id, .trial_id = s->trial_id, .run_id = s->run_id,
+                                .steps = s->steps_completed, .device_n = (int)s->device_n, .tick_us = sim->now_us + 10 * MS};
+    memcpy(k->id, s->container_id, strlen(s->container_id));
+    memcpy(k->allocation_id, s->allocation_id, strlen(s->allocation_id));
+    memcpy(k->device_id, s->device_id, s->device_n * sizeof k->device_id[0]);
+}
+
+static void kill_container(struct sim *sim, const char *agent_id, const char *container_id)
+{
+    struct sim_agent *a = find_agent(sim, agent_id);
+    struct sim_container *k = find_container(a, container_id);
+    if (k == NULL || k->state == CONTAINER_TERMINATED)
+        return;
+    tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
+    k->phase = TASK_EXIT;
+    k->exit_kind = EXIT_FAILED;
+    k->exit_code = 137;
+    k->tick_us = sim->now_us + 5 * MS;
+}
+
+static void welcome(struct sim *sim, const struct core_effect *e)
+{
+    struct sim_agent *a = find_agent(sim, e->welcome.agent_id);
+    for (int i = 0; i < SIM_CONTAINERS; i++) {
+        struct sim_container *k = &a->container[i];
+        bool expected = false;
+        for (size_t n = 0; n < e->welcome.container_n; n++)
+            expected = expected || strcmp(e->welcome.container_id[n], k->id) == 0;
+        if (k->used && !expected && k->state != CONTAINER_TERMINATED) {
+            tell(sim, "%s > drop trial %d run %d", a->id, k->trial_id, k->run_id);
+            k->used = false;
+        }
+    }
+}
+
+static void carry_out(struct sim *sim, const struct core_effect *e)
+{
+    struct sim_agent *a;
+    struct sim_container *k;
+    switch (e->type) {
+    case CORE_START_CONTAINER:
+        a = find_agent(sim, e->start.agent_id);
+        if (a->connected)
+            start_container(sim, a, &e->start);
+        break;
+    case CORE_SIGNAL_CONTAINER:
+        if (find_agent(sim, e->signal.agent_id)->connected)
+            kill_container(sim, e->signal.agent_id, e->signal.container_id);
+        break;
+    case CORE_ACK_CONTAINER:
+        k = find_container(find_agent(sim, e->ack.agent_id), e->ack.container_id);
+        if (k != NULL && k->state == CONTAINER_TERMINATED)
+            k->used = false;
+        break;
+    case CORE_WELCOME_AGENT:
+        welcome(sim, e);
+        break;
+    case CORE_EXPERIMENT_STATE:
+        tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from), run_state_name(e->state.to));
+        break;
+    default:
+        break;
+    }
+}
+
+static void tell_rows(struct sim *sim, const struct core_effects *effects)
+{
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct core_effect *e = &effects->item[i];
+        const struct trial_row *old = e->type == CORE_PUT_TRIAL ? store_trial(sim->store, e->trial->id) : NULL;
+        if (e->type == CORE_TASK_LOG && e->log.error)
+            tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
+        if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state && run_state_is_terminal(e->trial->state))
+            tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
+    }
+}
+
+/* ---- steps and crashes --------------------------------------------------------------------------------------------- */
+
+void sim_crash_master(struct sim *sim, int64_t ms)
+{
+    if (sim->core == NULL)
+        return;
+    tell(sim, "master > crash");
+    core_free(sim->core);
+    sim->core = NULL;
+    sim->timer_us = 0;
+    sim->master_back_us = sim->now_us + ms * MS;
+    for (int i = 0; i < sim->agent_n; i++) {
+        struct sim_agent *a = &sim->agent[i];
+        a->connected = false;
+        if (a->back_us < sim->master_back_us + 500 * MS)
+            a->back_us = sim->master_back_us + 500 * MS;
+    }
+}
+
+static bool crashes_here(struct sim *sim, enum sim_crash where)
+{
+    if (sim->steps != sim->crash_at || sim->crash_mode != where)
+        return false;
+    sim_crash_master(sim, 2000);
+    return true;
+}
+
+/* Commit, then everything else. False: the master did not live to answer. */
+static bool finish(struct sim *sim, const struct core_effects *effects)
+{
+    sim->steps++;
+    if (crashes_here(sim, CRASH_BEFORE_COMMIT))
+        return false;
+    tell_rows(sim, effects);
+    store_apply(sim->store, effects);
+    store_check(sim->store);
+    sim->timer_us = effects->next_timer_us;
+    if (crashes_here(sim, CRASH_AFTER_COMMIT))
+        return false;
+    for (size_t i = 0; i < effects->n; i++)
+        carry_out(sim, &effects->item[i]);
+    crashes_here(sim, CRASH_AFTER_EFFECTS);
+    return true;
+}
+
+bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err)
+{
+    cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
+    struct core_event event = *ev;
+    event.now_us = sim->now_us;
+    if (sim->core == NULL)
+        return false;
+    int rv = core_step(sim->core, &event, &effects, err);
+    if (rv < 0)
+        assert_int_equal(effects.n, 0);
+    return finish(sim, &effects) && rv == 0;
+}
+
+static void master_back(struct sim *sim)
+{
+    cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
+    struct core_rows rows = store_read(sim->store);
+    tell(sim, "master > back");
+    sim->master_back_us = 0;
+    sim->core = new_core(sim);
+    assert_int_equal(core_restore(sim->core, &rows, sim->now_us, &effects, NULL), 0);
+    store_rows_free(&rows);
+    finish(sim, &effects);
+}
+
+/* ---- agents -------------------------------------------------------------------------------------------------------- */
+
+static struct core_container_report report_of(const struct sim_container *k)
+{
+    return (struct core_container_report){.container_id = k->id, .state = k->state, .address = "127.0.0.1",
+                                          .exit_kind = k->state == CONTAINER_TERMINATED ? k->exit_kind : EXIT_NONE,
+                                          .exit_code = k->exit_code};
+}
+
+static void connect_agent(struct sim *sim, struct sim_agent *a)
+{
+    struct core_device device[CORE_DEVICES_MAX];
+    struct core_container_report report[SIM_CONTAINERS];
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = a->id, .device = device, .container = report}};
+    if (sim->core == NULL)
+        return;
+    for (int i = 0; i < a->slots; i++)
+        device[i] = (struct core_device){.id = i, .brand = "made up", .uuid = ""};
+    ev.agent.device_n = (size_t)a->slots;
+    for (int i = 0; i < SIM_CONTAINERS; i++)
+        if (a->container[i].used)
+            report[ev.agent.container_n++] = report_of(&a->container[i]);
+    a->back_us = 0;
+    a->connected = true;
+    sim_step(sim, &ev, NULL);
+}
+
+void sim_add_agent(struct sim *sim, const char *id, int slots)
+{
+    struct sim_agent *a = &sim->agent[sim->agent_n++];
+    *a = (struct sim_agent){.slots = slots};
+    memcpy(a->id, id, strlen(id));
+    connect_agent(sim, a);
+}
+
+void sim_agent_away(struct sim *sim, const char *id, int64_t ms)
+{
+    struct sim_agent *a = find_agent(sim, id);
+    struct core_event ev = {.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = a->id}};
+    tell(sim, "%s > away", id);
+    bool was = a->connected;
+    a->connected = false;
+    a->back_us = sim->now_us + ms * MS;
+    if (was)
+        sim_step(sim, &ev, NULL);
+}
+
+void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms)
+{
+    struct sim_agent *a = find_agent(sim, id);
+    memset(a->container, 0, sizeof a->container);
+    sim_agent_away(sim, id, ms);
+}
+
+static void send_state(struct sim *sim, struct sim_agent *a, const struct sim_container *k)
+{
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = a->id, .report = report_of(k)}};
+    if (a->connected)
+        sim_step(sim, &ev, NULL);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------------------------- */
+
+static void task_exits(struct sim *sim, struct sim_agent *a, struct sim_container *k, enum exit_kind kind, int code)
+{
+    k->state = CONTAINER_TERMINATED;
+    k->exit_kind = kind;
+    k->exit_code = code;
+    k->tick_us = 0;
+    send_state(sim, a, k);
+}
+
+static void go_to(struct sim *sim, struct sim_container *k, enum sim_task_phase phase, int64_t ms)
+{
+    k->phase = phase;
+    k->tick_us = sim->now_us + ms * MS;
+}
+
+/* A call to the master. Without an answer the task makes it again a little later. Once its allocation has ended, its
+ * session has, too: it is turned away, and gives up. */
+static bool call(struct sim *sim, struct sim_container *k, const struct core_event *ev)
+{
+    if (sim->core != NULL && core_allocation(sim->core, k->allocation_id) == NULL) {
+        k->exit_code = 80;
+        k->phase = TASK_EXIT;
+        return false;
+    }
+    if (sim_step(sim, ev, NULL))
+        return true;
+    k->tick_us = sim->now_us + 200 * MS;
+    return false;
+}
+
+static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
+{
+    if (b->cannot_start && k->run_id <= b->fail_runs) {
+        task_exits(sim, a, k, EXIT_AGENT_ERROR, 0);
+        return;
+    }
+    k->state = CONTAINER_RUNNING;
+    go_to(sim, k, b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, 100);
+    send_state(sim, a, k);
+}
+
+static void work(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
+{
+    k->steps++;
+    k->own_steps++;
+    if (k->run_id <= b->fail_runs && k->own_steps >= b->fail_step)
+        task_exits(sim, a, k, EXIT_FAILED, 1);
+    else
+        go_to(sim, k, TASK_CHECKPOINT, 0);
+}
+
+static void checkpoint(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+{
+    char uuid[CORE_UUID_MAX];
+    snprintf(uuid, sizeof uuid, "trial-%d-step-%d", k->trial_id, k->steps);
+    struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
+                            .checkpoint = {.trial_id = k->trial_id, .uuid = uuid, .steps_completed = k->steps}};
+    if (!call(sim, k, &ev))
+        return;
+    if (sim->promised[k->trial_id] < k->steps)
+        sim->promised[k->trial_id] = k->steps;
+    go_to(sim, k, k->steps >= b->steps ? TASK_VALIDATE : TASK_LOOK, 0);
+}
+
+static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+{
+    bool preempt = sim->core != NULL && !b->deaf && core_preemption(sim->core, k->allocation_id) == CORE_ANSWER_YES;
+    go_to(sim, k, preempt ? TASK_ACK : TASK_WORK, preempt ? 0 : 100);
+}
+
+static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
+{
+    struct core_event ev = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = k->allocation_id}};
+    if (!call(sim, k, &ev))
+        return;
+    tell(sim, "trial %d > run %d preempts after step %d", k->trial_id, k->run_id, k->steps);
+    go_to(sim, k, TASK_EXIT, 10);
+}
+
+static void validate(struct sim *sim, struct sim_container *k)
+{
+    struct core_event progress = {.type = CORE_TRIAL_PROGRESS, .progress = {.trial_id = k->trial_id, .progress = 1}};
+    struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = "{\"loss\": 0.5}"}};
+    if (!call(sim, k, &progress) || !call(sim, k, &ev))
+        return;
+    go_to(sim, k, TASK_EXIT, 10);
+}
+
+static void report_invalid_hp(struct sim *sim, struct sim_container *k)
+{
+    struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT, .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
+    call(sim, k, &ev);
+    k->tick_us = 0; /* and does not exit */
+}
+
+static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
+{
+    const struct sim_experiment *b = &sim->behaviour[k->experiment_id];
+    switch (k->phase) {
+    case TASK_LAUNCH:
+        launch(sim, a, k, b);
+        return;
+    case TASK_WORK:
+        work(sim, a, k, b);
+        return;
+    case TASK_CHECKPOINT:
+        checkpoint(sim, k, b);
+        return;
+    case TASK_LOOK:
+        look_for_preemption(sim, k, b);
+        return;
+    case TASK_ACK:
+        acknowledge_preemption(sim, k);
+        return;
+    case TASK_VALIDATE:
+        validate(sim, k);
+        return;
+    case TASK_INVALID_HP:
+        report_invalid_hp(sim, k);
+        return;
+    case TASK_EXIT:
+        task_exits(sim, a, k, k->exit_code == 0 ? EXIT_OK : EXIT_FAILED, k->exit_code);
+        return;
+    }
+}
+
+/* ---- users --------------------------------------------------------------------------------------------------------- */
+
+int sim_create(struct sim *sim, const struct sim_experiment *x)
+{
+    cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
+    struct core_experiment_spec spec = {
+        .owner_id = 1, .pool = "default", .slots_per_trial = x->slots, .priority = x->priority > 0 ? x->priority : 42, .weight = 1,
+        .max_slots = -1, .max_restarts = x->max_restarts,
+        .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600, .seed = 42,
+        .searcher = x->searcher != NULL ? x->searcher : "{\"name\": \"single\"}",
+        .hyperparameters = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}}",
+    };
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = sim->now_us, .create = {.spec = &spec, .activate = !x->paused}};
+    assert_int_equal(core_step(sim->core, &ev, &effects, NULL), 0);
+    int id = effects.experiment_id;
+    sim->behaviour[id] = *x;
+    sim->store->spec[sim->store->experiment_n] = spec;
+    finish(sim, &effects);
+    return id;
+}
+
+int sim_request(struct sim *sim, enum core_event_type request, int experiment_id)
+{
+    struct core_event ev = {.type = request, .experiment_id = experiment_id};
+    return sim_step(sim, &ev, NULL) ? 0 : -1;
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------- */
+
+static void sooner(int64_t *next, int64_t candidate)
+{
+    if (candidate != 0 && (*next == 0 || candidate < *next))
+        *next = candidate;
+}
+
+static int64_t next_event_us(const struct sim *sim)
+{
+    int64_t next = 0;
+    sooner(&next, sim->timer_us);
+    sooner(&next, sim->master_back_us);
+    for (int i = 0; i < sim->agent_n; i++) {
+        sooner(&next, sim->agent[i].back_us);
+        for (int k = 0; k < SIM_CONTAINERS; k++)
+            if (sim->agent[i].container[k].used)
+                sooner(&next, sim->agent[i].container[k].tick_us);
+    }
+    return next;
+}
+
+static bool is_due(const struct sim *sim, int64_t when_us)
+{
+    return when_us != 0 && when_us <= sim->now_us;
+}
+
+static void run_agent(struct sim *sim, struct sim_agent *a)
+{
+    if (is_due(sim, a->back_us) && sim->core != NULL)
+        connect_agent(sim, a);
+    else if (is_due(sim, a->back_us))
+        a->back_us = sim->now_us + 500 * MS;
+    for (int k = 0; k < SIM_CONTAINERS; k++)
+        if (a->container[k].used && is_due(sim, a->container[k].tick_us))
+            tick(sim, a, &a->container[k]);
+}
+
+static void run_due(struct sim *sim)
+{
+    if (is_due(sim, sim->master_back_us))
+        master_back(sim);
+    if (is_due(sim, sim->timer_us)) {
+        sim->timer_us = 0;
+        sim_step(sim, &(struct core_event){.type = CORE_TIMER}, NULL);
+    }
+    for (int i = 0; i < sim->agent_n; i++)
+        run_agent(sim, &sim->agent[i]);
+}
+
+void sim_run(struct sim *sim, int64_t ms)
+{
+    int64_t until_us = sim->now_us + ms * MS, next;
+    while ((next = next_event_us(sim)) != 0 && next <= until_us) {
+        if (next > sim->now_us)
+            sim->now_us = next;
+        run_due(sim);
+    }
+    sim->now_us = until_us;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------- */
+
+enum run_state sim_experiment_state(const struct sim *sim, int id)
+{
+    for (size_t i = 0; i < sim->store->experiment_n; i++)
+        if (sim->store->experiment[i].id == id)
+            return sim->store->experiment[i].state;
+    fail_msg("experiment %d is not in the store", id);
+    return RUN_ERROR;
+}
+
+const struct trial_row *sim_trial(const struct sim *sim, int id)
+{
+    const struct trial_row *t = store_trial(sim->store, id);
+    assert_non_null(t);
+    return t;
+}
+
+enum run_state sim_trial_state(const struct sim *sim, int id)
+{
+    return sim_trial(sim, id)->state;
+}
+
+int sim_open_allocations(const struct sim *sim)
+{
+    int n = 0;
+    for (size_t i = 0; i < sim->store->allocation_n; i++)
+        n += sim->store->allocation[i].end_us == 0;
+    return n;
+}

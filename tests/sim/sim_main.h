@@ -1,0 +1,25 @@
+/* The frame of every simulation test: a fresh cluster for each. */
+#ifndef DET_TESTS_SIM_MAIN_H
+#define DET_TESTS_SIM_MAIN_H
+
+#include "cmocka_setup.h"
+#include "sim.h"
+
+static struct sim the_sim;
+
+static inline int set_up(void **state)
+{
+    sim_init(&the_sim, 1);
+    *state = &the_sim;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    sim_release(*state);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+#endif

@@ -1,0 +1,202 @@
+#include "cmocka_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+/* One row of each kind by its key: an insert finds none, a change finds one. */
+#define APPLY(array, n, row, insert, same)                              \
+    do {                                                                \
+        size_t i_ = 0;                                                  \
+        while (i_ < (n) && !(same))                                     \
+            i_++;                                                       \
+        assert_true((insert) == (i_ == (n)));                           \
+        (array)[i_] = *(row);                                           \
+        (n) += (insert);                                                \
+    } while (0)
+
+static void apply_trial(struct sim_store *s, const struct core_effect *e)
+{
+    struct trial_row *old = store_trial(s, e->trial->id);
+    const char *hparams = old != NULL ? old->hparams : strdup(e->trial->hparams);
+    APPLY(s->trial, s->trial_n, e->trial, e->insert, s->trial[i_].id == e->trial->id);
+    store_trial(s, e->trial->id)->hparams = hparams;
+}
+
+static void apply_searcher(struct sim_store *s, int32_t experiment_id, const char *snapshot)
+{
+    for (size_t i = 0; i < s->experiment_n; i++) {
+        if (s->experiment[i].id != experiment_id)
+            continue;
+        free(s->snapshot[i]);
+        s->snapshot[i] = snapshot != NULL ? strdup(snapshot) : NULL;
+    }
+}
+
+static void apply_one(struct sim_store *s, const struct core_effect *e)
+{
+    switch (e->type) {
+    case CORE_PUT_EXPERIMENT:
+        APPLY(s->experiment, s->experiment_n, e->experiment, e->insert, s->experiment[i_].id == e->experiment->id);
+        break;
+    case CORE_PUT_TRIAL:
+        apply_trial(s, e);
+        break;
+    case CORE_PUT_TASK:
+        APPLY(s->task, s->task_n, e->task, e->insert, strcmp(s->task[i_].id, e->task->id) == 0);
+        break;
+    case CORE_PUT_ALLOCATION:
+        if (e->insert)
+            s->allocation = realloc(s->allocation, (s->allocation_n + 1) * sizeof *s->allocation);
+        APPLY(s->allocation, s->allocation_n, e->allocation, e->insert, strcmp(s->allocation[i_].id, e->allocation->id) == 0);
+        break;
+    case CORE_PUT_CONTAINER:
+        if (e->insert)
+            s->container = realloc(s->container, (s->container_n + 1) * sizeof *s->container);
+        APPLY(s->container, s->container_n, e->container, e->insert, strcmp(s->container[i_].id, e->container->id) == 0);
+        break;
+    case CORE_PUT_AGENT:
+        APPLY(s->agent, s->agent_n, e->agent, e->insert, strcmp(s->agent[i_].id, e->agent->id) == 0);
+        break;
+    case CORE_PUT_SEARCHER:
+        apply_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
+        break;
+    default:
+        break;
+    }
+}
+
+void store_apply(struct sim_store *s, const struct core_effects *effects)
+{
+    for (size_t i = 0; i < effects->n; i++)
+        apply_one(s, &effects->item[i]);
+}
+
+struct trial_row *store_trial(struct sim_store *s, int32_t id)
+{
+    for (size_t i = 0; i < s->trial_n; i++)
+        if (s->trial[i].id == id)
+            return &s->trial[i];
+    return NULL;
+}
+
+static bool share_a_slot(const struct container_row *a, const struct container_row *b)
+{
+    if (strcmp(a->agent_id, b->agent_id) != 0)
+        return false;
+    for (int i = 0; i < a->device_n; i++)
+        for (int k = 0; k < b->device_n; k++)
+            if (a->device_id[i] == b->device_id[k])
+                return true;
+    return false;
+}
+
+static void check_slots(const struct sim_store *s)
+{
+    for (size_t i = 0; i < s->container_n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (s->container[i].state != CONTAINER_TERMINATED && s->container[k].state != CONTAINER_TERMINATED)
+                assert_false(share_a_slot(&s->container[i], &s->container[k]));
+}
+
+static void check_allocations(const struct sim_store *s)
+{
+    for (size_t i = 0; i < s->allocation_n; i++) {
+        const struct allocation_row *a = &s->allocation[i];
+        assert_true((a->state == ALLOCATION_TERMINATED) == (a->end_us != 0));
+        if (a->end_us != 0)
+            continue;
+        assert_false(run_state_is_terminal(store_trial((struct sim_store *)s, a->trial_id)->state));
+        for (size_t k = 0; k < i; k++)
+            assert_true(s->allocation[k].end_us != 0 || s->allocation[k].trial_id != a->trial_id);
+    }
+}
+
+static void check_containers(const struct sim_store *s)
+{
+    for (size_t i = 0; i < s->container_n; i++) {
+        const struct container_row *k = &s->container[i];
+        for (size_t n = 0; n < s->allocation_n && k->state != CONTAINER_TERMINATED; n++)
+            if (strcmp(s->allocation[n].id, k->allocation_id) == 0)
+                assert_int_equal(s->allocation[n].end_us, 0);
+    }
+}
+
+static void check_experiments(const struct sim_store *s)
+{
+    for (size_t i = 0; i < s->experiment_n; i++) {
+        const struct experiment_row *x = &s->experiment[i];
+        assert_true(run_state_is_terminal(x->state) == (x->end_us != 0));
+        assert_true(run_state_is_terminal(x->state) == (s->snapshot[i] == NULL));
+        for (size_t k = 0; k < s->trial_n; k++)
+            if (s->trial[k].experiment_id == x->id && run_state_is_terminal(x->state))
+                assert_true(run_state_is_terminal(s->trial[k].state));
+    }
+}
+
+void store_check(const struct sim_store *s)
+{
+    check_slots(s);
+    check_allocations(s);
+    check_containers(s);
+    check_experiments(s);
+}
+
+static bool experiment_is_over(const struct sim_store *s, int32_t id)
+{
+    for (size_t i = 0; i < s->experiment_n; i++)
+        if (s->experiment[i].id == id)
+            return run_state_is_terminal(s->experiment[i].state);
+    return true;
+}
+
+static const struct allocation_row *open_allocation(const struct sim_store *s, const char *id)
+{
+    for (size_t i = 0; i < s->allocation_n; i++)
+        if (strcmp(s->allocation[i].id, id) == 0)
+            return s->allocation[i].end_us == 0 ? &s->allocation[i] : NULL;
+    return NULL;
+}
+
+struct core_rows store_read(const struct sim_store *s)
+{
+    struct core_restored_experiment *x = calloc(s->experiment_n + 1, sizeof *x);
+    struct trial_row *t = calloc(s->trial_n + 1, sizeof *t);
+    struct allocation_row *a = calloc(s->allocation_n + 1, sizeof *a);
+    struct container_row *k = calloc(s->container_n + 1, sizeof *k);
+    struct core_rows r = {.experiment = x, .trial = t, .allocation = a, .container = k, .agent = s->agent, .agent_n = s->agent_n,
+                          .last_experiment_id = (int32_t)s->experiment_n, .last_trial_id = (int32_t)s->trial_n};
+    for (size_t i = 0; i < s->experiment_n; i++)
+        if (!run_state_is_terminal(s->experiment[i].state))
+            x[r.experiment_n++] = (struct core_restored_experiment){s->experiment[i], s->spec[i], s->snapshot[i]};
+    for (size_t i = 0; i < s->trial_n; i++)
+        if (!experiment_is_over(s, s->trial[i].experiment_id))
+            t[r.trial_n++] = s->trial[i];
+    for (size_t i = 0; i < s->allocation_n; i++)
+        if (s->allocation[i].end_us == 0)
+            a[r.allocation_n++] = s->allocation[i];
+    for (size_t i = 0; i < s->container_n; i++)
+        if (open_allocation(s, s->container[i].allocation_id) != NULL)
+            k[r.container_n++] = s->container[i];
+    return r;
+}
+
+void store_rows_free(struct core_rows *rows)
+{
+    free((void *)rows->experiment);
+    free((void *)rows->trial);
+    free((void *)rows->allocation);
+    free((void *)rows->container);
+}
+
+void store_free(struct sim_store *s)
+{
+    for (size_t i = 0; i < s->trial_n; i++)
+        free((char *)s->trial[i].hparams);
+    for (size_t i = 0; i < s->experiment_n; i++)
+        free(s->snapshot[i]);
+    free(s->allocation);
+    free(s->container);
+    free(s);
+}

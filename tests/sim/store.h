@@ -1,0 +1,33 @@
+/* The store of the simulation: rows in arrays, changed by PUT effects only. */
+#ifndef DET_TESTS_SIM_STORE_H
+#define DET_TESTS_SIM_STORE_H
+
+#include "core/core.h"
+
+struct sim_store {
+    struct experiment_row experiment[128];
+    struct core_experiment_spec spec[128];
+    char *snapshot[128];
+    size_t experiment_n;
+    struct trial_row trial[512];
+    size_t trial_n;
+    struct task_row task[512];
+    size_t task_n;
+    struct allocation_row *allocation;
+    size_t allocation_n;
+    struct container_row *container;
+    size_t container_n;
+    struct agent_row agent[16];
+    size_t agent_n;
+};
+
+void store_apply(struct sim_store *s, const struct core_effects *effects);
+/* No slot taken twice, one open allocation per trial at most, nothing open for what has ended. */
+void store_check(const struct sim_store *s);
+/* What a master reads at its start. The arrays are the caller's to free. */
+struct core_rows store_read(const struct sim_store *s);
+void store_rows_free(struct core_rows *rows);
+void store_free(struct sim_store *s);
+struct trial_row *store_trial(struct sim_store *s, int32_t id);
+
+#endif

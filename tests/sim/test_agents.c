@@ -1,0 +1,178 @@
+/* Timelines of agents that come, go, and are told to rest. */
+#include "sim_main.h"
+
+static void test_agent__back_within_the_wait_finds_its_trial_running_on(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 300});
+    sim_run(sim, 250);
+    sim_agent_away(sim, "a1", 20000);
+    sim_run(sim, 40000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] a1 > away\n"
+               "[ 30020] trial 1 > COMPLETED, restarts 0\n"
+               "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+static void test_agent__back_within_the_wait_reports_what_ended_meanwhile(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
+    sim_run(sim, 250);
+    sim_agent_away(sim, "a1", 20000);
+    sim_run(sim, 30000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] a1 > away\n"
+               "[ 20250] trial 1 > COMPLETED, restarts 0\n"
+               "[ 20250] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 20250] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+static void test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 600});
+    sim_run(sim, 250);
+    sim_add_agent(sim, "a2", 1);
+    sim_agent_away(sim, "a1", 40000);
+    sim_run(sim, 100000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] a1 > away\n"
+               "[ 25250] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
+               "[ 25250] a2 > start trial 1 run 2 slots 0 from step 252\n"
+               "[ 60070] trial 1 > COMPLETED, restarts 0\n"
+               "[ 60070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 60070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    assert_int_equal(sim_trial(sim, 1)->restarts, 0);
+}
+
+static void test_agent__after_a_power_cut_is_given_the_trial_again(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5});
+    sim_run(sim, 250);
+    sim_agent_power_cut(sim, "a1", 5000);
+    sim_run(sim, 30000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] a1 > away\n"
+               "[  5250] log > crashed: container failed to restore after agent failure: container is gone on reattachment\n"
+               "[  5250] a1 > start trial 1 run 2 slots 0 from step 2\n"
+               "[  5570] trial 1 > COMPLETED, restarts 0\n"
+               "[  5570] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  5570] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    assert_int_equal(sim_trial(sim, 1)->restarts, 0);
+}
+
+static void test_kill__reaches_an_agent_that_was_away(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100});
+    sim_run(sim, 250);
+    sim_agent_away(sim, "a1", 3000);
+    sim_request(sim, CORE_EXPERIMENT_KILL, x);
+    sim_run(sim, 10000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] a1 > away\n"
+               "[   250] exp 1 > ACTIVE -> STOPPING_KILLED\n"
+               "[  3250] a1 > kill trial 1 run 1\n"
+               "[  3255] trial 1 > CANCELED, restarts 0\n"
+               "[  3255] exp 1 > STOPPING_KILLED -> CANCELED\n");
+}
+
+static void test_disabled_agent__stops_at_once_or_when_drained(void **state)
+{
+    struct sim *sim = *state;
+    struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a1", .enable = false, .drain = true}};
+    sim_add_agent(sim, "a1", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20});
+    sim_run(sim, 250);
+    assert_true(sim_step(sim, &ev, NULL));
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1}); /* finds no place while the agent drains */
+    sim_run(sim, 500);
+    ev.enable.drain = false;
+    assert_true(sim_step(sim, &ev, NULL));
+    sim_run(sim, 1000);
+    ev.enable.enable = true;
+    assert_true(sim_step(sim, &ev, NULL));
+    sim_run(sim, 5000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[   250] exp 2 > PAUSED -> ACTIVE\n"
+               "[   750] a1 > kill trial 1 run 1\n"
+               "[  1750] a1 > start trial 1 run 2 slots 0 from step 7\n"
+               "[  1750] a1 > start trial 2 run 1 slots 1\n"
+               "[  1870] trial 2 > COMPLETED, restarts 0\n"
+               "[  1870] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  1870] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[  3070] trial 1 > COMPLETED, restarts 0\n"
+               "[  3070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  3070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+static void test_disabled_slot__is_not_used(void **state)
+{
+    struct sim *sim = *state;
+    struct core_event ev = {.type = CORE_SLOT_ENABLE, .enable = {.agent_id = "a1", .slot = 0, .enable = false}};
+    sim_add_agent(sim, "a1", 2);
+    assert_true(sim_step(sim, &ev, NULL));
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 1});
+    sim_run(sim, 500);
+    ev.enable.enable = true;
+    assert_true(sim_step(sim, &ev, NULL));
+    sim_run(sim, 500);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 1\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[   120] trial 1 > COMPLETED, restarts 0\n"
+               "[   120] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   120] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[   500] a1 > start trial 2 run 1 slots 0,1\n"
+               "[   620] trial 2 > COMPLETED, restarts 0\n"
+               "[   620] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   620] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+static void test_second_connection__of_the_same_agent_is_refused(void **state)
+{
+    struct sim *sim = *state;
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = "a1"}};
+    cleanup_error struct error err = ERROR_INIT;
+    sim_add_agent(sim, "a1", 1);
+    assert_false(sim_step(sim, &ev, &err));
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    assert_string_equal(error_msg(&err), "agent \"a1\": websocket already connected");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_agent__back_within_the_wait_finds_its_trial_running_on),
+        TEST(test_agent__back_within_the_wait_reports_what_ended_meanwhile),
+        TEST(test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it),
+        TEST(test_agent__after_a_power_cut_is_given_the_trial_again),
+        TEST(test_kill__reaches_an_agent_that_was_away),
+        TEST(test_disabled_agent__stops_at_once_or_when_drained),
+        TEST(test_disabled_slot__is_not_used),
+        TEST(test_second_connection__of_the_same_agent_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
