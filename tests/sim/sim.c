@@ -303,6 +303,8 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
     for (int i = 0; i < SIM_CONTAINERS; i++)
         if (a->container[i].used)
             report[ev.agent.container_n++] = report_of(&a->container[i]);
+    if (a->back_us != 0)
+        tell(sim, "%s > back", a->id);
     a->back_us = 0;
     a->connected = true;
     sim_step(sim, &ev, NULL);
@@ -410,7 +412,11 @@ static void checkpoint(struct sim *sim, struct sim_container *k, const struct si
 
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
 {
-    bool preempt = sim->core != NULL && !b->deaf && core_preemption(sim->core, k->allocation_id) == CORE_ANSWER_YES;
+    if (sim->core == NULL) {
+        k->tick_us = sim->now_us + 200 * MS;
+        return;
+    }
+    bool preempt = !b->deaf && core_preemption(sim->core, k->allocation_id) == CORE_ANSWER_YES;
     go_to(sim, k, preempt ? TASK_ACK : TASK_WORK, preempt ? 0 : 100);
 }
 
@@ -495,6 +501,16 @@ int sim_request(struct sim *sim, enum core_event_type request, int experiment_id
 {
     struct core_event ev = {.type = request, .experiment_id = experiment_id};
     return sim_step(sim, &ev, NULL) ? 0 : -1;
+}
+
+void sim_forget_searcher(struct sim *sim, int experiment_id)
+{
+    for (size_t i = 0; i < sim->store->experiment_n; i++) {
+        if (sim->store->experiment[i].id != experiment_id)
+            continue;
+        free(sim->store->snapshot[i]);
+        sim->store->snapshot[i] = NULL;
+    }
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------------- */

@@ -86,6 +86,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
 bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err); /* false: no answer came, or it was refused */
 void sim_crash_master(struct sim *sim, int64_t ms);
+void sim_forget_searcher(struct sim *sim, int experiment_id); /* damages the store */
 void sim_run(struct sim *sim, int64_t ms); /* lets time pass */
 
 void sim_expect(struct sim *sim, const char *story); /* since the last call; prints a diff and fails when it differs */

@@ -13,6 +13,7 @@ static void test_agent__back_within_the_wait_finds_its_trial_running_on(void **s
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
                "[   250] a1 > away\n"
+               "[ 20250] a1 > back\n"
                "[ 30020] trial 1 > COMPLETED, restarts 0\n"
                "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
                "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
@@ -30,6 +31,7 @@ static void test_agent__back_within_the_wait_reports_what_ended_meanwhile(void *
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
                "[   250] a1 > away\n"
+               "[ 20250] a1 > back\n"
                "[ 20250] trial 1 > COMPLETED, restarts 0\n"
                "[ 20250] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
                "[ 20250] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
@@ -50,6 +52,7 @@ static void test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it
                "[   250] a1 > away\n"
                "[ 25250] log > crashed: agent failed while the container was running: agent closed with allocated containers\n"
                "[ 25250] a2 > start trial 1 run 2 slots 0 from step 252\n"
+               "[ 40250] a1 > back\n"
                "[ 60070] trial 1 > COMPLETED, restarts 0\n"
                "[ 60070] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
                "[ 60070] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
@@ -68,6 +71,7 @@ static void test_agent__after_a_power_cut_is_given_the_trial_again(void **state)
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
                "[   250] a1 > away\n"
+               "[  5250] a1 > back\n"
                "[  5250] log > crashed: container failed to restore after agent failure: container is gone on reattachment\n"
                "[  5250] a1 > start trial 1 run 2 slots 0 from step 2\n"
                "[  5570] trial 1 > COMPLETED, restarts 0\n"
@@ -90,6 +94,7 @@ static void test_kill__reaches_an_agent_that_was_away(void **state)
                "[     0] a1 > start trial 1 run 1 slots 0\n"
                "[   250] a1 > away\n"
                "[   250] exp 1 > ACTIVE -> STOPPING_KILLED\n"
+               "[  3250] a1 > back\n"
                "[  3250] a1 > kill trial 1 run 1\n"
                "[  3255] trial 1 > CANCELED, restarts 0\n"
                "[  3255] exp 1 > STOPPING_KILLED -> CANCELED\n");
