@@ -239,6 +239,10 @@ static void test_http_fetch__verifies_the_servers_certificate(void **state)
     expect_failure(c, &f, ERR_UNAVAILABLE, "its certificate is not trusted");
     f.ca_file = cert.file;
     expect_fetched(c, &f, 200, "GET /p");
+    struct gathered all = {0};
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/stream"), .ca_file = cert.file,
+                                           .on_data = gather, .ctx = &all}, 200, "");
+    assert_int_equal(all.n, 100000);
     f.tls_name = "master.test";
     expect_fetched(c, &f, 200, "GET /p");
     f.tls_name = "other.test";
