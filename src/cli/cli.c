@@ -1,0 +1,98 @@
+#include "cli/cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/address.h"
+#include "cli/api.h"
+
+static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt, va_list ap)
+{
+    static const char *const start[] = {"", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
+    bool colored = terminal && color != CLI_PLAIN && !getenv("NO_COLOR");
+    if (colored)
+        fputs(start[color], to);
+    vfprintf(to, fmt, ap);
+    fputs(colored ? "\x1b[0m\n" : "\n", to);
+}
+
+void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
+{
+    va_list ap;
+    fflush(cli->out); /* what was printed before stands before it on the terminal, too */
+    va_start(ap, fmt);
+    say(cli->err, cli->err_terminal, color, fmt, ap);
+    va_end(ap);
+}
+
+void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say(cli->out, cli->out_terminal, color, fmt, ap);
+    va_end(ap);
+}
+
+static bool needs_master(const struct cli_command *c) { return strncmp(c->path, "deploy", 6) != 0; }
+
+static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
+{
+    const struct args_root *root = p->root;
+    if (!p->command->run)
+        return error_set(err, ERR_UNIMPLEMENTED, "'det %s' is planned, but not part of this version", p->command->path);
+    cli->command = p->command;
+    cli->user = root->user;
+    if (needs_master(p->command)) {
+        if (address_canonical(address_choose(root->master), &cli->arena, &cli->master, err) < 0)
+            return -1;
+        if (strcmp(p->command->path, "version") != 0) /* which says it itself */
+            api_warn_about_version(cli);
+    }
+    if (p->command->deprecated)
+        cli_say(cli, CLI_YELLOW, "'det %s' is deprecated.", p->command->path);
+    return p->command->run(cli, p->args, err);
+}
+
+static int report(struct cli *cli, const struct cli_parsed *p, const struct error *err)
+{
+    fflush(cli->out);
+    if (err->kind == ERR_USAGE && !cli->command) { /* the line itself was wrong: show how it is used */
+        usage_print(cli->err, p->command);
+        cli_say(cli, CLI_RED, "det%s%s: error: %s", *p->command->path ? " " : "", p->command->path, error_msg(err));
+    } else {
+        cli_say(cli, CLI_RED, "%s", error_msg(err));
+    }
+    return error_exit_code(err->kind);
+}
+
+int cli_main(struct cli *cli, int argc, const char *const *argv)
+{
+    struct cli_parsed p;
+    cleanup_error struct error err = ERROR_INIT;
+    int rc = args_parse(argc, argv, &cli->arena, &p, &err);
+    cli->program = argv[0];
+    if (rc == 0 && p.root && ((const struct args_root *)p.root)->version) {
+        fprintf(cli->out, "det %s\n", DET_VERSION);
+        return 0;
+    }
+    if (rc == 0 && p.help) {
+        help_print(cli->out, p.command);
+        return 0;
+    }
+    if (rc == 0)
+        rc = run(cli, &p, &err);
+    if (rc < 0)
+        return report(cli, &p, &err);
+    if (fflush(cli->out) == EOF)
+        return 1;
+    return cli->exit_code;
+}
+
+void cli_release(struct cli *cli)
+{
+    session_free(cli->session);
+    cli->session = NULL;
+    arena_release(&cli->arena);
+}

@@ -1,0 +1,46 @@
+/* What every command of `det` is given: streams, the master's address, the session that opens itself when first used.
+ *
+ * Results go to `out`, words about them to `err`. One life of a command: main.c parses the line (args.h), cli_run() finds the
+ * master and calls the command's function (src/cli/cmd), which calls the API (api.h) and prints (table.h, output.h). */
+#ifndef DET_CLI_CLI_H
+#define DET_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "common/arena.h"
+#include "common/error.h"
+
+struct session;
+
+struct cli {
+    FILE *in, *out, *err;
+    bool out_terminal, err_terminal;
+    struct arena arena;               /* lives as long as the command */
+    const struct cli_command *command;
+    const char *program;              /* argv[0] */
+    const char *master;               /* canonical address; NULL for commands that need none */
+    const char *user;                 /* -u; NULL if not given */
+    struct session *session;          /* NULL until the first call */
+    const char *initial_password;     /* deploy local: what the first accounts were given; NULL if the master chose */
+    int exit_code;                    /* what a command that succeeded exits with: `experiment wait` */
+};
+
+#define CLI_EXIT_INTERRUPTED 3
+
+/* The whole program but for its environment: parses, runs, reports errors. Returns the exit code. */
+int cli_main(struct cli *cli, int argc, const char *const *argv);
+void cli_release(struct cli *cli);
+
+/* Words about the results, in colour on a terminal. */
+enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW };
+void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));  /* err */
+void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* out */
+
+/* help.c */
+void help_print(FILE *to, const struct cli_command *c);
+void usage_print(FILE *to, const struct cli_command *c);
+
+#endif

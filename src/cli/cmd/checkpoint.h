@@ -1,0 +1,25 @@
+/* What the commands about checkpoints share: their tables and their download. */
+#ifndef DET_CLI_CMD_CHECKPOINT_H
+#define DET_CLI_CMD_CHECKPOINT_H
+
+#include "cli/api.h"
+#include "cli/table.h"
+
+int checkpoint_fetch(struct cli *cli, const char *uuid, const struct wire_checkpoint **ret, struct error *err);
+void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c);
+
+struct checkpoint_list_form {
+    bool csv, json, has_best;
+    int64_t best;
+};
+/* Of an experiment, or else of a trial. */
+int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form, struct error *err);
+
+struct checkpoint_download {
+    const char *output_dir; /* NULL: checkpoints/<uuid> */
+    const char *mode;       /* direct, master, auto */
+    bool quiet;
+};
+int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, struct error *err);
+
+#endif

@@ -1,0 +1,92 @@
+#include "cli/cmd/checkpoint.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cmd/show.h"
+#include "cli/copytree.h"
+#include "cli/output.h"
+#include "common/files.h"
+
+static const char *text_of(struct json_object *v, const char *key)
+{
+    struct json_object *s;
+    return json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
+}
+
+/* Where the storage keeps this checkpoint, for the kinds of storage that are directories. */
+static int find_directory(struct cli *cli, const struct wire_checkpoint *c, const char **ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    struct json_object *storage;
+    const char *json = c->training ? c->training->experiment_config : NULL;
+    if (!json || json_parse(json, strlen(json), &config, err) < 0 || !json_object_is_type(config, json_type_object) ||
+        !json_object_object_get_ex(config, "checkpoint_storage", &storage))
+        return error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", c->uuid);
+    const char *type = text_of(storage, "type");
+    if (type && strcmp(type, "directory") == 0) {
+        *ret = arena_printf(&cli->arena, "%s/%s", text_of(storage, "container_path"), c->uuid);
+        return 0;
+    }
+    if (!type || strcmp(type, "shared_fs") != 0)
+        return error_set(err, ERR_UNIMPLEMENTED, "checkpoint %s is stored by %s, which this version cannot download from", c->uuid,
+                         type ? type : "an unnamed storage");
+    const char *host = text_of(storage, "host_path"), *below = text_of(storage, "storage_path");
+    if (!host)
+        return error_set(err, ERR_PRECONDITION, "the shared_fs storage of checkpoint %s names no host_path", c->uuid);
+    *ret = below && *below == '/' ? arena_printf(&cli->arena, "%s/%s", below, c->uuid)
+           : below && *below      ? arena_printf(&cli->arena, "%s/%s/%s", host, below, c->uuid)
+                                  : arena_printf(&cli->arena, "%s/%s", host, c->uuid);
+    return 0;
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+/* metadata.json stands beside the files, as the library that loads a checkpoint wants it. */
+static int write_metadata(struct cli *cli, const struct wire_checkpoint *c, const char *directory, struct error *err)
+{
+    const char *path = arena_printf(&cli->arena, "%s/metadata.json", directory);
+    if (exists(path))
+        return 0;
+    const char *text = output_dumps_raw(&cli->arena, c->metadata ? c->metadata : "{}");
+    return file_write(path, text, strlen(text), 0644, err);
+}
+
+int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, struct error *err)
+{
+    const char *to = how->output_dir ? how->output_dir : arena_printf(&cli->arena, "checkpoints/%s", c->uuid), *from = NULL;
+    if (c->state != WIRE_CHECKPOINT_STATE_COMPLETED && c->state != WIRE_CHECKPOINT_STATE_PARTIALLY_DELETED)
+        return error_set(err, ERR_PRECONDITION, "Only COMPLETED or PARTIALLY_DELETED checkpoints can be downloaded. Checkpoint state: %s",
+                         state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
+    if (how->mode && strcmp(how->mode, "master") == 0)
+        return error_set(err, ERR_UNIMPLEMENTED, "--mode master is planned, but not part of this version; use --mode direct");
+    if (!exists(arena_printf(&cli->arena, "%s/metadata.json", to))) { /* else it is there already */
+        if (find_directory(cli, c, &from, err) < 0)
+            return -1;
+        if (!exists(from))
+            return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
+                             c->uuid, from);
+        if (copy_tree(from, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
+            return error_wrap(err, "downloading checkpoint %s", c->uuid);
+    }
+    if (how->quiet) {
+        fprintf(cli->out, "%s\n", to);
+        return 0;
+    }
+    fprintf(cli->out, "Local checkpoint path:\n%s \n\n", to);
+    checkpoint_print(cli, c);
+    return 0;
+}
+
+int cmd_checkpoint_download(struct cli *cli, const struct args_checkpoint_download *args, struct error *err)
+{
+    const struct wire_checkpoint *c;
+    struct checkpoint_download how = {.output_dir = args->output_dir, .mode = args->mode, .quiet = args->quiet};
+    if (checkpoint_fetch(cli, args->uuid, &c, err) < 0)
+        return -1;
+    return checkpoint_download(cli, c, &how, err);
+}

@@ -1,0 +1,142 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cmd/experiment.h"
+#include "cli/context.h"
+#include "cli/logs.h"
+#include "cli/output.h"
+#include "cli/override.h"
+#include "cli/terminal.h"
+#include "common/cleanup.h"
+#include "common/files.h"
+
+#define CONFIG_MAX (16 << 20)
+
+static int read_stream(FILE *from, struct strbuf *ret, struct error *err)
+{
+    char piece[4096];
+    size_t n;
+    while ((n = fread(piece, 1, sizeof(piece), from)) > 0) {
+        strbuf_add(ret, piece, n);
+        if (ret->n > CONFIG_MAX)
+            return error_set(err, ERR_TOO_LARGE, "the configuration is longer than %d bytes", CONFIG_MAX);
+    }
+    return ferror(from) ? error_errno(err, "reading the configuration") : 0;
+}
+
+/* The configuration goes out as it stands, comments and all, unless an option changes it. */
+static int read_config(struct cli *cli, const struct args_experiment_create *args, struct strbuf *ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    int rc = strcmp(args->config_file, "-") == 0 ? read_stream(cli->in, ret, err) : file_read(args->config_file, CONFIG_MAX, ret, err);
+    if (rc < 0)
+        return -1;
+    if (yaml_parse(strbuf_str(ret), ret->n, &config, NULL, err) < 0)
+        return error_wrap(err, "%s", args->config_file);
+    if (!json_object_is_type(config, json_type_object))
+        return error_set(err, ERR_USAGE, "Error: invalid experiment config file %s: expected keys and values", args->config_file);
+    for (size_t i = 0; i < args->config_n; i++)
+        if (override_apply(config, args->config[i], err) < 0)
+            return -1;
+    if (args->config_n) {
+        strbuf_reset(ret);
+        yaml_print(config, ret);
+    }
+    return 0;
+}
+
+static void say_prepared(struct cli *cli, const struct context *c, const char *end)
+{
+    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s", format_size(&cli->arena, (double)c->size), c->n, end);
+}
+
+static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c, struct error *err)
+{
+    if (!args->model_def && args->include_n == 0)
+        return 0;
+    say_prepared(cli, c, "\r");
+    fflush(cli->out);
+    int rc = context_read(c, args->model_def, args->include, args->include_n, CONTEXT_SIZE_MAX, err);
+    if (rc == 0)
+        say_prepared(cli, c, "");
+    fputc('\n', cli->out);
+    for (size_t i = 0; i < c->skipped_n; i++)
+        fprintf(cli->out, "Skipped %s\n", c->skipped[i]);
+    return rc;
+}
+
+/* Written by hand for the sake of the files, which go straight from the disk into the body. */
+static int build_body(const struct args_experiment_create *args, const struct strbuf *config, const struct context *c,
+                      struct strbuf *body, struct error *err)
+{
+    strbuf_adds(body, "{\"modelDefinition\":");
+    if (context_write(c, body, err) < 0)
+        return -1;
+    strbuf_adds(body, ",\"config\":");
+    strbuf_add_json(body, strbuf_str(config), config->n);
+    strbuf_addf(body, ",\"activate\":%s", args->paused ? "false" : "true");
+    if (args->has_project_id)
+        strbuf_addf(body, ",\"projectId\":%" PRId64, args->project_id);
+    if (args->template) {
+        strbuf_adds(body, ",\"template\":");
+        strbuf_add_json(body, args->template, strlen(args->template));
+    }
+    strbuf_addc(body, '}');
+    return 0;
+}
+
+static void print_warnings(struct cli *cli, const struct wire_create_experiment_response *out)
+{
+    for (size_t i = 0; i < out->warnings_n; i++)
+        if (out->warnings[i] == WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED)
+            cli_say(cli, CLI_YELLOW, "Warning: the experiment asks for more slots than its resource pool has now; it waits until there "
+                    "are enough.");
+}
+
+static int follow_first_trial(struct cli *cli, int32_t experiment_id, struct error *err)
+{
+    int32_t trial = 0;
+    fputs("Waiting for first trial to begin...\n", cli->out);
+    fflush(cli->out);
+    for (;;) {
+        struct wire_get_experiment_request in = {.experiment_id = experiment_id};
+        struct wire_get_experiment_response out;
+        if (experiment_first_trial(cli, experiment_id, &trial, err) < 0)
+            return -1;
+        if (trial)
+            break;
+        if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
+            return -1;
+        if (experiment_is_final(out.experiment->state))
+            return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial", experiment_id);
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    fprintf(cli->out, "Following first trial with ID %d\n", trial);
+    fflush(cli->out);
+    return logs_print(cli, &(struct log_query){.trial_id = trial, .follow = true}, err);
+}
+
+int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
+{
+    cleanup_strbuf struct strbuf config = STRBUF_INIT, body = STRBUF_INIT;
+    cleanup_context struct context context = CONTEXT_INIT;
+    struct wire_create_experiment_response out;
+    if (args->local)
+        return error_set(err, ERR_UNIMPLEMENTED, "--local is gone: run the script itself on this machine");
+    if (args->test_mode)
+        return error_set(err, ERR_UNIMPLEMENTED, "--test-mode is planned, but not part of this version");
+    if (args->publish_n)
+        return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
+    if (read_config(cli, args, &config, err) < 0 || read_context(cli, args, &context, err) < 0 ||
+        build_body(args, &config, &context, &body, err) < 0 ||
+        api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, &out, err) < 0)
+        return -1;
+    strbuf_release(&body); /* a follower may live for days */
+    context_release(&context);
+    fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
+    fflush(cli->out);
+    print_warnings(cli, &out);
+    return args->follow_first_trial && !args->paused ? follow_first_trial(cli, out.experiment->id, err) : 0;
+}

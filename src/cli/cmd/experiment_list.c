@@ -1,0 +1,62 @@
+#include "cli/cmd/show.h"
+#include "cli/output.h"
+
+static void experiment_row(struct table *t, const struct wire_experiment *e, const struct args_experiment_list *args)
+{
+    if (args->show_project) {
+        table_text(t, e->workspace_name);
+        table_text(t, e->project_name);
+    }
+    table_int(t, e->id);
+    table_text(t, e->username);
+    table_text(t, e->name);
+    table_text(t, e->has_forked_from ? arena_printf(&t->arena, "%d", e->forked_from) : NULL);
+    table_text(t, state_text(&wire_enum_experiment_state, (int32_t)e->state));
+    table_percent(t, e->has_progress, e->progress);
+    table_time(t, e->has_start_time, e->start_time);
+    table_time(t, e->has_end_time, e->end_time);
+    table_text(t, e->resource_pool);
+    if (args->all)
+        table_bool(t, e->archived);
+}
+
+static void experiment_columns(struct table *t, const struct args_experiment_list *args)
+{
+    if (args->show_project)
+        table_columns(t, (const char *const[]){"Workspace", "Project", NULL});
+    table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool", NULL});
+    if (args->all)
+        table_column(t, "Archived");
+}
+
+int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args, struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    const char *me;
+    if (api_username(cli, &me, err) < 0)
+        return -1;
+    struct wire_get_experiments_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
+    in.has_archived = !args->all; /* of all users and archived ones, too, or those of the user that are not */
+    in.users = &me;
+    in.users_n = args->all ? 0 : 1;
+    if (args->json) {
+        cleanup_json struct json_object *list = NULL;
+        if (documents_fetch(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &in.offset, "experiments", args->pages, &list, err) < 0)
+            return -1;
+        output_json(cli, list);
+        return 0;
+    }
+    experiment_columns(&t, args);
+    for (;;) {
+        struct wire_get_experiments_response out;
+        if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &out, err) < 0)
+            return -1;
+        for (size_t i = 0; i < out.experiments_n; i++)
+            experiment_row(&t, &out.experiments[i], args);
+        if (is_last_page(out.pagination, args->pages) || out.experiments_n == 0)
+            break;
+        in.offset = out.pagination->end_index;
+    }
+    table_print(&t, args->csv, cli->out);
+    return 0;
+}

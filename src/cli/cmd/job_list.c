@@ -1,0 +1,108 @@
+#include "cli/cmd/show.h"
+#include "cli/output.h"
+
+typedef struct wire_job_rbac_job job_entry;
+
+/* The pool's queue is ordered by priority or by weight; without a name it is the default pool for slots. */
+static int find_is_priority(struct cli *cli, const char *pool, bool *ret, struct error *err)
+{
+    struct wire_get_resource_pools_response out;
+    if (api_call(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.resource_pools_n; i++) {
+        const struct wire_resourcepool_resource_pool *p = &out.resource_pools[i];
+        if (pool ? strcmp(p->name, pool) == 0 : p->default_compute_pool) {
+            *ret = p->scheduler_type == WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY;
+            return 0;
+        }
+    }
+    return error_set(err, ERR_NOT_FOUND, "Pool %s not found", pool ? pool : "(default)");
+}
+
+/* Ids are cut to the shortest beginning that tells the listed jobs apart, but not below 8 characters. */
+static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
+{
+    size_t n = 8;
+    for (size_t i = 0; i < jobs->jobs_n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const char *a = jobs->jobs[i].full ? jobs->jobs[i].full->job_id : "", *b = jobs->jobs[k].full ? jobs->jobs[k].full->job_id : "";
+            while (*a && *b && strlen(a) > n && strncmp(a, b, n) == 0)
+                n++;
+        }
+    }
+    return n;
+}
+
+static void job_row(struct table *t, const job_entry *e, bool is_priority, size_t id_n)
+{
+    const struct wire_job *f = e->full;
+    const struct wire_job_limited_job *l = e->limited;
+    const struct wire_job_summary *summary = f ? f->summary : l->summary;
+    const char *id = f ? f->job_id : l->job_id;
+    if (summary && summary->jobs_ahead > -1)
+        table_int(t, summary->jobs_ahead);
+    else
+        table_text(t, "N/A");
+    table_text(t, arena_strndup(&t->arena, id, strnlen(id, id_n)));
+    table_text(t, codec_enum_name(&wire_enum_job_type, (int32_t)(f ? f->type : l->type)));
+    table_text(t, f ? f->name : "***");
+    if (is_priority)
+        table_int(t, f ? f->priority : l->priority);
+    else
+        table_text(t, arena_printf(&t->arena, "%g", f ? f->weight : l->weight));
+    const char *time = f ? format_time(&t->arena, f->has_submission_time, f->submission_time) : "***";
+    table_text(t, time);
+    table_text(t, arena_printf(&t->arena, "%d/%d", f ? f->allocated_slots : l->allocated_slots, f ? f->requested_slots : l->requested_slots));
+    table_text(t, summary ? codec_enum_name(&wire_enum_job_state, (int32_t)summary->state) : "N/A");
+    table_text(t, f ? f->username : "***");
+}
+
+static struct json_object *unwrap(struct json_object *entry)
+{
+    struct json_object *job = json_object_object_get(entry, "full");
+    return job ? job : json_object_object_get(entry, "limited");
+}
+
+static int print_documents(struct cli *cli, const struct args_job_list *args, struct wire_get_jobs_v2_request *in, struct error *err)
+{
+    cleanup_json struct json_object *list = NULL, *all = json_object_new_object();
+    struct json_object *jobs = json_object_new_array();
+    json_object_object_add(all, "jobs", jobs);
+    if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", args->pages, &list, err) < 0)
+        return -1;
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        json_object_array_add(jobs, json_object_get(unwrap(json_object_array_get_idx(list, i))));
+    if (args->yaml)
+        output_yaml(cli, all, true);
+    else
+        output_json(cli, all);
+    return 0;
+}
+
+int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    bool is_priority = false;
+    struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool, .offset = (int32_t)args->offset, .limit = (int32_t)args->limit,
+                                          .order_by = args->reverse ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC};
+    if (find_is_priority(cli, args->resource_pool, &is_priority, err) < 0)
+        return -1;
+    if (args->yaml || args->json)
+        return print_documents(cli, args, &in, err);
+    table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",
+                                            "Slots (acquired/needed)", "Status", "User", NULL});
+    for (;;) {
+        struct wire_get_jobs_v2_response out;
+        if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)
+            return -1;
+        size_t id_n = prefix_length(&out);
+        for (size_t i = 0; i < out.jobs_n; i++)
+            if (out.jobs[i].full || out.jobs[i].limited)
+                job_row(&t, &out.jobs[i], is_priority, id_n);
+        if (is_last_page(out.pagination, args->pages) || out.jobs_n == 0)
+            break;
+        in.offset = out.pagination->end_index;
+    }
+    table_print(&t, args->csv, cli->out);
+    return 0;
+}

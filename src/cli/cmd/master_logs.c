@@ -1,0 +1,26 @@
+#include <string.h>
+
+#include "cli/api.h"
+
+static const char *text(struct json_object *v, const char *key)
+{
+    struct json_object *s;
+    return json_object_object_get_ex(v, key, &s) && s ? json_object_get_string(s) : "";
+}
+
+static int print_record(struct json_object *record, void *ctx, struct error *err)
+{
+    struct cli *cli = ctx;
+    struct json_object *entry;
+    if (json_object_object_get_ex(record, "logEntry", &entry))
+        fprintf(cli->out, "%s [%s]: %s\n", text(entry, "timestamp"), text(entry, "level"), text(entry, "message"));
+    fflush(cli->out);
+    return 0;
+}
+
+int cmd_master_logs(struct cli *cli, const struct args_master_logs *args, struct error *err)
+{
+    bool dropped;
+    struct wire_master_logs_request in = {.follow = args->follow, .offset = args->has_tail ? -(int32_t)args->tail : 0};
+    return api_stream(cli, ROUTE_ID_MASTER_LOGS, &in, print_record, cli, &dropped, err);
+}

@@ -1,0 +1,76 @@
+#include "cli/cmd/show.h"
+#include "cli/output.h"
+
+static int workspace_by_name(struct cli *cli, const char *name, int32_t *ret_id, struct error *err)
+{
+    struct wire_get_workspaces_request in = {.name_case_sensitive = name};
+    struct wire_get_workspaces_response out;
+    if (api_call(cli, ROUTE_ID_GET_WORKSPACES, &in, &out, err) < 0)
+        return -1;
+    for (size_t i = 0; i < out.workspaces_n; i++) {
+        if (strcmp(out.workspaces[i].name, name) == 0) {
+            *ret_id = out.workspaces[i].id;
+            return 0;
+        }
+    }
+    return error_set(err, ERR_NOT_FOUND, "Failed to %s: workspace '%s' not found", cli->command->help, name);
+}
+
+static void project_row(struct table *t, const struct wire_project *p)
+{
+    table_int(t, p->id);
+    table_text(t, p->key);
+    table_text(t, p->name);
+    table_text(t, p->description);
+    table_int(t, p->num_experiments);
+    table_int(t, p->num_active_experiments);
+}
+
+/* The keys that scripts know, out of the full document. */
+static struct json_object *project_document(struct json_object *p)
+{
+    static const char *const key[] = {"archived", "description", "id", "name", "notes", "numActiveExperiments", "numExperiments",
+                                      "workspaceId", "username"};
+    struct json_object *v = json_object_new_object();
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+        json_object_object_add(v, key[i], json_object_get(json_object_object_get(p, key[i])));
+    return v;
+}
+
+static int print_documents(struct cli *cli, struct wire_get_workspace_projects_request *in, const char *pages, struct error *err)
+{
+    cleanup_json struct json_object *list = NULL, *all = json_object_new_array();
+    if (documents_fetch(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, in, &in->offset, "projects", pages, &list, err) < 0)
+        return -1;
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        json_object_array_add(all, project_document(json_object_array_get_idx(list, i)));
+    output_json(cli, all);
+    return 0;
+}
+
+int cmd_project_list(struct cli *cli, const struct args_project_list *args, struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    struct wire_get_workspace_projects_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
+    const char *pages = args->has_offset ? "1" : "all";
+    in.order_by = strcmp(args->order_by, "desc") == 0 ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
+    in.sort_by = strcmp(args->sort_by, "name") == 0 ? WIRE_GET_WORKSPACE_PROJECTS_REQUEST_SORT_BY_NAME
+                                                    : WIRE_GET_WORKSPACE_PROJECTS_REQUEST_SORT_BY_ID;
+    if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
+        return -1;
+    if (args->json)
+        return print_documents(cli, &in, pages, err);
+    table_columns(&t, (const char *const[]){"ID", "Key", "Name", "Description", "# Experiments", "# Active Experiments", NULL});
+    for (;;) {
+        struct wire_get_workspace_projects_response out;
+        if (api_call(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, &in, &out, err) < 0)
+            return -1;
+        for (size_t i = 0; i < out.projects_n; i++)
+            project_row(&t, &out.projects[i]);
+        if (is_last_page(out.pagination, pages) || out.projects_n == 0)
+            break;
+        in.offset = out.pagination->end_index;
+    }
+    table_print(&t, false, cli->out);
+    return 0;
+}

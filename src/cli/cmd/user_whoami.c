@@ -1,0 +1,10 @@
+#include "cli/api.h"
+
+int cmd_user_whoami(struct cli *cli, struct error *err)
+{
+    struct wire_get_me_response out;
+    if (api_call(cli, ROUTE_ID_GET_ME, NULL, &out, err) < 0)
+        return -1;
+    fprintf(cli->out, "You are logged in as user '%s'\n", out.user->username);
+    return 0;
+}

@@ -1,0 +1,56 @@
+/* A cluster on this machine without containers: a master and agents as daemons of the user who starts them.
+ *
+ * Everything lies in one directory, $XDG_DATA_HOME/determined/<cluster> (for root /var/lib/determined/<cluster>, which tasks
+ * that run as another user can reach):
+ *
+ *   master/             the master's data: database, agent.token, initial_password; nobody else's business (0700)
+ *   checkpoints/        where experiments put their checkpoints unless they say otherwise
+ *   <agent>/            the agent's data: tasks and their spools
+ *   master.pid, master.log, <agent>.pid, <agent>.log, master.url
+ */
+#ifndef DET_CLI_LOCAL_CLUSTER_H
+#define DET_CLI_LOCAL_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+
+struct local_cluster {
+    struct cli *cli;
+    const char *name, *directory;
+    bool fresh; /* the master has been started on an empty directory: its first accounts are on their way */
+};
+
+int local_cluster_init(struct local_cluster *c, struct cli *cli, const char *name, struct error *err); /* makes the directory */
+
+struct local_master {
+    int64_t port;
+    const char *config_path, *storage_path; /* NULL: defaults */
+    const char *initial_password;           /* NULL: the master makes one */
+    const char *work_dir;                   /* of tasks; NULL: their own */
+    bool delete_db;
+};
+/* Comes back when the master answers. cli->master is its address from then on. Refuses while one runs. */
+int local_master_up(struct local_cluster *c, const struct local_master *m, struct error *err);
+int local_master_down(struct local_cluster *c, bool delete_db, struct error *err);
+/* Stores a login of the user `determined` where the next `det` finds it, if the master's first password still holds. */
+int local_master_log_in(struct local_cluster *c, bool *ret_logged_in, struct error *err);
+const char *local_master_password_file(const struct local_cluster *c); /* NULL if there is none */
+
+struct local_agent {
+    const char *name, *master_host, *config_path, *resource_pool;
+    int64_t master_port;
+    bool no_gpu;
+};
+int local_agent_up(struct local_cluster *c, const struct local_agent *a, struct error *err);
+/* Ends what runs on the agent, then the agent. name NULL: all agents of the cluster. Returns how many there were. */
+int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err);
+/* Until `n` agents are registered; -1 after some seconds. */
+int local_agents_wait(struct local_cluster *c, size_t n, struct error *err);
+/* Kills the experiments that have not ended, so that agents have nothing left to run. Errors are of no consequence. */
+void local_cluster_kill_experiments(struct local_cluster *c);
+
+int local_cluster_logs(struct local_cluster *c, bool follow, struct error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/* Tables as `det` has always printed them: the "presto" format of Python's tabulate, or CSV with CRLF.
+ *
+ * Scripts cut these tables into columns, so the form is kept to the blank: a column whose cells are all numbers stands to
+ * the right (on the decimal point if there are fractions, which print with six digits), all others to the left; cells may
+ * have several lines; a column is as wide as its widest cell or its title plus two. A NULL cell is empty. */
+#ifndef DET_CLI_TABLE_H
+#define DET_CLI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/arena.h"
+
+struct table {
+    struct arena arena;
+    const char **title;
+    size_t column_n;
+    const char **cell; /* row after row */
+    size_t cell_n, cell_cap;
+};
+
+#define TABLE_INIT {0}
+
+void table_column(struct table *t, const char *title); /* all columns before the first cell */
+void table_columns(struct table *t, const char *const *title /* NULL-terminated */);
+void table_text(struct table *t, const char *text);
+void table_int(struct table *t, int64_t v);
+void table_bool(struct table *t, bool v); /* True, False */
+void table_time(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+0000 */
+void table_percent(struct table *t, bool has, double fraction); /* 12.3% */
+void table_print(const struct table *t, bool csv, FILE *to);
+void table_release(struct table *t);
+
+#define cleanup_table __attribute__((cleanup(table_release)))
+
+/* Columns that the text takes on a terminal. */
+size_t text_width(const char *s, size_t n);
+const char *format_time(struct arena *a, bool has, int64_t us); /* NULL if it has none */
+
+#endif
