@@ -136,10 +136,12 @@ void expconf_normalize(struct json_object *config);
 void expconf_normalize_hyperparameters(struct json_object *config);
 /* config over template, both as parsed; the result is checked and in normal form. Caller puts *ret. */
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret, struct error *err);
-/* Schema defaults and nulls, so that every key of the effective form is there. In place. */
-void expconf_fill(struct json_object *config);
-/* Nothing required is missing, and the searcher is one that new experiments may use. */
+/* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */
+struct json_object *expconf_fill(struct json_object *config);
+/* Nothing required is missing. */
 int expconf_check_complete(struct json_object *config, bool unmanaged, struct error *err);
+/* The searcher is one that new experiments may use, with all that it needs. */
+int expconf_check_runnable(struct json_object *config, struct error *err);
 /* "Experiment (lucky-blue-fox)": three words picked by the numbers. */
 void expconf_pet_name(const uint32_t random[3], char *ret, size_t cap);
 

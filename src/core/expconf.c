@@ -1,0 +1,325 @@
+/* The steps from text to an effective configuration. Checks are in expconf_checks.c, shorthands in expconf_normalize.c, the
+ * typed view in expconf_view.c. */
+#include "core/expconf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "core/expconf_checks.h"
+#include "core/expconf_internal.h"
+#include "gen/config_tables.h"
+
+static const struct schema_key *keys(void)
+{
+    return experiment_config_keys;
+}
+
+static struct json_object *copy_of(struct json_object *v)
+{
+    struct json_object *copy = NULL;
+    if (v && json_object_deep_copy(v, &copy, NULL) < 0)
+        abort();
+    return copy;
+}
+
+/* The section `path[0].path[1]…`, made when it is not there. */
+static struct json_object *section(struct json_object *config, const char *name)
+{
+    struct json_object *v = json_object_object_get(config, name);
+    if (!v) {
+        v = json_object_new_object();
+        json_object_object_add(config, name, v);
+    }
+    return v;
+}
+
+static void set_default(struct json_object *object, const char *name, struct json_object *take_value)
+{
+    if (json_object_object_get(object, name))
+        json_object_put(take_value);
+    else
+        json_object_object_add(object, name, take_value);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+
+static int read_document(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err)
+{
+    struct json_object *tree = NULL;
+    if (yaml_parse(yaml, n, &tree, positions, err) < 0)
+        return error_wrap(err, "the experiment configuration is not valid YAML");
+    *ret = tree ? tree : json_object_new_object();
+    return 0;
+}
+
+static int check_version(struct json_object *config, struct error *err)
+{
+    struct json_object *version = json_object_is_type(config, json_type_object) ? json_object_object_get(config, "version") : NULL;
+    if (json_object_is_type(version, json_type_int) && json_object_get_int64(version) != 0)
+        return error_set(err, ERR_INVALID, "<config>.version: only version 0 exists, found %s", json_object_get_string(version));
+    return 0;
+}
+
+static int check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.positions = positions, .root = "<config>"};
+    schema_validate(keys(), config, SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    struct yaml_positions *positions = NULL;
+    if (read_document(yaml, n, &config, &positions, err) < 0)
+        return -1;
+    int r = check_version(config, err) < 0 || check_present(config, positions, err) < 0 ? -1 : 0;
+    yaml_positions_free(positions);
+    if (r == 0)
+        *ret = take_ptr(config);
+    return r;
+}
+
+/* ---- Merging ------------------------------------------------------------------------------------------------------ */
+
+static struct json_object *merge_raw(struct json_object *config, struct json_object *template_config)
+{
+    cleanup_json struct json_object *upper = copy_of(config), *lower = copy_of(template_config);
+    expconf_normalize(upper);
+    expconf_normalize(lower);
+    return schema_merge(keys(), upper, lower);
+}
+
+int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret, struct error *err)
+{
+    cleanup_json struct json_object *merged = merge_raw(config, template_config);
+    if (check_present(merged, NULL, err) < 0)
+        return error_wrap(err, "with the template merged");
+    expconf_normalize_hyperparameters(merged);
+    *ret = take_ptr(merged);
+    return 0;
+}
+
+/* The document of the request over its template, checked. Mistakes of the request's own document come with their lines. */
+static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL, *template_config = NULL;
+    if (!ctx->template_yaml) {
+        if (expconf_parse(yaml, n, &config, err) < 0)
+            return -1;
+        expconf_normalize(config);
+        expconf_normalize_hyperparameters(config);
+        *ret = take_ptr(config);
+        return 0;
+    }
+    if (read_document(yaml, n, &config, NULL, err) < 0 || check_version(config, err) < 0)
+        return -1;
+    if (read_document(ctx->template_yaml, ctx->template_n, &template_config, NULL, err) < 0)
+        return error_wrap(err, "the template");
+    cleanup_error struct error merged_error = ERROR_INIT;
+    if (expconf_merge(config, template_config, ret, &merged_error) == 0)
+        return 0;
+    cleanup_json struct json_object *alone = NULL;
+    if (expconf_parse(yaml, n, &alone, err) == 0)
+        error_move(err, &merged_error);
+    return -1;
+}
+
+/* ---- What the cluster adds ---------------------------------------------------------------------------------------- */
+
+static struct json_object *registry_auth_of(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, "registry_auth") : NULL;
+}
+
+/* Credentials belong together: half of them from one document and half from another open no registry. */
+static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper, struct json_object *lower)
+{
+    struct json_object *merged = schema_merge(key, upper, lower), *auth = registry_auth_of(upper);
+    if (auth)
+        json_object_object_add(merged, "registry_auth", copy_of(auth));
+    return merged;
+}
+
+static struct json_object *task_defaults(const struct expconf_context *ctx, const struct expconf_pool *pool)
+{
+    const struct schema_key *key = schema_find(master_config_keys, "task_container_defaults");
+    cleanup_json struct json_object *cluster = copy_of(ctx->task_container_defaults);
+    cleanup_json struct json_object *own = copy_of(pool ? pool->task_container_defaults : NULL);
+    expconf_normalize_task_defaults(cluster);
+    expconf_normalize_task_defaults(own);
+    struct json_object *merged = own ? merge_whole_credentials(key, own, cluster) : take_ptr(cluster);
+    return merged ? merged : json_object_new_object();
+}
+
+static void copy_member(struct json_object *from, const char *name, struct json_object *to, const char *to_name)
+{
+    struct json_object *v = json_object_object_get(from, name);
+    if (v)
+        json_object_object_add(to, to_name, copy_of(v));
+}
+
+/* task_container_defaults in the form of an experiment's configuration. */
+static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
+{
+    static const char *const environment_keys[] = {"image", "environment_variables", "add_capabilities", "drop_capabilities",
+                                                   "registry_auth", "force_pull_image"};
+    static const char *const top_keys[] = {"bind_mounts", "slurm", "pbs", "log_policies", "preemption_timeout"};
+    struct json_object *config = json_object_new_object();
+    struct json_object *environment = section(config, "environment"), *resources = section(config, "resources");
+    for (size_t i = 0; i < sizeof environment_keys / sizeof *environment_keys; i++)
+        copy_member(defaults, environment_keys[i], environment, environment_keys[i]);
+    for (size_t i = 0; i < sizeof top_keys / sizeof *top_keys; i++)
+        copy_member(defaults, top_keys[i], config, top_keys[i]);
+    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
+    copy_member(defaults, "devices", resources, "devices");
+    return config;
+}
+
+static int slots_of(struct json_object *config)
+{
+    struct json_object *slots = json_object_object_get(section(config, "resources"), "slots_per_trial");
+    return slots ? json_object_get_int(slots) : 1;
+}
+
+static const struct expconf_pool *find_pool(const struct expconf_context *ctx, const char *name)
+{
+    for (size_t i = 0; i < ctx->pool_n; i++) {
+        if (strcmp(ctx->pool[i].name, name) == 0)
+            return &ctx->pool[i];
+    }
+    return NULL;
+}
+
+/* The pool that the experiment runs in; its name replaces an empty one in the document. */
+static int resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret, struct error *err)
+{
+    struct json_object *resources = section(config, "resources"), *named = json_object_object_get(resources, "resource_pool");
+    const char *name = named ? json_object_get_string(named) : "";
+    if (!*name)
+        name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
+    if (!name)
+        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool must be set: this cluster has no default pool");
+    const struct expconf_pool *pool = find_pool(ctx, name);
+    if (!pool) {
+        cleanup_strbuf struct strbuf all = STRBUF_INIT;
+        for (size_t i = 0; i < ctx->pool_n; i++)
+            strbuf_addf(&all, "%s%s", i ? ", " : "", ctx->pool[i].name);
+        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)", name,
+                         strbuf_str(&all));
+    }
+    json_object_object_add(resources, "resource_pool", json_object_new_string(pool->name));
+    *ret = pool;
+    return 0;
+}
+
+static struct json_object *add_cluster_defaults(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool *pool)
+{
+    cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
+    cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
+    if (ctx->checkpoint_storage)
+        json_object_object_add(lower, "checkpoint_storage", copy_of(ctx->checkpoint_storage));
+    if (registry_auth_of(json_object_object_get(config, "environment")))
+        json_object_object_del(section(lower, "environment"), "registry_auth");
+    return schema_merge(keys(), config, lower);
+}
+
+/* What the request and the moment decide. */
+static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool *pool)
+{
+    if (pool->default_priority > 0)
+        set_default(section(config, "resources"), "priority", json_object_new_int(pool->default_priority));
+    set_default(section(config, "reproducibility"), "experiment_seed", json_object_new_int64(ctx->seed & INT32_MAX));
+    if (!json_object_object_get(config, "name")) {
+        char words[64];
+        cleanup_strbuf struct strbuf name = STRBUF_INIT;
+        expconf_pet_name(ctx->random, words, sizeof words);
+        strbuf_addf(&name, "Experiment (%s)", words);
+        json_object_object_add(config, "name", json_object_new_string(name.s));
+    }
+    if (ctx->workspace && ctx->project) {
+        json_object_object_add(config, "workspace", json_object_new_string(ctx->workspace));
+        json_object_object_add(config, "project", json_object_new_string(ctx->project));
+    }
+}
+
+/* ---- Defaults and completeness ------------------------------------------------------------------------------------ */
+
+struct json_object *expconf_fill(struct json_object *config)
+{
+    cleanup_json struct json_object *rest = json_object_new_object(), *merged = NULL;
+    const struct schema_key *policies = schema_find(keys(), "log_policies");
+    json_object_object_add(rest, "log_policies", json_tokener_parse(policies->def));
+    merged = schema_merge(keys(), config, rest);
+    expconf_normalize_hyperparameters(merged);
+    return schema_fill(keys(), merged);
+}
+
+static bool is_set(struct json_object *config, const char *name)
+{
+    struct json_object *v = json_object_object_get(config, name);
+    return v && json_object_get_string_len(v) > 0;
+}
+
+static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place, struct schema_problems *problems)
+{
+    if (!unmanaged && !json_object_object_get(config, "entrypoint"))
+        schema_problem(problems, place, "", "\"entrypoint\" must be set, as the cluster runs this experiment");
+    if (is_set(config, "workspace") != is_set(config, "project"))
+        schema_problem(problems, place, "", "\"workspace\" and \"project\" must be set together");
+}
+
+int expconf_check_complete(struct json_object *config, bool unmanaged, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    schema_validate(keys(), config, SCHEMA_FINISHED, expconf_checks, &place, &problems);
+    expconf_check_storage(config, &place, &problems);
+    check_whole(config, unmanaged, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_check_runnable(struct json_object *config, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    expconf_check_searcher(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL, *merged = NULL;
+    const struct expconf_pool *pool;
+    if (read_request(yaml, n, ctx, &config, err) < 0 || resolve_pool(config, ctx, &pool, err) < 0)
+        return -1;
+    merged = add_cluster_defaults(config, ctx, pool);
+    add_request_defaults(merged, ctx, pool);
+    if (expconf_check_complete(merged, ctx->unmanaged, err) < 0 || expconf_check_runnable(merged, err) < 0)
+        return -1;
+    *ret = expconf_view(expconf_fill(merged), yaml, n);
+    return 0;
+}
+
+int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err)
+{
+    struct json_object *tree = NULL;
+    if (json_parse(json, n, &tree, err) < 0)
+        return error_wrap(err, "the stored experiment configuration");
+    if (!json_object_is_type(tree, json_type_object) || expconf_check_complete(tree, true, err) < 0) {
+        json_object_put(tree);
+        return err && err->kind ? error_wrap(err, "the stored experiment configuration")
+                                : error_set(err, ERR_INVALID, "the stored experiment configuration is no object");
+    }
+    *ret = expconf_view(expconf_fill(tree), NULL, 0);
+    json_object_put(tree);
+    return 0;
+}

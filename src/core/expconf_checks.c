@@ -1,0 +1,324 @@
+#include "core/expconf_checks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+
+#define CHECK(check) \
+    static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
+#define problem(...) schema_problem(problems, place, path, __VA_ARGS__)
+
+static const char *text(struct json_object *v, const char *name)
+{
+    struct json_object *s = json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
+    return json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
+}
+
+/* The document that a check of a member reports into, with its path. */
+struct site {
+    const struct schema_place *place;
+    struct schema_problems *problems;
+};
+
+static char *member_path(const char *path, const char *name)
+{
+    struct strbuf b = STRBUF_INIT;
+    strbuf_addf(&b, "%s%s%s", path, *path ? "." : "", name);
+    return strbuf_detach(&b);
+}
+
+/* ---- Hyperparameters ---------------------------------------------------------------------------------------------- */
+
+enum bound_type { BOUND_INT, BOUND_NUMBER };
+
+static bool check_bound(const struct site *s, struct json_object *v, const char *path, const char *name, enum bound_type type,
+                        bool required)
+{
+    struct json_object *bound = json_object_object_get(v, name);
+    cleanup_free char *p = member_path(path, name);
+    bool is_int = json_object_is_type(bound, json_type_int), is_double = json_object_is_type(bound, json_type_double);
+    if (!bound && required)
+        schema_problem(s->problems, s->place, path, "\"%s\" must be set", name);
+    else if (bound && !is_int && !(is_double && type == BOUND_NUMBER))
+        schema_problem(s->problems, s->place, p, "expected %s, found %s", type == BOUND_INT ? "a whole number" : "a number",
+                       json_object_to_json_string_ext(bound, JSON_C_TO_STRING_PLAIN));
+    else if (is_double && !isfinite(json_object_get_double(bound)))
+        schema_problem(s->problems, s->place, p, "must be a finite number");
+    else
+        return bound != NULL;
+    return false;
+}
+
+static void check_range(const struct site *s, struct json_object *v, const char *path, enum bound_type type)
+{
+    bool low = check_bound(s, v, path, "minval", type, true), high = check_bound(s, v, path, "maxval", type, true);
+    if (low && high) {
+        double a = json_object_get_double(json_object_object_get(v, "minval"));
+        double b = json_object_get_double(json_object_object_get(v, "maxval"));
+        if (a >= b)
+            schema_problem(s->problems, s->place, path, "minval must be less than maxval, found %s and %s",
+                           json_object_get_string(json_object_object_get(v, "minval")),
+                           json_object_get_string(json_object_object_get(v, "maxval")));
+    }
+    if (check_bound(s, v, path, "count", BOUND_INT, false) && json_object_get_int64(json_object_object_get(v, "count")) < 1)
+        schema_problem(s->problems, s->place, path, "count must be at least 1, found %s",
+                       json_object_get_string(json_object_object_get(v, "count")));
+}
+
+static void check_const(const struct site *s, struct json_object *v, const char *path)
+{
+    if (!json_object_object_get_ex(v, "val", NULL))
+        schema_problem(s->problems, s->place, path, "\"val\" must be set");
+}
+
+static void check_int(const struct site *s, struct json_object *v, const char *path)
+{
+    check_range(s, v, path, BOUND_INT);
+}
+
+static void check_double(const struct site *s, struct json_object *v, const char *path)
+{
+    check_range(s, v, path, BOUND_NUMBER);
+}
+
+static void check_log(const struct site *s, struct json_object *v, const char *path)
+{
+    check_range(s, v, path, BOUND_NUMBER);
+    if (check_bound(s, v, path, "base", BOUND_NUMBER, true) && json_object_get_double(json_object_object_get(v, "base")) <= 0)
+        schema_problem(s->problems, s->place, path, "base must be more than 0, found %s",
+                       json_object_get_string(json_object_object_get(v, "base")));
+}
+
+static void check_categorical(const struct site *s, struct json_object *v, const char *path)
+{
+    struct json_object *vals = json_object_object_get(v, "vals");
+    cleanup_free char *p = member_path(path, "vals");
+    if (!vals)
+        schema_problem(s->problems, s->place, path, "\"vals\" must be set");
+    else if (!json_object_is_type(vals, json_type_array))
+        schema_problem(s->problems, s->place, p, "expected a list, found %s",
+                       json_object_to_json_string_ext(vals, JSON_C_TO_STRING_PLAIN));
+}
+
+static const struct hyperparameter_type {
+    const char *name;
+    void (*check)(const struct site *s, struct json_object *v, const char *path);
+    const char *members[6]; /* besides `type` */
+    bool needs_count;
+} hyperparameter_types[] = {
+    {"const", check_const, {"val"}, false},
+    {"int", check_int, {"minval", "maxval", "count"}, true},
+    {"double", check_double, {"minval", "maxval", "count"}, true},
+    {"log", check_log, {"minval", "maxval", "base", "count"}, true},
+    {"categorical", check_categorical, {"vals"}, false},
+};
+#define HYPERPARAMETER_TYPES (sizeof hyperparameter_types / sizeof *hyperparameter_types)
+
+static const struct hyperparameter_type *find_type(const char *name)
+{
+    for (size_t i = 0; name && i < HYPERPARAMETER_TYPES; i++) {
+        if (strcmp(hyperparameter_types[i].name, name) == 0)
+            return &hyperparameter_types[i];
+    }
+    return NULL;
+}
+
+static bool has_member(const struct hyperparameter_type *type, const char *name)
+{
+    for (const char *const *m = type->members; *m; m++) {
+        if (strcmp(*m, name) == 0)
+            return true;
+    }
+    return strcmp(name, "type") == 0;
+}
+
+static void check_typed(const struct site *s, struct json_object *v, const char *path)
+{
+    struct json_object *type_name = json_object_object_get(v, "type");
+    const struct hyperparameter_type *type = find_type(text(v, "type"));
+    if (!type) {
+        schema_problem(s->problems, s->place, path,
+                       "type must be one of const, int, double, log, categorical; found %s (a group may not have a member "
+                       "\"type\")", json_object_to_json_string_ext(type_name, JSON_C_TO_STRING_PLAIN));
+        return;
+    }
+    json_object_object_foreach(v, name, value) {
+        (void)value;
+        if (!has_member(type, name))
+            schema_problem(s->problems, s->place, path, "unknown field \"%s\" of a hyperparameter of type %s", name, type->name);
+    }
+    type->check(s, v, path);
+}
+
+static void check_finite(const struct site *s, struct json_object *v, const char *path)
+{
+    if (json_object_is_type(v, json_type_double) && !isfinite(json_object_get_double(v)))
+        schema_problem(s->problems, s->place, path, "must be a finite number");
+}
+
+static void check_hyperparameter(const struct site *s, struct json_object *v, const char *path)
+{
+    if (!json_object_is_type(v, json_type_object)) {
+        check_finite(s, v, path);
+    } else if (json_object_object_get(v, "type")) {
+        check_typed(s, v, path);
+    } else {
+        json_object_object_foreach(v, name, value) {
+            cleanup_free char *p = member_path(path, name);
+            check_hyperparameter(s, value, p);
+        }
+    }
+}
+
+CHECK(check_hyperparameters)
+{
+    struct site s = {place, problems};
+    json_object_object_foreach(v, name, value) {
+        cleanup_free char *p = member_path(path, name);
+        check_hyperparameter(&s, value, p);
+    }
+}
+
+static void check_counts(const struct site *s, struct json_object *v, const char *path)
+{
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    const struct hyperparameter_type *type = find_type(text(v, "type"));
+    if (type && type->needs_count && !json_object_object_get(v, "count"))
+        schema_problem(s->problems, s->place, path, "a grid search needs \"count\" here");
+    if (type)
+        return;
+    json_object_object_foreach(v, name, value) {
+        cleanup_free char *p = member_path(path, name);
+        check_counts(s, value, p);
+    }
+}
+
+void expconf_check_grid(struct json_object *hyperparameters, const struct schema_place *place, struct schema_problems *problems)
+{
+    struct site s = {place, problems};
+    check_counts(&s, hyperparameters, "hyperparameters");
+}
+
+/* ---- Lengths ------------------------------------------------------------------------------------------------------ */
+
+CHECK(check_length)
+{
+    int n = 0;
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    json_object_object_foreach(v, name, value) {
+        (void)name;
+        n += value != NULL;
+    }
+    if (n != 1)
+        problem("a length has exactly one of batches, records, epochs; found %d of them", n);
+}
+
+/* ---- Sections ----------------------------------------------------------------------------------------------------- */
+
+/* Which searcher a document that names none will get is not known yet, so only a grid that is there asks for counts. */
+CHECK(check_experiment)
+{
+    const char *name = text(json_object_object_get(v, "searcher"), "name");
+    if (name && strcmp(name, "grid") == 0)
+        expconf_check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
+}
+
+CHECK(check_entrypoint)
+{
+    if (json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0)
+        problem("must name a program");
+}
+
+CHECK(check_profiling)
+{
+    struct json_object *begin = json_object_object_get(v, "begin_on_batch"), *end = json_object_object_get(v, "end_after_batch");
+    if (end && json_object_get_int64(begin) > json_object_get_int64(end))
+        problem("begin_on_batch is %s, after end_after_batch, which is %s", json_object_get_string(begin),
+                json_object_get_string(end));
+}
+
+/* "/dev/a:/dev/b" or "/dev/a:/dev/b:rwm" */
+CHECK(check_device)
+{
+    if (!json_object_is_type(v, json_type_string))
+        return;
+    const char *s = json_object_get_string(v), *colon = strchr(s, ':'), *second = colon ? strchr(colon + 1, ':') : NULL;
+    bool good = colon && colon != s && colon[1] && colon[1] != ':';
+    if (second)
+        good = good && second[1] && strspn(second + 1, "rwm") == strlen(second + 1);
+    if (!good)
+        problem("must be HOST:CONTAINER or HOST:CONTAINER:MODE, found \"%s\"", s);
+}
+
+static const char *action_of(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_object) ? text(v, "type") : json_object_get_string(v);
+}
+
+CHECK(check_log_policy_action)
+{
+    const char *action = action_of(v);
+    if (action && strcmp(action, "cancel_retries") != 0 && strcmp(action, "exclude_node") != 0)
+        problem("must be cancel_retries or exclude_node, found \"%s\"", action);
+}
+
+CHECK(check_log_policy)
+{
+    if (!text(v, "name") && (!text(v, "pattern") || !json_object_object_get(v, "action")))
+        problem("\"name\" must be set (only a policy with pattern and action can do without)");
+}
+
+CHECK(check_log_policies)
+{
+    for (size_t i = 0; i < json_object_array_length(v); i++) {
+        const char *name = text(json_object_array_get_idx(v, i), "name");
+        for (size_t j = 0; name && j < i; j++) {
+            const char *other = text(json_object_array_get_idx(v, j), "name");
+            if (other && strcmp(name, other) == 0)
+                problem("two policies have the name \"%s\"", name);
+        }
+    }
+}
+
+/* What the master itself decides about a pod. */
+static void check_our_container(const struct site *s, struct json_object *container, const char *path)
+{
+    static const char *const ours[] = {"image", "command", "args", "tty", "stdin"};
+    const char *name = text(container, "name");
+    for (size_t i = 0; name && strcmp(name, "determined-container") == 0 && i < sizeof ours / sizeof *ours; i++) {
+        if (json_object_object_get(container, ours[i]))
+            schema_problem(s->problems, s->place, path, "%s of the container determined-container cannot be set in a pod", ours[i]);
+    }
+}
+
+CHECK(check_pod_spec)
+{
+    struct site s = {place, problems};
+    struct json_object *metadata = json_object_object_get(v, "metadata"), *spec = json_object_object_get(v, "spec");
+    if (text(metadata, "name") || text(metadata, "namespace"))
+        problem("metadata.name and metadata.namespace of a pod cannot be set");
+    struct json_object *list = json_object_is_type(spec, json_type_object) ? json_object_object_get(spec, "containers") : NULL;
+    for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
+        cleanup_strbuf struct strbuf p = STRBUF_INIT;
+        strbuf_addf(&p, "%s.spec.containers[%zu]", path, i);
+        check_our_container(&s, json_object_array_get_idx(list, i), p.s);
+    }
+}
+
+const struct schema_check expconf_checks[] = {
+    {"device", check_device},
+    {"entrypoint", check_entrypoint},
+    {"experiment", check_experiment},
+    {"hyperparameters", check_hyperparameters},
+    {"length", check_length},
+    {"log_policies", check_log_policies},
+    {"log_policy", check_log_policy},
+    {"log_policy_action", check_log_policy_action},
+    {"pod_spec", check_pod_spec},
+    {"profiling", check_profiling},
+    {NULL, NULL},
+};

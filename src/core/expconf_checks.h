@@ -1,0 +1,13 @@
+/* Checks of sections that experiments and task_container_defaults share, and of those that only experiments have, by the
+ * names that the key tables use. */
+#ifndef DET_CORE_EXPCONF_CHECKS_H
+#define DET_CORE_EXPCONF_CHECKS_H
+
+#include "common/schema.h"
+
+extern const struct schema_check expconf_checks[]; /* ends with a NULL name */
+
+/* Every hyperparameter that a grid would need a `count` for and that has none. */
+void expconf_check_grid(struct json_object *hyperparameters, const struct schema_place *place, struct schema_problems *problems);
+
+#endif

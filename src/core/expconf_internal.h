@@ -1,0 +1,18 @@
+/* Between the files of the experiment configuration. */
+#ifndef DET_CORE_EXPCONF_INTERNAL_H
+#define DET_CORE_EXPCONF_INTERNAL_H
+
+#include "common/json.h"
+#include "common/schema.h"
+#include "core/expconf.h"
+
+void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
+
+/* Requirements of new experiments that only the finished document can be asked about. */
+void expconf_check_storage(struct json_object *config, const struct schema_place *place, struct schema_problems *problems);
+void expconf_check_searcher(struct json_object *config, const struct schema_place *place, struct schema_problems *problems);
+
+/* The typed view. Takes the filled tree; `original` may be NULL. */
+struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n);
+
+#endif
