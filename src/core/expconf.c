@@ -298,7 +298,7 @@ int expconf_check_runnable(struct json_object *config, struct error *err)
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret, struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *merged = NULL;
-    const struct expconf_pool *pool;
+    const struct expconf_pool *pool = NULL;
     if (read_request(yaml, n, ctx, &config, err) < 0 || resolve_pool(config, ctx, &pool, err) < 0)
         return -1;
     merged = add_cluster_defaults(config, ctx, pool);
