@@ -227,6 +227,16 @@ CHECK(check_experiment)
         expconf_check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
 }
 
+/* Everywhere else a bare number is a length whose unit the training code knows. */
+CHECK(check_searcher)
+{
+    const char *name = text(v, "name");
+    struct json_object *max_length = json_object_object_get(v, "max_length");
+    cleanup_free char *p = member_path(path, "max_length");
+    if (name && strcmp(name, "async_halving") == 0 && json_object_is_type(max_length, json_type_int))
+        schema_problem(problems, place, p, "async_halving needs a unit: {batches: %s}", json_object_get_string(max_length));
+}
+
 CHECK(check_entrypoint)
 {
     if (json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0)
@@ -320,5 +330,6 @@ const struct schema_check expconf_checks[] = {
     {"log_policy_action", check_log_policy_action},
     {"pod_spec", check_pod_spec},
     {"profiling", check_profiling},
+    {"searcher", check_searcher},
     {NULL, NULL},
 };
