@@ -31,7 +31,7 @@ struct store_log_filter {
     struct store_texts allocation_ids, agent_ids, container_ids, stdtypes, sources;
     struct store_ints rank_ids; /* -1: lines without a rank */
     struct store_ints levels;   /* numbers of log.v1.LogLevel */
-    int64_t before_us, after_us; /* 0: open; both are exclusive */
+    int64_t before_us, after_us; /* 0: open; up to and including before_us, later than after_us */
     const char *search;          /* substring without regard to case, or a regular expression */
     bool regex;                  /* PCRE2, bounded; a bad one is ERR_INVALID with the position */
 };

@@ -1,0 +1,225 @@
+#include "store/checkpoints.h"
+
+#include "common/json.h"
+#include "store/list.h"
+
+/* ---- counters: a checkpoint counts while it has files ---- */
+
+struct counted {
+    bool has_trial;
+    int32_t trial_id, experiment_id;
+    const char *state;
+    int64_t size;
+    const char *resources;
+};
+
+static void read_counted(struct query *q, struct arena *a, void *row) {
+    struct counted *c = row;
+    c->has_trial = take_opt_i32(q, &c->trial_id);
+    c->experiment_id = take_i32(q);
+    c->state = take_text(q, a);
+    c->size = take_int(q);
+    c->resources = take_text(q, a);
+}
+
+static bool counts(const char *state) { return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0; }
+
+static int add_to_counters(struct store *st, const struct counted *c, int sign, struct error *err) {
+    if (!c->has_trial || !counts(c->state))
+        return 0;
+    const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
+    if (query_exec(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_EXPERIMENTS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->experiment_id), n, size), NULL, err);
+}
+
+/* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
+static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct counted before, after;
+    int had = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &before, err);
+    if (had < 0 || (had && add_to_counters(st, &before, -1, err) < 0) || query_exec(st, name, args, NULL, err) < 0)
+        return -1;
+    int has = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &after, err);
+    if (has == 0)
+        return error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
+    return has < 0 ? -1 : add_to_counters(st, &after, 1, err);
+}
+
+/* Bytes of a resources object; numbers may be quoted, as the API sends int64. */
+static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n, struct error *err) {
+    cleanup_json struct json_object *files = NULL;
+    int64_t size = 0;
+    if (json_parse(resources, strlen(resources), &files, err) < 0)
+        return error_wrap(err, "checkpoint resources");
+    if (!json_object_is_type(files, json_type_object))
+        return error_set(err, ERR_INVALID, "checkpoint resources: expected an object of paths and sizes");
+    json_object_object_foreach(files, path, v) {
+        (void)path;
+        size += json_object_get_int64(v);
+    }
+    *ret_size = size;
+    *ret_n = json_object_object_length(files);
+    return 0;
+}
+
+/* ---- writing ---- */
+
+int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err) {
+    const char *resources = c->resources ? c->resources : "{}";
+    int64_t size;
+    int n;
+    if (parse_resources(resources, &size, &n, err) < 0)
+        return -1;
+    if (change(st, c->uuid, Q_CHECKPOINTS_PUT,
+               SQL_ARGS(sql_text(c->uuid), sql_text(c->task_id), sql_opt_text(c->allocation_id),
+                        sql_opt_int(c->trial_id != 0, c->trial_id), sql_int(c->report_us), sql_text(c->state),
+                        sql_text(resources), sql_text(c->metadata ? c->metadata : "{}"), sql_int(size),
+                        sql_int(c->steps_completed), sql_opt_int(c->has_storage, c->storage_id)), err) < 0)
+        return explain_conflict(err, "checkpoint %s: trial %d, storage %d or state \"%s\" does not exist", c->uuid,
+                                c->trial_id, c->storage_id, c->state);
+    return 0;
+}
+
+int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err) {
+    return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err, "checkpoint %s",
+                          uuid);
+}
+
+int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct counted before;
+    int64_t size, old_size;
+    int n, old_n;
+    int rc = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &before, err);
+    if (rc <= 0)
+        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : -1;
+    if (parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
+        return -1;
+    const char *state = n == 0 ? "DELETED" : n < old_n ? "PARTIALLY_DELETED" : before.state;
+    return change(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
+                  SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
+}
+
+int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err) {
+    if (change(st, uuid, Q_CHECKPOINTS_SET_STATE, SQL_ARGS(sql_text(uuid), sql_text(state)), err) < 0)
+        return explain_conflict(err, "checkpoint %s: there is no state \"%s\"", uuid, state);
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static void read_checkpoint(struct query *q, struct arena *a, void *row) {
+    struct store_checkpoint *c = row;
+    c->uuid = take_text(q, a);
+    c->task_id = take_text(q, a);
+    c->allocation_id = take_opt_text(q, a);
+    c->trial_id = take_i32(q);
+    c->report_us = take_int(q);
+    c->state = take_text(q, a);
+    c->resources = take_text(q, a);
+    c->metadata = take_text(q, a);
+    c->size = take_int(q);
+    c->steps_completed = take_i32(q);
+    c->has_storage = take_opt_i32(q, &c->storage_id);
+    c->experiment_id = take_i32(q);
+    c->hparams = take_opt_text(q, a);
+    c->experiment_config = take_opt_text(q, a);
+    c->training_metrics = take_opt_text(q, a);
+    c->validation_metrics = take_opt_text(q, a);
+    c->has_searcher_metric = take_opt_real(q, &c->searcher_metric);
+}
+
+int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
+                         struct error *err) {
+    int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuid)), read_checkpoint, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
+}
+
+int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a, struct store_checkpoint **ret,
+                              size_t *ret_n, struct error *err) {
+    struct store_checkpoint *rows = arena_array(a, struct store_checkpoint, uuids.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < uuids.n; i++) {
+        int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuids.text[i])), read_checkpoint, a, &rows[n], err);
+        if (rc < 0)
+            return -1;
+        n += (size_t)rc;
+    }
+    *ret = rows;
+    *ret_n = n;
+    return 0;
+}
+
+/* By the numbers of checkpoint.v1.SortBy. */
+static const struct list_sort sorts[] = {
+    {0, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
+    {1, F_CHECKPOINT_SORT_UUID, F_CHECKPOINT_SORT_UUID_DESC},
+    {2, F_CHECKPOINT_SORT_TRIAL, F_CHECKPOINT_SORT_TRIAL_DESC},
+    {3, F_CHECKPOINT_SORT_BATCH, F_CHECKPOINT_SORT_BATCH_DESC},
+    {4, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
+    {5, F_CHECKPOINT_SORT_STATE, F_CHECKPOINT_SORT_STATE_DESC},
+    {6, F_CHECKPOINT_SORT_SEARCHER_METRIC, F_CHECKPOINT_SORT_SEARCHER_METRIC_DESC},
+};
+
+static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+    const struct store_checkpoint_filter *f = filter;
+    if (f->trial_id)
+        compose_add(c, F_CHECKPOINT_FILTER_TRIAL, SQL_ARGS(sql_int(f->trial_id)));
+    if (f->experiment_id)
+        compose_add(c, F_CHECKPOINT_FILTER_EXPERIMENT, SQL_ARGS(sql_int(f->experiment_id)));
+    if (f->states.n)
+        compose_add(c, F_CHECKPOINT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
+}
+
+static void sort_by_metric(struct compose *c, const struct list_spec *s) {
+    const struct store_checkpoint_filter *f = s->filter;
+    compose_add(c, s->descending ? F_CHECKPOINT_SORT_METRIC_DESC : F_CHECKPOINT_SORT_METRIC,
+                SQL_ARGS(sql_text(f->sort_by_metric)));
+}
+
+int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
+                          struct store_checkpoint_list *ret, struct error *err) {
+    const struct list_spec spec = {
+        .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
+        .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
+        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
+        .page = f->page, .window = page_of_memory_list, .read = read_checkpoint,
+        .row_size = sizeof(struct store_checkpoint),
+    };
+    return list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
+}
+
+static void read_gc_row(struct query *q, struct arena *a, void *row) {
+    struct store_gc_row *g = row;
+    g->uuid = take_text(q, a);
+    g->trial_id = take_i32(q);
+    g->steps_completed = take_i32(q);
+    g->has_metric = take_opt_real(q, &g->metric);
+    g->validation_id = take_int(q);
+    g->has_storage = take_opt_i32(q, &g->storage_id);
+}
+
+int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
+                             size_t *ret_n, struct error *err) {
+    return query_all(st, Q_CHECKPOINTS_FOR_GC, SQL_ARGS(sql_int(experiment_id)), read_gc_row, sizeof(**ret), a, ret, ret_n,
+                     err);
+}
+
+/* ---- storage backends ---- */
+
+int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err) {
+    int64_t id;
+    if (query_exec(st, Q_STORAGE_BACKENDS_PUT, SQL_ARGS(sql_text(config)), NULL, err) < 0 ||
+        query_int(st, Q_STORAGE_BACKENDS_ID, SQL_ARGS(sql_text(config)), &id, err) < 0)
+        return -1;
+    *ret = (int32_t)id;
+    return 0;
+}
+
+static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
+
+int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config, struct error *err) {
+    int rc = query_one(st, Q_STORAGE_BACKENDS_GET, SQL_ARGS(sql_int(id)), read_text, a, ret_config, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "storage backend '%d' not found", id) : rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,61 @@
+/* The database engine under the store: one connection, its statements and transactions.
+ *
+ * SQLite is the engine that is embedded (engine_sqlite.c). Another one is one more file with these functions; nothing else
+ * in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark in `failure`. */
+#ifndef DET_STORE_ENGINE_H
+#define DET_STORE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "store/store.h"
+
+enum sql_type { SQL_NULL, SQL_INT, SQL_REAL, SQL_TEXT, SQL_BLOB };
+
+struct sql_value {
+    enum sql_type type;
+    union {
+        int64_t integer;
+        double real;
+        const void *data; /* SQL_TEXT, SQL_BLOB: n bytes, borrowed until the statement is reset */
+    };
+    size_t n;
+};
+
+enum engine_failure {
+    ENGINE_FULL = 1 << 0,
+    ENGINE_FENCED = 1 << 1,
+    ENGINE_BROKEN = 1 << 2,
+};
+
+struct engine_ops;
+struct engine {
+    const struct engine_ops *ops;
+    unsigned failure;
+};
+struct engine_stmt;
+
+struct engine_ops {
+    const char *name;
+    int (*open)(const char *path, bool writer, enum store_durability durability, struct engine **ret, struct error *err);
+    void (*close)(struct engine *e);
+    int (*exec)(struct engine *e, const char *sql, struct error *err); /* statements without parameters and rows */
+    bool (*in_transaction)(const struct engine *e);
+    int64_t (*total_changes)(const struct engine *e); /* rows written since the connection was opened */
+
+    int (*prepare)(struct engine *e, const char *sql, struct engine_stmt **ret, struct error *err);
+    void (*finalize)(struct engine_stmt *s);
+    int (*bind)(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err); /* index from 1 */
+    int (*step)(struct engine_stmt *s, struct error *err);                                       /* 1: a row, 0: done */
+    void (*reset)(struct engine_stmt *s); /* ready for new values; ends what it was reading */
+    bool (*is_null)(struct engine_stmt *s, int column); /* columns from 0 */
+    int64_t (*integer)(struct engine_stmt *s, int column);
+    double (*real)(struct engine_stmt *s, int column);
+    const void *(*data)(struct engine_stmt *s, int column, size_t *ret_n); /* text or blob, until the next step */
+};
+
+extern const struct engine_ops engine_sqlite;
+
+#endif

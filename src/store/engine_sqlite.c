@@ -1,0 +1,193 @@
+#include "store/engine.h"
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a connection waits for another process that holds the file: an old master that is on its way out. */
+enum { BUSY_TIMEOUT_MS = 5000 };
+
+struct sqlite_engine {
+    struct engine base;
+    sqlite3 *db;
+};
+
+struct engine_stmt {
+    struct sqlite_engine *engine;
+    sqlite3_stmt *stmt;
+};
+
+/* What went wrong, in the terms of store.h. */
+static int fail(struct sqlite_engine *e, const char *doing, struct error *err) {
+    int code = sqlite3_errcode(e->db);
+    const char *text = sqlite3_errmsg(e->db);
+    switch (code) {
+    case SQLITE_CONSTRAINT:
+        return error_set(err, ERR_CONFLICT, "%s", text);
+    case SQLITE_FULL:
+        e->base.failure |= ENGINE_FULL;
+        return error_set(err, ERR_UNAVAILABLE, "the disk that holds the database is full: make room, the master goes on by itself");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return error_set(err, ERR_UNAVAILABLE, "the database is locked by another process for more than %d s (is a second master"
+                         " running on it?)", BUSY_TIMEOUT_MS / 1000);
+    case SQLITE_NOMEM:
+        return error_set(err, ERR_NO_MEMORY, "out of memory in the database");
+    case SQLITE_TOOBIG:
+        return error_set(err, ERR_TOO_LARGE, "a value is too large for the database");
+    case SQLITE_IOERR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PROTOCOL:
+        e->base.failure |= ENGINE_BROKEN;
+        return error_set(err, ERR_IO, "%s: %s (SQLite error %d)", doing, text, sqlite3_extended_errcode(e->db));
+    default:
+        return error_set(err, ERR_INTERNAL, "%s: %s (SQLite error %d)", doing, text, sqlite3_extended_errcode(e->db));
+    }
+}
+
+static int op_exec(struct engine *base, const char *sql, struct error *err) {
+    struct sqlite_engine *e = (struct sqlite_engine *)base;
+    if (sqlite3_exec(e->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return fail(e, sql, err);
+    return 0;
+}
+
+static void op_close(struct engine *base) {
+    struct sqlite_engine *e = (struct sqlite_engine *)base;
+    if (!e)
+        return;
+    sqlite3_close(e->db);
+    free(e);
+}
+
+/* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error would
+ * be a SIGBUS instead of an error. */
+static int configure(struct sqlite_engine *e, bool writer, enum store_durability durability, struct error *err) {
+    if (op_exec(&e->base, "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF",
+                err) < 0)
+        return -1;
+    if (!writer)
+        return op_exec(&e->base, "PRAGMA query_only=ON; PRAGMA wal_autocheckpoint=0", err);
+    if (op_exec(&e->base, "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA wal_autocheckpoint=1000;"
+                " PRAGMA journal_size_limit=67108864", err) < 0)
+        return -1;
+    return op_exec(&e->base, durability == STORE_DURABLE_FULL ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", err);
+}
+
+static int op_open(const char *path, bool writer, enum store_durability durability, struct engine **ret, struct error *err) {
+    struct sqlite_engine *e = calloc(1, sizeof(*e));
+    if (!e)
+        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    e->base.ops = &engine_sqlite;
+    int flags = writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    /* A connection belongs to one thread at a time, so SQLite need not lock it. */
+    if (sqlite3_open_v2(path, &e->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        error_set(err, ERR_IO, "%s", e->db ? sqlite3_errmsg(e->db) : "out of memory");
+        op_close(&e->base);
+        return -1;
+    }
+    sqlite3_busy_timeout(e->db, BUSY_TIMEOUT_MS);
+    if (configure(e, writer, durability, err) < 0) {
+        op_close(&e->base);
+        return -1;
+    }
+    *ret = &e->base;
+    return 0;
+}
+
+static bool op_in_transaction(const struct engine *base) {
+    return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
+}
+
+static int64_t op_total_changes(const struct engine *base) {
+    return sqlite3_total_changes64(((const struct sqlite_engine *)base)->db);
+}
+
+static void op_finalize(struct engine_stmt *s) {
+    if (!s)
+        return;
+    sqlite3_finalize(s->stmt);
+    free(s);
+}
+
+static int op_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err) {
+    struct sqlite_engine *e = (struct sqlite_engine *)base;
+    struct engine_stmt *s = calloc(1, sizeof(*s));
+    if (!s)
+        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    s->engine = e;
+    if (sqlite3_prepare_v3(e->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL) != SQLITE_OK) {
+        op_finalize(s);
+        return fail(e, sql, err);
+    }
+    *ret = s;
+    return 0;
+}
+
+static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err) {
+    int rc = SQLITE_OK;
+    switch (v->type) {
+    case SQL_NULL:
+        rc = sqlite3_bind_null(s->stmt, index);
+        break;
+    case SQL_INT:
+        rc = sqlite3_bind_int64(s->stmt, index, v->integer);
+        break;
+    case SQL_REAL:
+        rc = sqlite3_bind_double(s->stmt, index, v->real);
+        break;
+    case SQL_TEXT:
+        rc = sqlite3_bind_text64(s->stmt, index, v->data, v->n, SQLITE_STATIC, SQLITE_UTF8);
+        break;
+    case SQL_BLOB: /* a NULL pointer would be SQL NULL, not the empty blob */
+        rc = sqlite3_bind_blob64(s->stmt, index, v->n ? v->data : "", v->n, SQLITE_STATIC);
+        break;
+    }
+    return rc == SQLITE_OK ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
+}
+
+static int op_step(struct engine_stmt *s, struct error *err) {
+    int rc = sqlite3_step(s->stmt);
+    if (rc == SQLITE_ROW)
+        return 1;
+    return rc == SQLITE_DONE ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
+}
+
+static void op_reset(struct engine_stmt *s) {
+    sqlite3_reset(s->stmt);
+    sqlite3_clear_bindings(s->stmt);
+}
+
+static bool op_is_null(struct engine_stmt *s, int column) { return sqlite3_column_type(s->stmt, column) == SQLITE_NULL; }
+static int64_t op_integer(struct engine_stmt *s, int column) { return sqlite3_column_int64(s->stmt, column); }
+static double op_real(struct engine_stmt *s, int column) { return sqlite3_column_double(s->stmt, column); }
+
+static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n) {
+    /* The order matters: the pointer first, for it may convert, then the length of what it became. */
+    const void *data = sqlite3_column_type(s->stmt, column) == SQLITE_BLOB ? sqlite3_column_blob(s->stmt, column)
+                                                                          : sqlite3_column_text(s->stmt, column);
+    *ret_n = (size_t)sqlite3_column_bytes(s->stmt, column);
+    return data;
+}
+
+const struct engine_ops engine_sqlite = {
+    .name = "sqlite",
+    .open = op_open,
+    .close = op_close,
+    .exec = op_exec,
+    .in_transaction = op_in_transaction,
+    .total_changes = op_total_changes,
+    .prepare = op_prepare,
+    .finalize = op_finalize,
+    .bind = op_bind,
+    .step = op_step,
+    .reset = op_reset,
+    .is_null = op_is_null,
+    .integer = op_integer,
+    .real = op_real,
+    .data = op_data,
+};

@@ -1,0 +1,265 @@
+#include "store/experiments.h"
+
+#include "store/list.h"
+
+static void read_experiment(struct query *q, struct arena *a, void *row) {
+    struct store_experiment *x = row;
+    x->id = take_i32(q);
+    x->job_id = take_text(q, a);
+    x->state = take_text(q, a);
+    x->user_id = take_i32(q);
+    x->project_id = take_i32(q);
+    x->name = take_text(q, a);
+    x->description = take_text(q, a);
+    x->notes = take_text(q, a);
+    x->labels = take_text(q, a);
+    x->archived = take_bool(q);
+    x->unmanaged = take_bool(q);
+    x->has_parent = take_opt_i32(q, &x->parent_id);
+    x->has_progress = take_opt_real(q, &x->progress);
+    x->start_us = take_int(q);
+    x->end_us = take_int(q);
+    x->searcher_type = take_text(q, a);
+    x->searcher_metric = take_text(q, a);
+    x->smaller_is_better = take_bool(q);
+    x->resource_pool = take_text(q, a);
+    x->external_id = take_opt_text(q, a);
+    x->num_trials = take_i32(q);
+    x->checkpoint_count = take_i32(q);
+    x->checkpoint_size = take_int(q);
+    x->model_definition_size = take_int(q);
+    take_opt_i32(q, &x->best_trial_id);
+    x->has_best = take_opt_real(q, &x->best_metric);
+    x->username = take_text(q, a);
+    x->display_name = take_opt_text(q, a);
+    x->project_name = take_text(q, a);
+    x->workspace_name = take_text(q, a);
+    x->workspace_id = take_i32(q);
+    x->project_owner_id = take_i32(q);
+    x->parent_archived = take_bool(q);
+    x->queue_position = take_int(q);
+    x->config = take_opt_text(q, a);
+    x->original_config = take_opt_text(q, a);
+}
+
+/* ---- writing ---- */
+
+static int insert_row(struct store *st, const struct store_experiment *x, size_t model_definition_n, struct error *err) {
+    if (query_exec(st, Q_EXPERIMENTS_INSERT,
+                   SQL_ARGS(sql_int(x->id), sql_text(x->job_id), sql_text(x->state), sql_int(x->user_id),
+                            sql_int(x->project_id), sql_text(x->name), sql_text(x->description), sql_text(x->notes),
+                            sql_text(x->labels ? x->labels : "[]"), sql_bool(x->archived), sql_bool(x->unmanaged),
+                            sql_opt_int(x->has_parent, x->parent_id), sql_opt_real(x->has_progress, x->progress),
+                            sql_int(x->start_us), sql_time(x->end_us), sql_text(x->searcher_type),
+                            sql_text(x->searcher_metric), sql_bool(x->smaller_is_better), sql_text(x->resource_pool),
+                            sql_opt_text(x->external_id), sql_int((int64_t)model_definition_n)), NULL, err) == 0)
+        return 0;
+    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
+        return explain_conflict(err, "experiment %d: project %d or user %d does not exist", x->id, x->project_id, x->user_id);
+    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "external_id"))
+        return explain_conflict(err, "an experiment with the external id \"%s\" already exists", x->external_id);
+    return error_wrap(err, "experiment %d", x->id);
+}
+
+int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
+                            size_t model_definition_n, struct error *err) {
+    const struct sql_value position = sql_int(x->queue_position ? x->queue_position : x->start_us);
+    if (insert_row(st, x, model_definition_n, err) < 0)
+        return -1;
+    if (query_exec(st, Q_EXPERIMENT_DOCUMENTS_INSERT, SQL_ARGS(sql_int(x->id), sql_text(x->config),
+                                                               sql_text(x->original_config)), NULL, err) < 0 ||
+        query_exec(st, Q_MODEL_DEFINITIONS_INSERT, SQL_ARGS(sql_int(x->id), sql_blob(model_definition, model_definition_n)),
+                   NULL, err) < 0 ||
+        query_exec(st, Q_JOBS_PUT, SQL_ARGS(sql_text(x->job_id), sql_text("EXPERIMENT"), sql_int(x->user_id),
+                                            sql_text(x->resource_pool), position, sql_null(), sql_null(),
+                                            sql_int(x->start_us)), NULL, err) < 0)
+        return error_wrap(err, "experiment %d", x->id);
+    return 0;
+}
+
+int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err) {
+    if (query_exec_one(st, Q_EXPERIMENTS_PUT, SQL_ARGS(sql_int(x->id), sql_text(run_state_name(x->state)),
+                                                       sql_real(x->progress), sql_time(x->end_us), sql_int(x->owner_id)),
+                       err, "experiment %d", x->id) < 0)
+        return -1;
+    return query_exec(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), NULL, err);
+}
+
+int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err) {
+    if (query_exec_one(st, Q_EXPERIMENTS_SET_STATE, SQL_ARGS(sql_int(id), sql_text(state), sql_time(end_us)), err,
+                       "experiment %d", id) < 0)
+        return explain_conflict(err, "experiment %d: there is no state \"%s\"", id, state);
+    return 0;
+}
+
+int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err) {
+    return query_exec_one(st, Q_EXPERIMENTS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err, "experiment %d", id);
+}
+
+int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err) {
+    if (query_exec_one(st, Q_EXPERIMENTS_SET_PROJECT, SQL_ARGS(sql_int(id), sql_int(project_id)), err, "experiment %d", id) < 0)
+        return explain_conflict(err, "project %d does not exist", project_id);
+    return 0;
+}
+
+int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
+                                struct error *err) {
+    if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err, "experiment %d",
+                       id) < 0)
+        return -1;
+    return query_exec(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), NULL, err);
+}
+
+int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err) {
+    if (query_exec_one(st, Q_EXPERIMENTS_SET_USER, SQL_ARGS(sql_int(id), sql_int(user_id)), err, "experiment %d", id) < 0)
+        return explain_conflict(err, "user %d does not exist", user_id);
+    return 0;
+}
+
+int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err) {
+    return query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name), sql_opt_text(p->description),
+                                                            sql_opt_text(p->notes), sql_opt_text(p->labels)),
+                          err, "experiment %d", id);
+}
+
+int store_experiment_delete(struct store *st, int32_t id, struct error *err) {
+    static const enum sql_query hanging[] = {
+        Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS, Q_EXPERIMENTS_DELETE_JOB,
+    };
+    if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
+        if (query_exec(st, hanging[i], SQL_ARGS(sql_int(id)), NULL, err) < 0)
+            return -1;
+    return query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id);
+}
+
+/* ---- reading ---- */
+
+int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
+                         struct error *err) {
+    int rc = query_one(st, with_config ? Q_EXPERIMENTS_BY_ID_WITH_CONFIG : Q_EXPERIMENTS_BY_ID, SQL_ARGS(sql_int(id)),
+                       read_experiment, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
+                                    struct store_experiment *ret, struct error *err) {
+    int rc = query_one(st, Q_EXPERIMENTS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_id)), read_experiment, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%s' not found", external_id) : rc < 0 ? -1 : 0;
+}
+
+struct bytes { const void *data; size_t n; };
+
+static void read_bytes(struct query *q, struct arena *a, void *row) {
+    struct bytes *b = row;
+    b->data = take_blob(q, a, &b->n);
+}
+
+int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
+                                      struct error *err) {
+    struct bytes b;
+    int rc = query_one(st, Q_MODEL_DEFINITIONS_GET, SQL_ARGS(sql_int(id)), read_bytes, a, &b, err);
+    if (rc <= 0)
+        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id) : -1;
+    *ret = b.data;
+    *ret_n = b.n;
+    return 0;
+}
+
+int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
+                                 struct error *err) {
+    return query_all(st, Q_EXPERIMENTS_UNFINISHED, SQL_NO_ARGS, read_experiment, sizeof(**ret), a, ret, ret_n, err);
+}
+
+/* ---- snapshots ---- */
+
+static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
+
+int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err) {
+    if (query_exec(st, Q_SNAPSHOTS_SET, SQL_ARGS(sql_int(experiment_id), sql_text(content)), NULL, err) < 0)
+        return explain_conflict(err, "experiment %d does not exist", experiment_id);
+    return 0;
+}
+
+int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err) {
+    *ret = NULL;
+    return query_one(st, Q_SNAPSHOTS_GET, SQL_ARGS(sql_int(experiment_id)), read_text, a, ret, err) < 0 ? -1 : 0;
+}
+
+int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err) {
+    return query_exec(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
+}
+
+/* ---- the list ---- */
+
+/* By the numbers of api.v1.GetExperimentsRequest.SortBy. */
+static const struct list_sort sorts[] = {
+    {0, F_EXPERIMENT_SORT_ID, F_EXPERIMENT_SORT_ID_DESC},
+    {1, F_EXPERIMENT_SORT_ID, F_EXPERIMENT_SORT_ID_DESC},
+    {2, F_EXPERIMENT_SORT_DESCRIPTION, F_EXPERIMENT_SORT_DESCRIPTION_DESC},
+    {4, F_EXPERIMENT_SORT_START, F_EXPERIMENT_SORT_START_DESC},
+    {5, F_EXPERIMENT_SORT_END, F_EXPERIMENT_SORT_END_DESC},
+    {6, F_EXPERIMENT_SORT_STATE, F_EXPERIMENT_SORT_STATE_DESC},
+    {8, F_EXPERIMENT_SORT_NUM_TRIALS, F_EXPERIMENT_SORT_NUM_TRIALS_DESC},
+    {9, F_EXPERIMENT_SORT_PROGRESS, F_EXPERIMENT_SORT_PROGRESS_DESC},
+    {10, F_EXPERIMENT_SORT_USER, F_EXPERIMENT_SORT_USER_DESC},
+    {11, F_EXPERIMENT_SORT_NAME, F_EXPERIMENT_SORT_NAME_DESC},
+    {12, F_EXPERIMENT_SORT_PARENT, F_EXPERIMENT_SORT_PARENT_DESC},
+    {13, F_EXPERIMENT_SORT_POOL, F_EXPERIMENT_SORT_POOL_DESC},
+    {14, F_EXPERIMENT_SORT_PROJECT, F_EXPERIMENT_SORT_PROJECT_DESC},
+    {15, F_EXPERIMENT_SORT_CHECKPOINT_SIZE, F_EXPERIMENT_SORT_CHECKPOINT_SIZE_DESC},
+    {16, F_EXPERIMENT_SORT_CHECKPOINT_COUNT, F_EXPERIMENT_SORT_CHECKPOINT_COUNT_DESC},
+    {17, F_EXPERIMENT_SORT_METRIC, F_EXPERIMENT_SORT_METRIC_DESC},
+};
+
+static void add_id_filters(struct compose *c, const struct store_int_filter *f, struct arena *a) {
+    if (f->has_lt)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_LT, SQL_ARGS(sql_int(f->lt)));
+    if (f->has_lte)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_LTE, SQL_ARGS(sql_int(f->lte)));
+    if (f->has_gt)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_GT, SQL_ARGS(sql_int(f->gt)));
+    if (f->has_gte)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_GTE, SQL_ARGS(sql_int(f->gte)));
+    if (f->incl.n)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_INCL, SQL_ARGS(sql_text(json_of_ints(a, f->incl))));
+    if (f->not_in.n)
+        compose_add(c, F_EXPERIMENT_FILTER_ID_NOT_IN, SQL_ARGS(sql_text(json_of_ints(a, f->not_in))));
+}
+
+static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+    const struct store_experiment_filter *f = filter;
+    if (f->has_archived)
+        compose_add(c, F_EXPERIMENT_FILTER_ARCHIVED, SQL_ARGS(sql_bool(f->archived)));
+    if (f->project_id)
+        compose_add(c, F_EXPERIMENT_FILTER_PROJECT, SQL_ARGS(sql_int(f->project_id)));
+    if (f->states.n)
+        compose_add(c, F_EXPERIMENT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
+    if (f->usernames.n || f->user_ids.n)
+        compose_add(c, F_EXPERIMENT_FILTER_USERS,
+                    SQL_ARGS(sql_text(json_of_texts(a, f->usernames)), sql_text(json_of_ints(a, f->user_ids))));
+    if (f->labels.n)
+        compose_add(c, F_EXPERIMENT_FILTER_LABELS, SQL_ARGS(sql_text(json_of_texts(a, f->labels))));
+    if (f->name && *f->name)
+        compose_add(c, F_EXPERIMENT_FILTER_NAME, SQL_ARGS(sql_text(f->name)));
+    if (f->description && *f->description)
+        compose_add(c, F_EXPERIMENT_FILTER_DESCRIPTION, SQL_ARGS(sql_text(f->description)));
+    add_id_filters(c, &f->id, a);
+}
+
+int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                          struct store_experiment_list *ret, struct error *err) {
+    const struct list_spec spec = {
+        .count = F_EXPERIMENTS_COUNT, .rows = f->with_config ? F_EXPERIMENTS_ROWS_WITH_CONFIG : F_EXPERIMENTS_ROWS,
+        .add_filters = add_filters, .filter = f,
+        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
+        .page = f->page, .window = page_of_query_list, .read = read_experiment, .row_size = sizeof(struct store_experiment),
+    };
+    return list_run(st, &spec, a, &ret->experiment, &ret->experiment_n, &ret->window, err);
+}
+
+int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
+                            struct error *err) {
+    return query_all(st, Q_EXPERIMENT_LABELS, SQL_ARGS(sql_int(project_id)), read_text, sizeof(**ret), a, ret, ret_n, err);
+}

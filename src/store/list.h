@@ -1,0 +1,39 @@
+/* Within the store: lists with filters, a sort and a page, as two composed statements: one counts, one reads the page. */
+#ifndef DET_STORE_LIST_H
+#define DET_STORE_LIST_H
+
+#include "store/page.h"
+#include "store/query.h"
+#include "store/users.h"
+
+struct list_sort {
+    int32_t number; /* of the contract's SortBy enum */
+    enum sql_fragment ascending, descending;
+};
+
+struct list_spec {
+    enum sql_fragment count, rows; /* up to WHERE, with a first condition */
+    void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */
+    void (*add_filters)(struct compose *c, const void *filter, struct arena *a); /* AND … */
+    const void *filter;
+    void (*add_sort)(struct compose *c, const struct list_spec *s); /* in place of the table */
+    const struct list_sort *sort;
+    size_t sort_n;
+    int32_t sort_by;
+    bool descending;
+    struct page page;
+    int (*window)(struct page asked, int64_t total, struct page_window *ret, struct error *err);
+    row_fn *read;
+    size_t row_size;
+};
+
+int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
+             struct page_window *ret_window, struct error *err);
+
+/* Parameters and columns agent_uid, agent_gid, agent_user, agent_group. */
+#define AGENT_ARGS(g)                                                                                          \
+    sql_opt_int((g)->set, (g)->uid), sql_opt_int((g)->set, (g)->gid),                                          \
+        sql_opt_text((g)->set ? (g)->user : NULL), sql_opt_text((g)->set ? (g)->group : NULL)
+void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret);
+
+#endif

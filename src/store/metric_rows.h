@@ -1,0 +1,19 @@
+/* Within the store: a row of metric_reports, as both the writing and the reading half see it. */
+#ifndef DET_STORE_METRIC_ROWS_H
+#define DET_STORE_METRIC_ROWS_H
+
+#include "store/query.h"
+
+struct report_row {
+    int64_t id;
+    int32_t trial_id, run_id;
+    const char *group;
+    int32_t steps;
+    int64_t report_us;
+    bool archived;
+    const char *avg_metrics, *batch_metrics; /* batch_metrics NULL: none */
+};
+
+void read_report(struct query *q, struct arena *a, void *row); /* columns {report_columns} */
+
+#endif

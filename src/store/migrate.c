@@ -1,0 +1,72 @@
+#include "store/migrate.h"
+
+#include "store/sql.h"
+
+static const char create_table[] =
+    "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT";
+
+/* Statements of this file run before the tables exist, so they are not among the named ones. */
+static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret, struct error *err) {
+    struct engine_stmt *s;
+    if (e->ops->prepare(e, sql, &s, err) < 0)
+        return -1;
+    int rc = 0;
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = e->ops->bind(s, i + 1, &value[i], err);
+    if (rc == 0 && (rc = e->ops->step(s, err)) > 0) {
+        *ret = e->ops->integer(s, 0);
+        rc = 0;
+    }
+    e->ops->finalize(s);
+    return rc;
+}
+
+int migrate_version(struct engine *e, int *ret_version, struct error *err) {
+    int64_t version = 0;
+    if (run_int(e, "SELECT coalesce(max(number), 0) FROM migrations", NULL, 0, &version, err) < 0)
+        return -1;
+    *ret_version = (int)version;
+    return 0;
+}
+
+static int apply(struct engine *e, int number, struct error *err) {
+    const struct sql_text *m = &sql_migrations[number - 1];
+    const struct sql_value row[] = {
+        {.type = SQL_INT, .integer = number},
+        {.type = SQL_TEXT, .data = m->name, .n = __builtin_strlen(m->name)},
+    };
+    int64_t ignored;
+    if (run_int(e, "INSERT INTO migrations (number, name) VALUES (?1, ?2)", row, 2, &ignored, err) < 0 ||
+        e->ops->exec(e, m->text, err) < 0)
+        return error_wrap(err, "migration %s", m->name);
+    return 0;
+}
+
+/* One transaction: 1 when a migration was applied, 0 when there is nothing left to do. */
+static int step(struct engine *e, const char *path, struct error *err) {
+    int version;
+    if (e->ops->exec(e, create_table, err) < 0 || migrate_version(e, &version, err) < 0)
+        return -1;
+    if (version > SQL_MIGRATION_NR)
+        return error_set(err, ERR_PRECONDITION, "the database %s is of version %d, this program knows versions up to %d: run the"
+                         " release that wrote it, or restore a backup from before the upgrade", path, version,
+                         (int)SQL_MIGRATION_NR);
+    if (version == SQL_MIGRATION_NR)
+        return 0;
+    return apply(e, version + 1, err) < 0 ? -1 : 1;
+}
+
+int migrate(struct engine *e, const char *path, struct error *err) {
+    int rc;
+    do {
+        if (e->ops->exec(e, "BEGIN IMMEDIATE", err) < 0)
+            return -1;
+        rc = step(e, path, err);
+        if (rc < 0 || e->ops->exec(e, "COMMIT", err) < 0) {
+            if (e->ops->in_transaction(e))
+                e->ops->exec(e, "ROLLBACK", NULL);
+            return -1;
+        }
+    } while (rc > 0);
+    return 0;
+}

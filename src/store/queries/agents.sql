@@ -1,0 +1,16 @@
+-- name: agents_put
+INSERT INTO agents (id, pool, enabled, draining, disabled_slots) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET pool = excluded.pool, enabled = excluded.enabled, draining = excluded.draining,
+    disabled_slots = excluded.disabled_slots;
+
+-- name: agents_delete
+DELETE FROM agents WHERE id = $1;
+
+-- name: agents_all
+SELECT id, pool, enabled, draining, disabled_slots FROM agents ORDER BY id;
+
+-- name: agents_touch
+UPDATE agents SET last_seen_us = $2 WHERE id = $1;
+
+-- name: agents_last_seen
+SELECT coalesce(last_seen_us, 0) FROM agents WHERE id = $1;

@@ -1,0 +1,111 @@
+-- name: checkpoints_put
+INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, report_us, state, resources, metadata, size,
+                         steps_completed, storage_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = excluded.allocation_id,
+    trial_id = excluded.trial_id, report_us = excluded.report_us, state = excluded.state, resources = excluded.resources,
+    metadata = excluded.metadata, size = excluded.size, steps_completed = excluded.steps_completed,
+    storage_id = excluded.storage_id;
+
+-- What the counters of trial and experiment hold of a checkpoint.
+-- name: checkpoints_counted
+SELECT c.trial_id, t.experiment_id, c.state, c.size, c.resources
+FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE c.uuid = $1;
+
+-- name: checkpoints_set_metadata
+UPDATE checkpoints SET metadata = $2 WHERE uuid = $1;
+
+-- name: checkpoints_set_resources
+UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
+
+-- name: checkpoints_set_state
+UPDATE checkpoints SET state = $2 WHERE uuid = $1;
+
+-- define: checkpoint_columns
+c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size, c.steps_completed,
+c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type IN ('integer', 'real')) AS searcher_metric
+-- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision AS searcher_metric
+
+-- The reports of the same trial at the same step.
+-- define: checkpoint_joins
+LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiments x ON x.id = t.experiment_id
+LEFT JOIN experiment_documents d ON d.experiment_id = x.id
+LEFT JOIN metric_reports tr ON tr.trial_id = c.trial_id AND tr.group_name = 'training' AND tr.steps = c.steps_completed
+    AND tr.archived = 0 AND tr.stepless = 0
+LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed
+    AND v.archived = 0 AND v.stepless = 0
+
+-- name: checkpoints_by_uuid
+SELECT {checkpoint_columns} FROM checkpoints c {checkpoint_joins} WHERE c.uuid = $1;
+
+-- fragment: checkpoints_count
+SELECT count(*) FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE 1 = 1
+
+-- fragment: checkpoints_rows
+SELECT {checkpoint_columns} FROM checkpoints c {checkpoint_joins} WHERE 1 = 1
+
+-- fragment: checkpoint_filter_trial
+AND c.trial_id = $1
+
+-- fragment: checkpoint_filter_experiment
+AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $1)
+
+-- fragment: checkpoint_filter_states
+-- sqlite: AND c.state IN (SELECT value FROM json_each($1))
+-- postgres: AND c.state IN (SELECT json_array_elements_text($1::json))
+
+-- fragment: checkpoint_sort_uuid
+ORDER BY c.uuid
+-- fragment: checkpoint_sort_uuid_desc
+ORDER BY c.uuid DESC
+-- fragment: checkpoint_sort_trial
+ORDER BY c.trial_id, c.steps_completed, c.uuid
+-- fragment: checkpoint_sort_trial_desc
+ORDER BY c.trial_id DESC, c.steps_completed DESC, c.uuid DESC
+-- fragment: checkpoint_sort_batch
+ORDER BY c.steps_completed, c.report_us, c.uuid
+-- fragment: checkpoint_sort_batch_desc
+ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid DESC
+-- fragment: checkpoint_sort_end
+ORDER BY c.report_us, c.uuid
+-- fragment: checkpoint_sort_end_desc
+ORDER BY c.report_us DESC, c.uuid DESC
+-- fragment: checkpoint_sort_state
+ORDER BY c.state, c.report_us, c.uuid
+-- fragment: checkpoint_sort_state_desc
+ORDER BY c.state DESC, c.report_us DESC, c.uuid DESC
+-- fragment: checkpoint_sort_searcher_metric
+ORDER BY searcher_metric NULLS LAST, c.report_us, c.uuid
+-- fragment: checkpoint_sort_searcher_metric_desc
+ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
+-- fragment: checkpoint_sort_metric
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) NULLS LAST, c.report_us, c.uuid
+-- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision NULLS LAST, c.report_us, c.uuid
+-- fragment: checkpoint_sort_metric_desc
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) DESC NULLS LAST, c.report_us, c.uuid
+-- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision DESC NULLS LAST, c.report_us, c.uuid
+
+-- name: checkpoints_for_gc
+SELECT c.uuid, c.trial_id, c.steps_completed,
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type IN ('integer', 'real')),
+-- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision,
+    coalesce(v.id, 0), c.storage_id
+FROM trials t
+JOIN experiments x ON x.id = t.experiment_id
+JOIN checkpoints c ON c.trial_id = t.id
+LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed
+    AND v.archived = 0 AND v.stepless = 0
+WHERE t.experiment_id = $1 AND c.state = 'COMPLETED'
+  AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
+ORDER BY c.report_us, c.uuid;
+
+-- name: storage_backends_put
+INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHING;
+
+-- name: storage_backends_id
+SELECT id FROM storage_backends WHERE config = $1;
+
+-- name: storage_backends_get
+SELECT config FROM storage_backends WHERE id = $1;

@@ -1,0 +1,253 @@
+-- name: experiments_insert
+INSERT INTO experiments (id, job_id, state, user_id, project_id, name, description, notes, labels, archived, unmanaged,
+                         parent_id, progress, start_us, end_us, searcher_type, searcher_metric, smaller_is_better,
+                         resource_pool, external_id, model_definition_size)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+
+-- name: experiment_documents_insert
+INSERT INTO experiment_documents (experiment_id, config, original_config) VALUES ($1, $2, $3);
+
+-- name: model_definitions_insert
+INSERT INTO model_definitions (experiment_id, tgz) VALUES ($1, $2);
+
+-- name: model_definitions_get
+SELECT tgz FROM model_definitions WHERE experiment_id = $1;
+
+-- Rows by id come with their names; the sixth line is only read when it is asked for.
+-- define: experiment_columns
+x.id, x.job_id, x.state, x.user_id, x.project_id, x.name, x.description, x.notes, x.labels, x.archived, x.unmanaged,
+x.parent_id, x.progress, x.start_us, x.end_us, x.searcher_type, x.searcher_metric, x.smaller_is_better, x.resource_pool,
+x.external_id, x.num_trials, x.checkpoint_count, x.checkpoint_size, x.model_definition_size,
+x.best_trial_id, x.best_metric, u.username, u.display_name, p.name, w.name, w.id, p.user_id,
+p.archived <> 0 OR w.archived <> 0, coalesce(j.position, x.start_us)
+
+-- define: experiment_names
+JOIN users u ON u.id = x.user_id
+JOIN projects p ON p.id = x.project_id
+JOIN workspaces w ON w.id = p.workspace_id
+LEFT JOIN jobs j ON j.id = x.job_id
+
+-- name: experiments_by_id
+SELECT {experiment_columns}, NULL, NULL FROM experiments x {experiment_names} WHERE x.id = $1;
+
+-- name: experiments_by_id_with_config
+SELECT {experiment_columns}, d.config, d.original_config
+FROM experiments x {experiment_names}
+JOIN experiment_documents d ON d.experiment_id = x.id
+WHERE x.id = $1;
+
+-- name: experiments_by_external_id
+SELECT {experiment_columns}, d.config, d.original_config
+FROM experiments x {experiment_names}
+JOIN experiment_documents d ON d.experiment_id = x.id
+WHERE x.external_id = $1;
+
+-- name: experiments_unfinished
+SELECT {experiment_columns}, d.config, d.original_config
+FROM experiments x {experiment_names}
+JOIN experiment_documents d ON d.experiment_id = x.id
+WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+ORDER BY x.id;
+
+-- name: experiments_put
+UPDATE experiments SET state = $2, progress = $3, end_us = $4, user_id = $5 WHERE id = $1;
+
+-- name: experiments_set_state
+UPDATE experiments SET state = $2, end_us = $3 WHERE id = $1;
+
+-- name: experiments_set_archived
+UPDATE experiments SET archived = $2 WHERE id = $1;
+
+-- name: experiments_set_project
+UPDATE experiments SET project_id = $2 WHERE id = $1;
+
+-- name: experiments_set_pool
+UPDATE experiments SET resource_pool = $2 WHERE id = $1;
+
+-- name: experiment_documents_set_config
+UPDATE experiment_documents SET config = $2 WHERE experiment_id = $1;
+
+-- name: experiments_set_user
+UPDATE experiments SET user_id = $2 WHERE id = $1;
+
+-- name: experiments_patch
+UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
+    labels = coalesce($5, labels)
+WHERE id = $1;
+
+-- name: experiments_add_trial
+UPDATE experiments SET num_trials = num_trials + 1 WHERE id = $1;
+
+-- name: experiments_add_checkpoint
+UPDATE experiments SET checkpoint_count = checkpoint_count + $2, checkpoint_size = checkpoint_size + $3 WHERE id = $1;
+
+-- A better validation; nothing is written when it is not.
+-- name: experiments_improve
+UPDATE experiments SET best_trial_id = $2, best_metric = $3
+WHERE id = $1 AND (best_metric IS NULL OR (smaller_is_better <> 0 AND $3 < best_metric)
+                   OR (smaller_is_better = 0 AND $3 > best_metric));
+
+-- After validations were archived: the best of what is left.
+-- name: experiments_recompute_best
+UPDATE experiments SET (best_trial_id, best_metric) = (
+    SELECT t.id, t.best_metric FROM trials t JOIN experiments x ON x.id = t.experiment_id
+    WHERE x.id = $1 AND t.best_metric IS NOT NULL
+    ORDER BY CASE WHEN x.smaller_is_better <> 0 THEN t.best_metric ELSE -t.best_metric END, t.id LIMIT 1)
+WHERE id = $1;
+
+-- ---- deletion: what hangs on an experiment without a foreign key ----
+
+-- name: experiments_delete_logs
+DELETE FROM task_log_heads WHERE task_id IN (
+    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
+
+-- name: experiments_delete_log_state
+DELETE FROM task_log_state WHERE task_id IN (
+    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
+
+-- name: experiments_delete_log_marks
+DELETE FROM container_log_marks WHERE task_id IN (
+    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
+
+-- name: experiments_delete_job
+DELETE FROM jobs WHERE id = (SELECT job_id FROM experiments WHERE id = $1);
+
+-- name: experiments_delete
+DELETE FROM experiments WHERE id = $1;
+
+-- ---- snapshots ----
+
+-- name: snapshots_set
+INSERT INTO searcher_snapshots (experiment_id, content) VALUES ($1, $2)
+ON CONFLICT (experiment_id) DO UPDATE SET content = excluded.content;
+
+-- name: snapshots_get
+SELECT content FROM searcher_snapshots WHERE experiment_id = $1;
+
+-- name: snapshots_delete
+DELETE FROM searcher_snapshots WHERE experiment_id = $1;
+
+-- ---- the list ----
+-- The page is found on the experiments table alone; names, places and documents are joined to its rows.
+
+-- fragment: experiments_count
+SELECT count(*) FROM experiments x WHERE 1 = 1
+
+-- fragment: experiments_rows
+SELECT {experiment_columns}, NULL, NULL FROM experiments x {experiment_names} WHERE 1 = 1
+
+-- fragment: experiments_rows_with_config
+SELECT {experiment_columns}, d.config, d.original_config
+FROM experiments x {experiment_names}
+JOIN experiment_documents d ON d.experiment_id = x.id
+WHERE 1 = 1
+
+-- fragment: experiment_filter_name
+-- sqlite: AND instr(lower(x.name), lower($1)) > 0
+-- postgres: AND strpos(lower(x.name), lower($1)) > 0
+
+-- fragment: experiment_filter_description
+-- sqlite: AND instr(lower(x.description), lower($1)) > 0
+-- postgres: AND strpos(lower(x.description), lower($1)) > 0
+
+-- Every label that was asked for is among the experiment's.
+-- fragment: experiment_filter_labels
+-- sqlite: AND NOT EXISTS (SELECT 1 FROM json_each($1) q WHERE q.value NOT IN (SELECT l.value FROM json_each(x.labels) l))
+-- postgres: AND x.labels::jsonb @> $1::jsonb
+
+-- fragment: experiment_filter_archived
+AND x.archived = $1
+
+-- fragment: experiment_filter_states
+-- sqlite: AND x.state IN (SELECT value FROM json_each($1))
+-- postgres: AND x.state IN (SELECT json_array_elements_text($1::json))
+
+-- fragment: experiment_filter_users
+-- sqlite: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT value FROM json_each($1)) UNION SELECT value FROM json_each($2))
+-- postgres: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT json_array_elements_text($1::json)) UNION SELECT json_array_elements_text($2::json)::bigint)
+
+-- fragment: experiment_filter_project
+AND x.project_id = $1
+
+-- fragment: experiment_filter_id_lt
+AND x.id < $1
+-- fragment: experiment_filter_id_lte
+AND x.id <= $1
+-- fragment: experiment_filter_id_gt
+AND x.id > $1
+-- fragment: experiment_filter_id_gte
+AND x.id >= $1
+-- fragment: experiment_filter_id_incl
+-- sqlite: AND x.id IN (SELECT value FROM json_each($1))
+-- postgres: AND x.id IN (SELECT json_array_elements_text($1::json)::bigint)
+-- fragment: experiment_filter_id_not_in
+-- sqlite: AND x.id NOT IN (SELECT value FROM json_each($1))
+-- postgres: AND x.id NOT IN (SELECT json_array_elements_text($1::json)::bigint)
+
+-- Sorts: what can be missing comes last in both directions; equal ones follow in order of id.
+-- fragment: experiment_sort_id
+ORDER BY x.id
+-- fragment: experiment_sort_id_desc
+ORDER BY x.id DESC
+-- fragment: experiment_sort_description
+ORDER BY x.description, x.id
+-- fragment: experiment_sort_description_desc
+ORDER BY x.description DESC, x.id DESC
+-- fragment: experiment_sort_start
+ORDER BY x.start_us, x.id
+-- fragment: experiment_sort_start_desc
+ORDER BY x.start_us DESC, x.id DESC
+-- fragment: experiment_sort_end
+ORDER BY x.end_us NULLS LAST, x.id
+-- fragment: experiment_sort_end_desc
+ORDER BY x.end_us DESC NULLS LAST, x.id DESC
+-- fragment: experiment_sort_state
+ORDER BY x.state, x.id
+-- fragment: experiment_sort_state_desc
+ORDER BY x.state DESC, x.id DESC
+-- fragment: experiment_sort_num_trials
+ORDER BY x.num_trials, x.id
+-- fragment: experiment_sort_num_trials_desc
+ORDER BY x.num_trials DESC, x.id DESC
+-- fragment: experiment_sort_progress
+ORDER BY coalesce(x.progress, 0), x.id
+-- fragment: experiment_sort_progress_desc
+ORDER BY coalesce(x.progress, 0) DESC, x.id DESC
+-- fragment: experiment_sort_user
+ORDER BY coalesce(u.display_name, u.username), x.id
+-- fragment: experiment_sort_user_desc
+ORDER BY coalesce(u.display_name, u.username) DESC, x.id DESC
+-- fragment: experiment_sort_name
+ORDER BY x.name, x.id
+-- fragment: experiment_sort_name_desc
+ORDER BY x.name DESC, x.id DESC
+-- fragment: experiment_sort_parent
+ORDER BY x.parent_id NULLS LAST, x.id
+-- fragment: experiment_sort_parent_desc
+ORDER BY x.parent_id DESC NULLS LAST, x.id DESC
+-- fragment: experiment_sort_pool
+ORDER BY x.resource_pool, x.id
+-- fragment: experiment_sort_pool_desc
+ORDER BY x.resource_pool DESC, x.id DESC
+-- fragment: experiment_sort_project
+ORDER BY x.project_id, x.id
+-- fragment: experiment_sort_project_desc
+ORDER BY x.project_id DESC, x.id DESC
+-- fragment: experiment_sort_checkpoint_size
+ORDER BY x.checkpoint_size, x.id
+-- fragment: experiment_sort_checkpoint_size_desc
+ORDER BY x.checkpoint_size DESC, x.id DESC
+-- fragment: experiment_sort_checkpoint_count
+ORDER BY x.checkpoint_count, x.id
+-- fragment: experiment_sort_checkpoint_count_desc
+ORDER BY x.checkpoint_count DESC, x.id DESC
+-- fragment: experiment_sort_metric
+ORDER BY x.best_metric NULLS LAST, x.id
+-- fragment: experiment_sort_metric_desc
+ORDER BY x.best_metric DESC NULLS LAST, x.id DESC
+
+-- name: experiment_labels
+-- sqlite: SELECT l.value FROM experiments x, json_each(x.labels) l
+-- postgres: SELECT l.value FROM experiments x, json_array_elements_text(x.labels::json) l(value)
+WHERE ($1 = 0 OR x.project_id = $1)
+GROUP BY l.value ORDER BY count(*) DESC, l.value;

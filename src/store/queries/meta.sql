@@ -1,0 +1,47 @@
+-- name: epoch_get
+SELECT epoch FROM master_epoch;
+
+-- name: epoch_next
+INSERT INTO master_epoch (one, epoch) VALUES (1, 1)
+ON CONFLICT (one) DO UPDATE SET epoch = master_epoch.epoch + 1
+RETURNING epoch;
+
+-- name: kv_get
+SELECT value FROM kv WHERE key = $1;
+
+-- name: kv_set
+INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: kv_propose
+INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;
+
+-- name: kv_delete
+DELETE FROM kv WHERE key = $1;
+
+-- The highest id of a table, or the mark that a deletion of the highest left behind.
+-- name: last_id_experiments
+-- sqlite: SELECT max(
+-- postgres: SELECT greatest(
+           coalesce((SELECT max(id) FROM experiments), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.experiments'), 0));
+
+-- name: last_id_trials
+-- sqlite: SELECT max(
+-- postgres: SELECT greatest(
+           coalesce((SELECT max(id) FROM trials), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.trials'), 0));
+
+-- name: last_id_users
+SELECT coalesce(max(id), 0) FROM users;
+
+-- name: last_id_workspaces
+-- sqlite: SELECT max(
+-- postgres: SELECT greatest(
+           coalesce((SELECT max(id) FROM workspaces), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.workspaces'), 0));
+
+-- name: last_id_projects
+-- sqlite: SELECT max(
+-- postgres: SELECT greatest(
+           coalesce((SELECT max(id) FROM projects), 0),
+           coalesce((SELECT CAST(value AS INTEGER) FROM kv WHERE key = 'last_id.projects'), 0));

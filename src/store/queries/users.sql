@@ -1,0 +1,92 @@
+-- define: user_columns
+u.id, u.username, u.display_name, u.password_hash, u.admin, u.active, u.remote,
+u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_us, u.last_auth_us
+
+-- name: users_insert
+INSERT INTO users (id, username, display_name, password_hash, admin, active, remote,
+                   agent_uid, agent_gid, agent_user, agent_group, modified_us, last_auth_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+
+-- name: users_update
+UPDATE users SET username = $2, display_name = $3, admin = $4, active = $5, remote = $6,
+    agent_uid = $7, agent_gid = $8, agent_user = $9, agent_group = $10, modified_us = $11
+WHERE id = $1;
+
+-- name: users_set_password
+UPDATE users SET password_hash = $2, modified_us = $3 WHERE id = $1;
+
+-- name: users_touch_auth
+UPDATE users SET last_auth_us = $2 WHERE id = $1;
+
+-- name: users_by_id
+SELECT {user_columns} FROM users u WHERE u.id = $1;
+
+-- name: users_by_name
+SELECT {user_columns} FROM users u WHERE lower(u.username) = lower($1);
+
+-- fragment: users_count
+SELECT count(*) FROM users u WHERE 1 = 1
+
+-- fragment: users_rows
+SELECT {user_columns} FROM users u WHERE 1 = 1
+
+-- fragment: users_filter_name
+-- sqlite: AND (instr(lower(u.username), lower($1)) > 0 OR instr(lower(u.display_name), lower($1)) > 0)
+-- postgres: AND (strpos(lower(u.username), lower($1)) > 0 OR strpos(lower(u.display_name), lower($1)) > 0)
+
+-- fragment: users_filter_active
+AND u.active = $1
+
+-- fragment: users_filter_admin
+AND u.admin = $1
+
+-- fragment: users_sort_id
+ORDER BY u.id
+-- fragment: users_sort_id_desc
+ORDER BY u.id DESC
+-- fragment: users_sort_display_name
+ORDER BY u.display_name NULLS LAST, u.id
+-- fragment: users_sort_display_name_desc
+ORDER BY u.display_name DESC NULLS LAST, u.id DESC
+-- fragment: users_sort_username
+ORDER BY u.username
+-- fragment: users_sort_username_desc
+ORDER BY u.username DESC
+-- fragment: users_sort_admin
+ORDER BY u.admin, u.id
+-- fragment: users_sort_admin_desc
+ORDER BY u.admin DESC, u.id DESC
+-- fragment: users_sort_active
+ORDER BY u.active, u.id
+-- fragment: users_sort_active_desc
+ORDER BY u.active DESC, u.id DESC
+-- fragment: users_sort_modified
+ORDER BY u.modified_us, u.id
+-- fragment: users_sort_modified_desc
+ORDER BY u.modified_us DESC, u.id DESC
+-- The name a person is shown under.
+-- fragment: users_sort_name
+ORDER BY coalesce(u.display_name, u.username), u.id
+-- fragment: users_sort_name_desc
+ORDER BY coalesce(u.display_name, u.username) DESC, u.id DESC
+-- fragment: users_sort_last_auth
+ORDER BY u.last_auth_us NULLS LAST, u.id
+-- fragment: users_sort_last_auth_desc
+ORDER BY u.last_auth_us DESC NULLS LAST, u.id DESC
+-- fragment: users_sort_remote
+ORDER BY u.remote, u.id
+-- fragment: users_sort_remote_desc
+ORDER BY u.remote DESC, u.id DESC
+
+-- fragment: limit_offset
+LIMIT $1 OFFSET $2
+
+-- name: user_settings_set
+INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
+ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
+
+-- name: user_settings_all
+SELECT key, storage_path, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key;
+
+-- name: user_settings_reset
+DELETE FROM user_settings WHERE user_id = $1;

@@ -1,0 +1,158 @@
+-- ---- workspaces ----
+
+-- name: workspaces_insert
+INSERT INTO workspaces (id, name, user_id, archived, immutable, state, error_message, agent_uid, agent_gid, agent_user,
+                        agent_group, checkpoint_storage, default_compute_pool, default_aux_pool, created_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+
+-- name: workspaces_update
+UPDATE workspaces SET name = $2, user_id = $3, archived = $4, state = $5, error_message = $6,
+    agent_uid = $7, agent_gid = $8, agent_user = $9, agent_group = $10,
+    checkpoint_storage = $11, default_compute_pool = $12, default_aux_pool = $13
+WHERE id = $1;
+
+-- name: workspaces_immutable
+SELECT immutable FROM workspaces WHERE id = $1;
+
+-- name: workspaces_delete
+DELETE FROM workspaces WHERE id = $1;
+
+-- name: workspaces_pin
+INSERT INTO workspace_pins (workspace_id, user_id, pinned_us) VALUES ($1, $2, $3)
+ON CONFLICT (workspace_id, user_id) DO NOTHING;
+
+-- name: workspaces_unpin
+DELETE FROM workspace_pins WHERE workspace_id = $1 AND user_id = $2;
+
+-- $1 is the user who asks: whose pin counts.
+-- define: workspace_select
+SELECT w.id, w.name, w.user_id, w.archived, w.immutable, w.state, w.error_message,
+    w.agent_uid, w.agent_gid, w.agent_user, w.agent_group,
+    w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool, w.created_us, u.username,
+    (SELECT count(*) FROM projects p WHERE p.workspace_id = w.id),
+    (SELECT count(*) FROM experiments x JOIN projects p ON p.id = x.project_id WHERE p.workspace_id = w.id),
+    n.pinned_us
+FROM workspaces w
+LEFT JOIN users u ON u.id = w.user_id
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+
+-- name: workspaces_by_id
+{workspace_select} WHERE w.id = $2;
+
+-- name: workspaces_by_name
+{workspace_select} WHERE w.name = $2;
+
+-- fragment: workspaces_count
+SELECT count(*)
+FROM workspaces w
+LEFT JOIN users u ON u.id = w.user_id
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+WHERE 1 = 1
+
+-- fragment: workspaces_rows
+{workspace_select} WHERE 1 = 1
+
+-- fragment: workspaces_filter_name
+-- sqlite: AND instr(lower(w.name), lower($1)) > 0
+-- postgres: AND strpos(lower(w.name), lower($1)) > 0
+
+-- fragment: workspaces_filter_name_exact
+AND w.name = $1
+
+-- fragment: workspaces_filter_archived
+AND w.archived = $1
+
+-- fragment: workspaces_filter_pinned
+AND (n.pinned_us IS NOT NULL) = ($1 <> 0)
+
+-- fragment: workspaces_filter_owner
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR w.user_id IN (SELECT value FROM json_each($2)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR w.user_id IN (SELECT json_array_elements_text($2::json)::bigint))
+
+-- fragment: workspaces_sort_id
+ORDER BY w.id
+-- fragment: workspaces_sort_id_desc
+ORDER BY w.id DESC
+-- fragment: workspaces_sort_name
+ORDER BY w.name
+-- fragment: workspaces_sort_name_desc
+ORDER BY w.name DESC
+
+-- ---- projects ----
+
+-- name: projects_insert
+INSERT INTO projects (id, workspace_id, user_id, name, key, description, notes, archived, immutable, state, error_message,
+                      created_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+-- name: projects_update
+UPDATE projects SET workspace_id = $2, user_id = $3, name = $4, key = $5, description = $6, notes = $7, archived = $8,
+    state = $9, error_message = $10
+WHERE id = $1;
+
+-- name: projects_immutable
+SELECT immutable FROM projects WHERE id = $1;
+
+-- name: projects_delete
+DELETE FROM projects WHERE id = $1;
+
+-- define: project_select
+SELECT p.id, p.workspace_id, p.user_id, p.name, p.key, p.description, p.notes, p.archived, p.immutable, p.state,
+    p.error_message, p.created_us, w.name, u.username, w.archived,
+    (SELECT count(*) FROM experiments x WHERE x.project_id = p.id),
+    (SELECT count(*) FROM experiments x WHERE x.project_id = p.id AND x.state = 'ACTIVE'),
+    (SELECT coalesce(sum(x.num_trials), 0) FROM experiments x WHERE x.project_id = p.id),
+    (SELECT max(x.start_us) FROM experiments x WHERE x.project_id = p.id) AS last_start_us
+FROM projects p
+JOIN workspaces w ON w.id = p.workspace_id
+LEFT JOIN users u ON u.id = p.user_id
+
+-- name: projects_by_id
+{project_select} WHERE p.id = $1;
+
+-- name: projects_by_name
+{project_select} WHERE p.workspace_id = $1 AND p.name = $2;
+
+-- name: projects_by_key
+{project_select} WHERE p.key = $1;
+
+-- fragment: projects_count
+SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 1
+
+-- fragment: projects_rows
+{project_select} WHERE 1 = 1
+
+-- fragment: projects_filter_workspace
+AND p.workspace_id = $1
+
+-- fragment: projects_filter_name
+-- sqlite: AND instr(lower(p.name), lower($1)) > 0
+-- postgres: AND strpos(lower(p.name), lower($1)) > 0
+
+-- fragment: projects_filter_archived
+AND p.archived = $1
+
+-- fragment: projects_filter_owner
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR p.user_id IN (SELECT value FROM json_each($2)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR p.user_id IN (SELECT json_array_elements_text($2::json)::bigint))
+
+-- fragment: projects_sort_id
+ORDER BY p.id
+-- fragment: projects_sort_id_desc
+ORDER BY p.id DESC
+-- fragment: projects_sort_created
+ORDER BY p.created_us, p.id
+-- fragment: projects_sort_created_desc
+ORDER BY p.created_us DESC, p.id DESC
+-- fragment: projects_sort_last_start
+ORDER BY last_start_us NULLS LAST, p.id
+-- fragment: projects_sort_last_start_desc
+ORDER BY last_start_us DESC NULLS LAST, p.id DESC
+-- fragment: projects_sort_name
+ORDER BY p.name, p.id
+-- fragment: projects_sort_name_desc
+ORDER BY p.name DESC, p.id DESC
+-- fragment: projects_sort_description
+ORDER BY p.description, p.id
+-- fragment: projects_sort_description_desc
+ORDER BY p.description DESC, p.id DESC

@@ -1,0 +1,110 @@
+/* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql) and reading their rows.
+ *
+ *     query_exec(st, Q_USERS_TOUCH, SQL_ARGS(sql_int(id), sql_time(now_us)), NULL, err)
+ *
+ *     static void read_user(struct query *q, struct arena *a, void *row);     columns are taken in their order
+ *     query_one(st, Q_USERS_BY_ID, SQL_ARGS(sql_int(id)), read_user, a, &user, err)     1, 0 (no such row) or -1
+ *     query_all(st, Q_USERS_ALL, SQL_NO_ARGS, read_user, sizeof(user), a, &list, &n, err)
+ *
+ * Lists with filters that come and go are composed from fragments (F_…), each with its own $1, $2 …:
+ *
+ *     struct compose c = COMPOSE_INIT;
+ *     compose_add(&c, F_USERS_ACTIVE, SQL_ARGS(sql_bool(true)));
+ *     query_all_composed(st, &c, …); compose_release(&c);
+ *
+ * Statements are prepared once per connection. The same statement must not be run while its rows are being read. */
+#ifndef DET_STORE_QUERY_H
+#define DET_STORE_QUERY_H
+
+#include <string.h>
+
+#include "common/strbuf.h"
+#include "store/engine.h"
+#include "store/sql.h"
+
+struct sql_args { const struct sql_value *value; size_t n; };
+#define SQL_ARGS(...)                                                                                            \
+    ((struct sql_args){(const struct sql_value[]){__VA_ARGS__},                                                  \
+                       sizeof((const struct sql_value[]){__VA_ARGS__}) / sizeof(struct sql_value)})
+#define SQL_NO_ARGS ((struct sql_args){NULL, 0})
+
+static inline struct sql_value sql_null(void) { return (struct sql_value){.type = SQL_NULL}; }
+static inline struct sql_value sql_int(int64_t v) { return (struct sql_value){.type = SQL_INT, .integer = v}; }
+static inline struct sql_value sql_bool(bool v) { return sql_int(v); }
+static inline struct sql_value sql_real(double v) { return (struct sql_value){.type = SQL_REAL, .real = v}; }
+static inline struct sql_value sql_blob(const void *v, size_t n) { return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n}; }
+static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
+static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
+static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */
+static inline struct sql_value sql_text_n(const char *v, size_t n) { return (struct sql_value){.type = SQL_TEXT, .data = v, .n = n}; }
+static inline struct sql_value sql_opt_text(const char *v) { return v ? sql_text_n(v, strlen(v)) : sql_null(); } /* NULL is NULL */
+static inline struct sql_value sql_text(const char *v) { return sql_text_n(v ? v : "", v ? strlen(v) : 0); } /* NULL is "" */
+
+struct query {
+    struct store *st;
+    struct engine_stmt *stmt;
+    int column; /* the next one to be taken */
+};
+
+typedef void row_fn(struct query *q, struct arena *a, void *row);
+
+/* Runs a statement to its end; *ret_changes (may be NULL) is how many rows it wrote. */
+int query_exec(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret_changes, struct error *err);
+/* As query_exec, and fails with ERR_NOT_FOUND `WHAT ID does not exist` when it wrote no row. */
+int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+int query_one(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, struct arena *a, void *ret,
+              struct error *err);
+int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err); /* 0: no row */
+/* *ret is an array of rows of row_size in the arena; NULL when there are none. */
+int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size, struct arena *a,
+              void *ret, size_t *ret_n, struct error *err);
+
+/* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). */
+int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err);
+int query_next(struct query *q, struct error *err);
+void query_end(struct query *q);
+
+/* Columns of the current row, in their order. NULL reads as 0, "" or false; take_opt_* tell. */
+int64_t take_int(struct query *q);
+int32_t take_i32(struct query *q);
+bool take_bool(struct query *q);
+double take_real(struct query *q);
+bool take_opt_i32(struct query *q, int32_t *ret);
+bool take_opt_real(struct query *q, double *ret);
+const char *take_text(struct query *q, struct arena *a);     /* never NULL */
+const char *take_opt_text(struct query *q, struct arena *a); /* NULL for NULL */
+void take_chars(struct query *q, char *buf, size_t size);    /* into a fixed field; too long is cut */
+const void *take_blob(struct query *q, struct arena *a, size_t *ret_n);
+const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, valid until the next step */
+void take_skip(struct query *q);
+
+enum { COMPOSE_ARGS_MAX = 64 };
+struct compose {
+    struct strbuf sql;
+    struct sql_value value[COMPOSE_ARGS_MAX];
+    size_t value_n;
+};
+#define COMPOSE_INIT {0}
+void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args);
+void compose_release(struct compose *c);
+int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a, void *ret,
+                       size_t *ret_n, struct error *err);
+int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err);
+
+/* Lists travel as one JSON parameter: ["a","b"] or [1,2]. */
+const char *json_of_texts(struct arena *a, struct store_texts t);
+const char *json_of_ints(struct arena *a, struct store_ints t);
+
+/* Gives ERR_CONFLICT, if it is that, a sentence for people. Always -1. */
+int explain_conflict(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Before rows are deleted from a table whose ids must not come again: remembers the highest so far. */
+int mark_last_id(struct store *st, enum store_ids which, struct error *err);
+
+struct engine *store_engine(struct store *st);
+/* The cached statement of this text; NULL and err on failure. */
+struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err);
+struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err);
+
+#endif

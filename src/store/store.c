@@ -1,0 +1,183 @@
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/migrate.h"
+#include "store/query.h"
+
+/* Composed statements: few shapes are in use at a time (a page's filters and sorts); the least used one gives way. */
+enum { COMPOSED_MAX = 64 };
+
+struct composed {
+    char *sql;
+    struct engine_stmt *stmt;
+    uint64_t used; /* when, by the connection's own count */
+};
+
+struct store {
+    struct engine *engine;
+    int64_t epoch; /* taken by store_next_epoch; 0: none yet, nothing is checked */
+    struct engine_stmt *named[Q_NR];
+    struct composed composed[COMPOSED_MAX];
+    uint64_t uses;
+};
+
+struct engine *store_engine(struct store *st) { return st->engine; }
+
+/* ---- statements ---- */
+
+struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err) {
+    if (!st->named[name] && st->engine->ops->prepare(st->engine, sql_queries[name].text, &st->named[name], err) < 0) {
+        error_wrap(err, "statement %s", sql_queries[name].name);
+        return NULL;
+    }
+    return st->named[name];
+}
+
+static void composed_clear(struct store *st, struct composed *c) {
+    st->engine->ops->finalize(c->stmt);
+    free(c->sql);
+    *c = (struct composed){0};
+}
+
+struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err) {
+    struct composed *oldest = &st->composed[0];
+    for (struct composed *c = st->composed; c < st->composed + COMPOSED_MAX; c++) {
+        if (c->sql && strcmp(c->sql, sql) == 0) {
+            c->used = ++st->uses;
+            return c->stmt;
+        }
+        if (c->used < oldest->used)
+            oldest = c;
+    }
+    composed_clear(st, oldest);
+    if (st->engine->ops->prepare(st->engine, sql, &oldest->stmt, err) < 0)
+        return NULL;
+    oldest->sql = strdup(sql);
+    oldest->used = ++st->uses;
+    if (!oldest->sql) {
+        composed_clear(st, oldest);
+        error_set(err, ERR_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    return oldest->stmt;
+}
+
+static void release_statements(struct store *st) {
+    for (size_t i = 0; i < Q_NR; i++)
+        st->engine->ops->finalize(st->named[i]);
+    for (size_t i = 0; i < COMPOSED_MAX; i++)
+        composed_clear(st, &st->composed[i]);
+}
+
+/* ---- opening ---- */
+
+static int open_engine(const char *path, bool writer, enum store_durability durability, struct store **ret,
+                       struct error *err) {
+    struct store *st = calloc(1, sizeof(*st));
+    if (!st)
+        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    if (engine_sqlite.open(path, writer, durability, &st->engine, err) < 0) {
+        free(st);
+        return error_wrap(err, "opening the database %s", path);
+    }
+    *ret = st;
+    return 0;
+}
+
+int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err) {
+    struct store *st = NULL;
+    if (open_engine(path, true, durability, &st, err) < 0)
+        return -1;
+    if (migrate(st->engine, path, err) < 0) {
+        store_close(st);
+        return -1;
+    }
+    *ret = st;
+    return 0;
+}
+
+int store_open_reader(const char *path, struct store **ret, struct error *err) {
+    return open_engine(path, false, STORE_DURABLE_FULL, ret, err);
+}
+
+void store_close(struct store *st) {
+    if (!st)
+        return;
+    store_rollback(st);
+    release_statements(st);
+    st->engine->ops->close(st->engine);
+    free(st);
+}
+
+int store_version(struct store *st, int *ret_version, struct error *err) {
+    return migrate_version(st->engine, ret_version, err);
+}
+
+/* ---- transactions ---- */
+
+static int exec(struct store *st, const char *sql, struct error *err) { return st->engine->ops->exec(st->engine, sql, err); }
+
+bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
+
+void store_rollback(struct store *st) {
+    if (store_in_transaction(st))
+        exec(st, "ROLLBACK", NULL);
+}
+
+int store_commit(struct store *st, struct error *err) {
+    if (exec(st, "COMMIT", err) == 0)
+        return 0;
+    store_rollback(st);
+    return -1;
+}
+
+int store_check_epoch(struct store *st, struct error *err) {
+    int64_t now;
+    if (!st->epoch)
+        return 0;
+    if (query_int(st, Q_EPOCH_GET, SQL_NO_ARGS, &now, err) < 0)
+        return -1;
+    if (now == st->epoch)
+        return 0;
+    st->engine->failure |= ENGINE_FENCED;
+    return error_set(err, ERR_ABORTED, "another master has taken over this database (epoch %lld, ours is %lld)",
+                     (long long)now, (long long)st->epoch);
+}
+
+int store_begin(struct store *st, struct error *err) {
+    if (exec(st, "BEGIN IMMEDIATE", err) < 0)
+        return -1;
+    if (store_check_epoch(st, err) == 0)
+        return 0;
+    store_rollback(st);
+    return -1;
+}
+
+int store_begin_read(struct store *st, struct error *err) { return exec(st, "BEGIN", err); }
+
+int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err) {
+    int64_t epoch;
+    st->epoch = 0; /* taking over is what this call is for */
+    if (store_begin(st, err) < 0)
+        return -1;
+    if (query_int(st, Q_EPOCH_NEXT, SQL_NO_ARGS, &epoch, err) < 0) {
+        store_rollback(st);
+        return -1;
+    }
+    if (store_commit(st, err) < 0)
+        return -1;
+    st->epoch = *ret_epoch = epoch;
+    return 0;
+}
+
+int store_savepoint(struct store *st, struct error *err) { return exec(st, "SAVEPOINT job", err); }
+int store_release(struct store *st, struct error *err) { return exec(st, "RELEASE job", err); }
+int store_rollback_to(struct store *st, struct error *err) { return exec(st, "ROLLBACK TO job; RELEASE job", err); }
+
+bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
+bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }
+bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
+void store_clear_failure(struct store *st) { st->engine->failure = 0; }
+int64_t store_changes(const struct store *st) { return st->engine->ops->total_changes(st->engine); }

@@ -1,0 +1,246 @@
+/* Writing task logs, their fields and their retention. Reading: task_logs_read.c. */
+#include "store/task_logs.h"
+
+#include "common/json.h"
+#include "store/log_block.h"
+#include "store/log_masks.h"
+#include "store/query.h"
+
+/* ---- the state of a task's log: last line, distinct values of the fields ---- */
+
+struct log_state {
+    int64_t last_id;
+    const char *fields;
+};
+
+static void read_state(struct query *q, struct arena *a, void *row) {
+    struct log_state *s = row;
+    s->last_id = take_int(q);
+    s->fields = take_text(q, a);
+}
+
+static int get_state(struct store *st, const char *task_id, struct arena *a, struct log_state *ret, struct error *err) {
+    *ret = (struct log_state){.fields = "{}"};
+    return query_one(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), read_state, a, ret, err) < 0 ? -1 : 0;
+}
+
+int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err) {
+    return query_int(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), ret, err);
+}
+
+/* Takes v over when the field does not have it yet. */
+static bool add_value(struct json_object *fields, const char *name, struct json_object *v) {
+    struct json_object *values;
+    if (!json_object_object_get_ex(fields, name, &values)) {
+        values = json_object_new_array();
+        json_object_object_add(fields, name, values);
+    }
+    for (size_t i = 0; i < json_object_array_length(values); i++) {
+        if (json_object_equal(json_object_array_get_idx(values, i), v)) {
+            json_object_put(v);
+            return false;
+        }
+    }
+    json_object_array_add(values, v);
+    return true;
+}
+
+static bool add_text(struct json_object *fields, const char *name, const char *s, const char *before) {
+    if (!s || s == before || (before && strcmp(s, before) == 0))
+        return false; /* as in the line before, which is what most lines are */
+    return add_value(fields, name, json_object_new_string(s));
+}
+
+static int rank_of(const struct store_log_line *l) { return l->has_rank ? l->rank : -1; }
+
+static bool add_fields(struct json_object *fields, const struct store_log_line *line, size_t n) {
+    static const struct store_log_line none = {0};
+    bool changed = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct store_log_line *l = &line[i], *before = i ? &line[i - 1] : &none;
+        changed |= add_text(fields, "allocation_id", l->allocation_id, before->allocation_id);
+        changed |= add_text(fields, "agent_id", l->agent_id, before->agent_id);
+        changed |= add_text(fields, "container_id", l->container_id, before->container_id);
+        changed |= add_text(fields, "source", l->source, before->source);
+        changed |= add_text(fields, "stdtype", l->stdtype, before->stdtype);
+        if (i == 0 || rank_of(l) != rank_of(before))
+            changed |= add_value(fields, "rank", json_object_new_int(rank_of(l)));
+    }
+    return changed;
+}
+
+static int set_state(struct store *st, const char *task_id, const struct log_state *s, const struct store_log_line *line,
+                     size_t n, struct error *err) {
+    cleanup_json struct json_object *fields = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (json_parse(s->fields, strlen(s->fields), &fields, err) < 0)
+        return error_wrap(err, "log fields of task %s", task_id);
+    if (add_fields(fields, line, n))
+        json_print(fields, &text);
+    else
+        strbuf_adds(&text, s->fields);
+    return query_exec(st, Q_TASK_LOG_STATE_SET, SQL_ARGS(sql_text(task_id), sql_int(s->last_id + (int64_t)n),
+                                                         sql_text(text.s)), NULL, err);
+}
+
+/* ---- appending ---- */
+
+/* The value that all lines share; NULL when they differ. */
+static const char *common(const struct store_log_line *line, size_t n, size_t offset) {
+    const char *first = *(const char *const *)((const char *)&line[0] + offset);
+    for (size_t i = 1; i < n && first; i++) {
+        const char *s = *(const char *const *)((const char *)&line[i] + offset);
+        if (!s || (s != first && strcmp(s, first) != 0))
+            return NULL;
+    }
+    return first;
+}
+
+static int insert_head(struct store *st, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n,
+                       struct error *err) {
+    cleanup_strbuf struct strbuf block = STRBUF_INIT;
+    int64_t levels = 0, ranks = 0, first_us = line[0].time_us, last_us = line[0].time_us;
+    for (size_t i = 0; i < n; i++) {
+        levels |= log_level_bit(line[i].level);
+        ranks |= log_rank_bit(rank_of(&line[i]));
+        first_us = line[i].time_us < first_us ? line[i].time_us : first_us;
+        last_us = line[i].time_us > last_us ? line[i].time_us : last_us;
+    }
+    log_block_encode(line, n, &block);
+    return query_exec(st, Q_TASK_LOG_HEADS_INSERT,
+                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)n - 1), sql_int(first_us),
+                               sql_int(last_us), sql_int(levels), sql_int(ranks),
+                               sql_opt_text(common(line, n, offsetof(struct store_log_line, allocation_id))),
+                               sql_opt_text(common(line, n, offsetof(struct store_log_line, agent_id))),
+                               sql_opt_text(common(line, n, offsetof(struct store_log_line, container_id))),
+                               sql_blob(block.s, block.n)), NULL, err);
+}
+
+int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
+                          int64_t *ret_first_id, struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct log_state state;
+    if (line_n == 0)
+        return error_set(err, ERR_INVALID, "task %s: a batch of logs needs at least one line", task_id);
+    if (get_state(st, task_id, &a, &state, err) < 0 ||
+        insert_head(st, task_id, state.last_id + 1, line, line_n, err) < 0 ||
+        set_state(st, task_id, &state, line, line_n, err) < 0)
+        return -1;
+    *ret_first_id = state.last_id + 1;
+    return 0;
+}
+
+int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err) {
+    return query_int(st, Q_CONTAINER_LOG_MARKS_GET, SQL_ARGS(sql_text(container_id)), ret_seq, err);
+}
+
+int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
+                                   const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
+                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err) {
+    int64_t mark, first_id = 0;
+    if (store_task_log_mark(st, container_id, &mark, err) < 0)
+        return -1;
+    if (first_seq < 1 || first_seq > mark + 1)
+        return error_set(err, ERR_OUT_OF_RANGE, "container %s sent log lines from %lld on, but %lld are stored: lines between"
+                         " are missing", container_id, (long long)first_seq, (long long)mark);
+    size_t skip = (size_t)(mark + 1 - first_seq);
+    if (skip > line_n)
+        skip = line_n;
+    if (skip < line_n) {
+        if (store_task_log_append(st, task_id, line + skip, line_n - skip, &first_id, err) < 0)
+            return -1;
+        mark = first_seq + (int64_t)line_n - 1;
+        if (query_exec(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id), sql_int(mark)),
+                       NULL, err) < 0)
+            return -1;
+    }
+    *ret_first_id = first_id;
+    *ret_skipped = skip;
+    *ret_seq = mark;
+    return 0;
+}
+
+/* ---- fields ---- */
+
+static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_ints(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static const char **sorted_texts(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n) {
+    struct json_object *values;
+    *ret_n = 0;
+    if (!json_object_object_get_ex(fields, name, &values))
+        return NULL;
+    size_t n = json_object_array_length(values);
+    const char **s = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        s[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(values, i)));
+    qsort(s, n, sizeof(*s), compare_texts);
+    *ret_n = n;
+    return s;
+}
+
+static int32_t *sorted_ints(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n) {
+    struct json_object *values;
+    *ret_n = 0;
+    if (!json_object_object_get_ex(fields, name, &values))
+        return NULL;
+    size_t n = json_object_array_length(values);
+    int32_t *v = arena_array(a, int32_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = json_object_get_int(json_object_array_get_idx(values, i));
+    qsort(v, n, sizeof(*v), compare_ints);
+    *ret_n = n;
+    return v;
+}
+
+int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
+                          struct error *err) {
+    cleanup_json struct json_object *fields = NULL;
+    struct log_state state;
+    struct store_log_fields f = {0};
+    if (get_state(st, task_id, a, &state, err) < 0 ||
+        json_parse(state.fields, strlen(state.fields), &fields, err) < 0)
+        return -1;
+    f.allocation_id = sorted_texts(fields, "allocation_id", a, &f.allocation_id_n);
+    f.agent_id = sorted_texts(fields, "agent_id", a, &f.agent_id_n);
+    f.container_id = sorted_texts(fields, "container_id", a, &f.container_id_n);
+    f.stdtype = sorted_texts(fields, "stdtype", a, &f.stdtype_n);
+    f.source = sorted_texts(fields, "source", a, &f.source_n);
+    f.rank = sorted_ints(fields, "rank", a, &f.rank_n);
+    *ret = f;
+    return 0;
+}
+
+/* ---- deletion ---- */
+
+/* The numbers go on where they were, and the marks stay: what an agent sends again must not come back. */
+int store_task_log_delete(struct store *st, const char *task_id, struct error *err) {
+    if (query_exec(st, Q_TASK_LOG_HEADS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err);
+}
+
+static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
+
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines, struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char **task;
+    size_t n;
+    int64_t lines = 0;
+    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days)), read_text, sizeof(*task), &a,
+                  &task, &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        int64_t count;
+        if (query_int(st, Q_TASK_LOG_COUNT, SQL_ARGS(sql_text(task[i])), &count, err) < 0 ||
+            store_task_log_delete(st, task[i], err) < 0 ||
+            query_exec(st, Q_CONTAINER_LOG_MARKS_DELETE, SQL_ARGS(sql_text(task[i])), NULL, err) < 0)
+            return -1;
+        lines += count;
+    }
+    *ret_lines = lines;
+    return 0;
+}

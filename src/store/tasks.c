@@ -1,0 +1,261 @@
+#include "store/tasks.h"
+
+#include <stdlib.h>
+
+#include "store/query.h"
+
+/* Lists of numbers in a fixed field: "[4,5]". */
+static void print_ints(const int32_t *value, int n, struct strbuf *out) {
+    strbuf_addc(out, '[');
+    for (int i = 0; i < n; i++)
+        strbuf_addf(out, i ? ",%d" : "%d", value[i]);
+    strbuf_addc(out, ']');
+}
+
+static int32_t parse_ints(const char *text, int32_t *value, int max) {
+    int32_t n = 0;
+    for (const char *p = text; n < max && (p = strpbrk(p, "-0123456789"));) {
+        char *end;
+        value[n++] = (int32_t)strtol(p, &end, 10);
+        p = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+/* ---- tasks ---- */
+
+static void read_task(struct query *q, struct arena *a, void *row) {
+    struct store_task *t = row;
+    t->id = take_text(q, a);
+    t->type = take_text(q, a);
+    t->job_id = take_text(q, a);
+    t->has_trial = take_opt_i32(q, &t->trial_id);
+    t->start_us = take_int(q);
+    t->end_us = take_int(q);
+    t->has_log_retention = take_opt_i32(q, &t->log_retention_days);
+    t->state = take_opt_text(q, a);
+    t->config = take_opt_text(q, a);
+    t->parent_id = take_opt_text(q, a);
+    t->forked_from = take_opt_text(q, a);
+    t->no_pause = take_bool(q);
+    t->snapshot = take_opt_text(q, a);
+}
+
+int store_task_insert(struct store *st, const struct store_task *t, struct error *err) {
+    if (query_exec(st, Q_TASKS_INSERT,
+                   SQL_ARGS(sql_text(t->id), sql_text(t->type), sql_text(t->job_id), sql_opt_int(t->has_trial, t->trial_id),
+                            sql_int(t->start_us), sql_time(t->end_us),
+                            sql_opt_int(t->has_log_retention, t->log_retention_days), sql_opt_text(t->state),
+                            sql_opt_text(t->config), sql_opt_text(t->parent_id), sql_opt_text(t->forked_from),
+                            sql_bool(t->no_pause), sql_opt_text(t->snapshot)), NULL, err) < 0)
+        return error_wrap(err, "task %s", t->id);
+    return 0;
+}
+
+int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err) {
+    const struct store_task task = {
+        .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
+        .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
+    };
+    return insert ? store_task_insert(st, &task, err) : store_task_set_end(st, t->id, t->end_us, err);
+}
+
+int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err) {
+    int rc = query_one(st, Q_TASKS_BY_ID, SQL_ARGS(sql_text(id)), read_task, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "task '%s' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err) {
+    return query_exec_one(st, Q_TASKS_SET_END, SQL_ARGS(sql_text(id), sql_time(end_us)), err, "task %s", id);
+}
+
+int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err) {
+    return query_exec_one(st, Q_TASKS_SET_STATE, SQL_ARGS(sql_text(id), sql_opt_text(state)), err, "task %s", id);
+}
+
+int store_task_set_snapshot(struct store *st, const char *id, const char *snapshot, struct error *err) {
+    return query_exec_one(st, Q_TASKS_SET_SNAPSHOT, SQL_ARGS(sql_text(id), sql_opt_text(snapshot)), err, "task %s", id);
+}
+
+int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err) {
+    return query_all(st, Q_TASKS_OPEN, SQL_NO_ARGS, read_task, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err) {
+    if (query_exec(st, Q_TASK_CONTEXTS_SET, SQL_ARGS(sql_text(id), sql_blob(tgz, n)), NULL, err) < 0)
+        return explain_conflict(err, "task %s does not exist", id);
+    return 0;
+}
+
+struct bytes { const void *data; size_t n; };
+
+static void read_bytes(struct query *q, struct arena *a, void *row) {
+    struct bytes *b = row;
+    b->data = take_blob(q, a, &b->n);
+}
+
+int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n,
+                       struct error *err) {
+    struct bytes b = {0};
+    if (query_one(st, Q_TASK_CONTEXTS_GET, SQL_ARGS(sql_text(id)), read_bytes, a, &b, err) < 0)
+        return -1;
+    *ret = b.data;
+    *ret_n = b.n;
+    return 0;
+}
+
+/* ---- allocations ---- */
+
+static void read_allocation(struct query *q, struct arena *a, void *row) {
+    struct allocation_row *x = row;
+    char name[32];
+    *x = (struct allocation_row){0};
+    take_chars(q, x->id, sizeof(x->id));
+    take_chars(q, x->task_id, sizeof(x->task_id));
+    take_chars(q, x->pool, sizeof(x->pool));
+    x->trial_id = take_i32(q);
+    x->run_id = take_i32(q);
+    x->slots = take_i32(q);
+    take_chars(q, name, sizeof(name));
+    allocation_state_parse(name, &x->state);
+    x->ready = take_bool(q);
+    x->request_us = take_int(q);
+    x->start_us = take_int(q);
+    x->end_us = take_int(q);
+    x->preempt_deadline_us = take_int(q);
+    x->preempt_acked = take_bool(q);
+    x->preempt_pending = take_bool(q);
+    x->killed = take_bool(q);
+    parse_ints(take_text(q, a), x->port, CORE_PORTS);
+    take_chars(q, name, sizeof(name));
+    exit_kind_parse(name, &x->exit_kind);
+    x->exit_code = take_i32(q);
+}
+
+static int insert_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err) {
+    if (query_exec(st, Q_ALLOCATIONS_INSERT,
+                   SQL_ARGS(sql_text(x->id), sql_text(x->task_id), sql_text(x->pool), sql_int(x->trial_id),
+                            sql_int(x->run_id), sql_int(x->slots), sql_text(allocation_state_name(x->state)),
+                            sql_bool(x->ready), sql_int(x->request_us), sql_time(x->start_us), sql_time(x->end_us),
+                            sql_time(x->preempt_deadline_us), sql_bool(x->preempt_acked), sql_bool(x->preempt_pending),
+                            sql_bool(x->killed), sql_text(ports), sql_text(exit_kind_name(x->exit_kind)),
+                            sql_int(x->exit_code)), NULL, err) < 0)
+        return error_wrap(err, "allocation %s", x->id);
+    return 0;
+}
+
+static int update_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err) {
+    return query_exec_one(st, Q_ALLOCATIONS_UPDATE,
+                          SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_int(x->slots),
+                                   sql_text(allocation_state_name(x->state)), sql_bool(x->ready), sql_int(x->request_us),
+                                   sql_time(x->start_us), sql_time(x->end_us), sql_time(x->preempt_deadline_us),
+                                   sql_bool(x->preempt_acked), sql_bool(x->preempt_pending), sql_bool(x->killed),
+                                   sql_text(ports), sql_text(exit_kind_name(x->exit_kind)), sql_int(x->exit_code)),
+                          err, "allocation %s", x->id);
+}
+
+int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err) {
+    cleanup_strbuf struct strbuf ports = STRBUF_INIT;
+    print_ints(x->port, CORE_PORTS, &ports);
+    return insert ? insert_allocation(st, x, ports.s, err) : update_allocation(st, x, ports.s, err);
+}
+
+int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret, struct error *err) {
+    int rc = query_one(st, Q_ALLOCATIONS_BY_ID, SQL_ARGS(sql_text(id)), read_allocation, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
+                              size_t *ret_n, struct error *err) {
+    return query_all(st, Q_ALLOCATIONS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_allocation, sizeof(**ret), a, ret, ret_n,
+                     err);
+}
+
+int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
+                           struct error *err) {
+    return query_all(st, Q_ALLOCATIONS_OPEN, SQL_NO_ARGS, read_allocation, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int store_allocations_end_dangling(struct store *st, struct store_texts keep, int64_t end_us, int64_t *ret_n,
+                                   struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    const struct sql_args args = SQL_ARGS(sql_text(json_of_texts(&a, keep)), sql_int(end_us));
+    if (query_exec(st, Q_TASKS_END_DANGLING, args, NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_ALLOCATIONS_END_DANGLING, args, ret_n, err);
+}
+
+/* ---- containers ---- */
+
+static void read_container(struct query *q, struct arena *a, void *row) {
+    struct container_row *c = row;
+    char name[32];
+    *c = (struct container_row){0};
+    take_chars(q, c->id, sizeof(c->id));
+    take_chars(q, c->allocation_id, sizeof(c->allocation_id));
+    take_chars(q, c->agent_id, sizeof(c->agent_id));
+    c->rank = take_i32(q);
+    c->device_n = parse_ints(take_text(q, a), c->device_id, CORE_DEVICES_MAX);
+    take_chars(q, name, sizeof(name));
+    container_state_parse(name, &c->state);
+    c->daemon = take_bool(q);
+    take_chars(q, c->address, sizeof(c->address));
+    take_chars(q, name, sizeof(name));
+    exit_kind_parse(name, &c->exit_kind);
+    c->exit_code = take_i32(q);
+}
+
+int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err) {
+    cleanup_strbuf struct strbuf devices = STRBUF_INIT;
+    print_ints(c->device_id, c->device_n, &devices);
+    if (!insert)
+        return query_exec_one(st, Q_CONTAINERS_UPDATE,
+                              SQL_ARGS(sql_text(c->id), sql_text(c->agent_id), sql_int(c->rank), sql_text(devices.s),
+                                       sql_text(container_state_name(c->state)), sql_bool(c->daemon), sql_text(c->address),
+                                       sql_text(exit_kind_name(c->exit_kind)), sql_int(c->exit_code)),
+                              err, "container %s", c->id);
+    if (query_exec(st, Q_CONTAINERS_INSERT,
+                   SQL_ARGS(sql_text(c->id), sql_text(c->allocation_id), sql_text(c->agent_id), sql_int(c->rank),
+                            sql_text(devices.s), sql_text(container_state_name(c->state)), sql_bool(c->daemon),
+                            sql_text(c->address), sql_text(exit_kind_name(c->exit_kind)), sql_int(c->exit_code)), NULL,
+                   err) < 0)
+        return error_wrap(err, "container %s", c->id);
+    return 0;
+}
+
+int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a, struct container_row **ret,
+                                   size_t *ret_n, struct error *err) {
+    return query_all(st, Q_CONTAINERS_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), read_container, sizeof(**ret), a, ret,
+                     ret_n, err);
+}
+
+int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n, struct error *err) {
+    return query_all(st, Q_CONTAINERS_OPEN, SQL_NO_ARGS, read_container, sizeof(**ret), a, ret, ret_n, err);
+}
+
+/* ---- accelerators ---- */
+
+static void read_accelerator(struct query *q, struct arena *a, void *row) {
+    struct store_accelerator *x = row;
+    x->container_id = take_text(q, a);
+    x->allocation_id = take_text(q, a);
+    x->node_name = take_text(q, a);
+    x->accelerator_type = take_text(q, a);
+    x->uuids = take_text(q, a);
+    x->task_id = take_text(q, a);
+    x->resource_pool = take_text(q, a);
+}
+
+int store_accelerator_set(struct store *st, const struct store_accelerator *x, struct error *err) {
+    if (query_exec(st, Q_ACCELERATORS_SET, SQL_ARGS(sql_text(x->allocation_id), sql_text(x->container_id),
+                                                    sql_text(x->node_name), sql_text(x->accelerator_type),
+                                                    sql_text(x->uuids)), NULL, err) < 0)
+        return explain_conflict(err, "allocation %s does not exist", x->allocation_id);
+    return 0;
+}
+
+int store_accelerators_of_task(struct store *st, const char *task_id, struct arena *a, struct store_accelerator **ret,
+                               size_t *ret_n, struct error *err) {
+    return query_all(st, Q_ACCELERATORS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_accelerator, sizeof(**ret), a, ret, ret_n,
+                     err);
+}

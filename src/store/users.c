@@ -1,0 +1,118 @@
+#include "store/users.h"
+
+#include "store/list.h"
+
+void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret) {
+    ret->set = take_opt_i32(q, &ret->uid);
+    ret->gid = take_i32(q);
+    ret->user = take_text(q, a);
+    ret->group = take_text(q, a);
+}
+
+static void read_user(struct query *q, struct arena *a, void *row) {
+    struct store_user *u = row;
+    u->id = take_i32(q);
+    u->username = take_text(q, a);
+    u->display_name = take_opt_text(q, a);
+    u->password_hash = take_opt_text(q, a);
+    u->admin = take_bool(q);
+    u->active = take_bool(q);
+    u->remote = take_bool(q);
+    take_agent_user_group(q, a, &u->agent);
+    u->modified_us = take_int(q);
+    u->last_auth_us = take_int(q);
+}
+
+int store_user_insert(struct store *st, const struct store_user *u, struct error *err) {
+    if (query_exec(st, Q_USERS_INSERT, SQL_ARGS(sql_int(u->id), sql_text(u->username), sql_opt_text(u->display_name),
+                                                sql_opt_text(u->password_hash), sql_bool(u->admin), sql_bool(u->active),
+                                                sql_bool(u->remote), AGENT_ARGS(&u->agent), sql_int(u->modified_us),
+                                                sql_time(u->last_auth_us)), NULL, err) < 0)
+        return explain_conflict(err, "user \"%s\" already exists", u->username);
+    return 0;
+}
+
+int store_user_update(struct store *st, const struct store_user *u, struct error *err) {
+    if (query_exec_one(st, Q_USERS_UPDATE, SQL_ARGS(sql_int(u->id), sql_text(u->username), sql_opt_text(u->display_name),
+                                                    sql_bool(u->admin), sql_bool(u->active), sql_bool(u->remote),
+                                                    AGENT_ARGS(&u->agent), sql_int(u->modified_us)),
+                       err, "user %d", u->id) < 0)
+        return explain_conflict(err, "user \"%s\" already exists", u->username);
+    return 0;
+}
+
+int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us, struct error *err) {
+    return query_exec_one(st, Q_USERS_SET_PASSWORD, SQL_ARGS(sql_int(id), sql_opt_text(password_hash), sql_int(now_us)), err,
+                          "user %d", id);
+}
+
+int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err) {
+    return query_exec_one(st, Q_USERS_TOUCH_AUTH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "user %d", id);
+}
+
+int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err) {
+    int rc = query_one(st, Q_USERS_BY_ID, SQL_ARGS(sql_int(id)), read_user, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%d' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret, struct error *err) {
+    int rc = query_one(st, Q_USERS_BY_NAME, SQL_ARGS(sql_text(username)), read_user, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%s' not found", username) : rc < 0 ? -1 : 0;
+}
+
+/* By the numbers of api.v1.GetUsersRequest.SortBy. */
+static const struct list_sort sorts[] = {
+    {0, F_USERS_SORT_ID, F_USERS_SORT_ID_DESC},
+    {1, F_USERS_SORT_DISPLAY_NAME, F_USERS_SORT_DISPLAY_NAME_DESC},
+    {2, F_USERS_SORT_USERNAME, F_USERS_SORT_USERNAME_DESC},
+    {3, F_USERS_SORT_ADMIN, F_USERS_SORT_ADMIN_DESC},
+    {4, F_USERS_SORT_ACTIVE, F_USERS_SORT_ACTIVE_DESC},
+    {5, F_USERS_SORT_MODIFIED, F_USERS_SORT_MODIFIED_DESC},
+    {6, F_USERS_SORT_NAME, F_USERS_SORT_NAME_DESC},
+    {7, F_USERS_SORT_LAST_AUTH, F_USERS_SORT_LAST_AUTH_DESC},
+    {8, F_USERS_SORT_REMOTE, F_USERS_SORT_REMOTE_DESC},
+};
+
+static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+    const struct store_user_filter *f = filter;
+    (void)a;
+    if (f->name && *f->name)
+        compose_add(c, F_USERS_FILTER_NAME, SQL_ARGS(sql_text(f->name)));
+    if (f->has_active)
+        compose_add(c, F_USERS_FILTER_ACTIVE, SQL_ARGS(sql_bool(f->active)));
+    if (f->has_admin)
+        compose_add(c, F_USERS_FILTER_ADMIN, SQL_ARGS(sql_bool(f->admin)));
+}
+
+int store_user_list(struct store *st, const struct store_user_filter *f, struct arena *a, struct store_user_list *ret,
+                    struct error *err) {
+    const struct list_spec spec = {
+        .count = F_USERS_COUNT, .rows = F_USERS_ROWS, .add_filters = add_filters, .filter = f,
+        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
+        .page = f->page, .window = page_of_memory_list, .read = read_user, .row_size = sizeof(struct store_user),
+    };
+    return list_run(st, &spec, a, &ret->user, &ret->user_n, &ret->window, err);
+}
+
+/* ---- settings ---- */
+
+static void read_setting(struct query *q, struct arena *a, void *row) {
+    struct store_user_setting *s = row;
+    s->key = take_text(q, a);
+    s->storage_path = take_text(q, a);
+    s->value = take_text(q, a);
+}
+
+int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err) {
+    return query_exec(st, Q_USER_SETTINGS_SET, SQL_ARGS(sql_int(user_id), sql_text(s->storage_path), sql_text(s->key),
+                                                        sql_text(s->value)), NULL, err);
+}
+
+int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret, size_t *ret_n,
+                        struct error *err) {
+    return query_all(st, Q_USER_SETTINGS_ALL, SQL_ARGS(sql_int(user_id)), read_setting, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err) {
+    return query_exec(st, Q_USER_SETTINGS_RESET, SQL_ARGS(sql_int(user_id)), NULL, err);
+}

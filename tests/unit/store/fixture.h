@@ -1,0 +1,130 @@
+/* What the tests of the store share: a database in a directory of its own, and the few rows that most of them need. */
+#ifndef TEST_STORE_FIXTURE_H
+#define TEST_STORE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/rows.h"
+#include "store/experiments.h"
+#include "store/store.h"
+#include "store/tasks.h"
+#include "store/trials.h"
+#include "store/users.h"
+
+#define T0 INT64_C(1700000000000000)
+#define DAY_US INT64_C(86400000000)
+
+struct fixture {
+    char dir[64], path[96];
+    struct store *st;
+    struct arena a;
+    struct error err;
+};
+
+/* A call that must succeed; says why it did not. */
+#define OK(f, call)                                                                  \
+    do {                                                                             \
+        if ((call) < 0)                                                              \
+            fail_msg("%s: %s", #call, error_msg(&(f)->err));                         \
+    } while (0)
+/* A call that must fail with the kind, and with these words in its sentence. */
+#define FAILS(f, error_kind, words, call)                                            \
+    do {                                                                             \
+        assert_int_equal((call), -1);                                                \
+        if ((f)->err.kind != (error_kind) || !strstr(error_msg(&(f)->err), words))   \
+            fail_msg("%s said (%d): %s", #call, (f)->err.kind, error_msg(&(f)->err)); \
+        error_release(&(f)->err);                                                    \
+    } while (0)
+
+static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st, &f->err)); }
+
+static inline int fixture_setup(void **state) {
+    struct fixture *f = calloc(1, sizeof(*f));
+    snprintf(f->dir, sizeof(f->dir), "/tmp/det-store-XXXXXX");
+    if (!mkdtemp(f->dir))
+        return -1;
+    snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
+    fixture_open(f);
+    *state = f;
+    return 0;
+}
+
+static inline int fixture_teardown(void **state) {
+    static const char *const suffix[] = {"", "-wal", "-shm"};
+    struct fixture *f = *state;
+    char name[128];
+    store_close(f->st);
+    arena_release(&f->a);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(name, sizeof(name), "%s%s", f->path, suffix[i]);
+        unlink(name);
+    }
+    rmdir(f->dir);
+    error_release(&f->err);
+    free(f);
+    return 0;
+}
+
+static inline void fixture_user(struct fixture *f, int32_t id, const char *name) {
+    const struct store_user u = {.id = id, .username = name, .active = true, .modified_us = T0};
+    OK(f, store_user_insert(f->st, &u, &f->err));
+}
+
+static inline struct store_experiment fixture_experiment_row(int32_t id) {
+    return (struct store_experiment){
+        .id = id, .job_id = "", .state = "ACTIVE", .user_id = 1, .project_id = 1, .name = "digits", .description = "",
+        .notes = "", .labels = "[]", .start_us = T0 + id, .searcher_type = "single", .searcher_metric = "loss",
+        .smaller_is_better = true, .resource_pool = "default", .config = "{\"name\":\"digits\"}",
+        .original_config = "name: digits\n",
+    };
+}
+
+static inline void fixture_experiment(struct fixture *f, int32_t id) {
+    struct store_experiment x = fixture_experiment_row(id);
+    char job[32];
+    snprintf(job, sizeof(job), "job-%d", id);
+    x.job_id = job;
+    OK(f, store_experiment_insert(f->st, &x, "tgz", 3, &f->err));
+}
+
+static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id) {
+    struct trial_row t = {.id = id, .experiment_id = experiment_id, .state = RUN_ACTIVE, .start_us = T0 + id, .seed = 7,
+                          .hparams = "{\"lr\":0.1}", .run_id = 1};
+    snprintf(t.request_id, sizeof(t.request_id), "00000000-0000-0000-0000-%012d", id % 100000000);
+    snprintf(t.task_id, sizeof(t.task_id), "%d.%s", experiment_id, t.request_id);
+    return t;
+}
+
+static inline void fixture_trial(struct fixture *f, int32_t id, int32_t experiment_id) {
+    struct trial_row t = fixture_trial_row(id, experiment_id);
+    struct task_row k = {.trial_id = id, .start_us = T0};
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    memcpy(k.id, t.task_id, sizeof(k.id));
+    snprintf(k.job_id, sizeof(k.job_id), "job-%d", experiment_id);
+    OK(f, store_task_put(f->st, &k, true, &f->err));
+}
+
+/* User 1 "admin", experiment 1 with trial 1. */
+static inline int fixture_setup_trial(void **state) {
+    if (fixture_setup(state) < 0)
+        return -1;
+    struct fixture *f = *state;
+    fixture_user(f, 1, "admin");
+    fixture_experiment(f, 1);
+    fixture_trial(f, 1, 1);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+#define TEST_TRIAL(name) cmocka_unit_test_setup_teardown(name, fixture_setup_trial, fixture_teardown)
+
+#endif

@@ -1,0 +1,240 @@
+/* Opening, migrations, transactions, fencing, and what a crash leaves. */
+#include "store/fixture.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#include "store/meta.h"
+#include "store/query.h"
+
+static void kv(struct fixture *f, const char *key, const char *value) { OK(f, store_kv_set(f->st, key, value, &f->err)); }
+
+static const char *get(struct fixture *f, const char *key) {
+    const char *value;
+    OK(f, store_kv_get(f->st, key, &f->a, &value, &f->err));
+    return value;
+}
+
+static void run_sql(struct fixture *f, const char *sql) {
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void test_open__brings_an_empty_directory_to_the_last_version(void **state) {
+    struct fixture *f = *state;
+    int version;
+    OK(f, store_version(f->st, &version, &f->err));
+    assert_int_equal(version, SQL_MIGRATION_NR);
+}
+
+static void test_open__keeps_what_was_there(void **state) {
+    struct fixture *f = *state;
+    kv(f, "a", "1");
+    store_close(f->st);
+    fixture_open(f);
+    assert_string_equal(get(f, "a"), "1");
+}
+
+static void test_open__refuses_a_database_of_a_newer_version(void **state) {
+    struct fixture *f = *state;
+    char sentence[320];
+    store_close(f->st);
+    f->st = NULL;
+    run_sql(f, "INSERT INTO migrations (number, name) VALUES (9000, '9000_from_the_future')");
+    snprintf(sentence, sizeof(sentence), "the database %s is of version 9000, this program knows versions up to %d: run the"
+             " release that wrote it, or restore a backup from before the upgrade", f->path, (int)SQL_MIGRATION_NR);
+    FAILS(f, ERR_PRECONDITION, sentence, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
+}
+
+static void test_open__says_which_file_is_no_database(void **state) {
+    struct fixture *f = *state;
+    store_close(f->st);
+    f->st = NULL;
+    FILE *file = fopen(f->path, "w");
+    for (int i = 0; i < 1000; i++)
+        fputs("this is not a database ", file);
+    fclose(file);
+    FAILS(f, ERR_IO, f->path, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
+}
+
+static void test_statements__are_all_valid(void **state) {
+    struct fixture *f = *state;
+    for (int i = 0; i < Q_NR; i++)
+        if (!store_named_stmt(f->st, (enum sql_query)i, &f->err))
+            fail_msg("%s: %s", sql_queries[i].name, error_msg(&f->err));
+}
+
+static void test_reader__sees_commits_and_cannot_write(void **state) {
+    struct fixture *f = *state;
+    struct store *reader;
+    const char *value;
+    OK(f, store_open_reader(f->path, &reader, &f->err));
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
+    assert_null(value); /* committed versions only */
+    OK(f, store_commit(f->st, &f->err));
+    OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
+    assert_string_equal(value, "1");
+    assert_int_equal(store_kv_set(reader, "a", "2", &f->err), -1);
+    error_release(&f->err);
+    store_close(reader);
+}
+
+static void test_savepoint__a_failing_job_does_not_sink_the_group(void **state) {
+    struct fixture *f = *state;
+    OK(f, store_begin(f->st, &f->err));
+    OK(f, store_savepoint(f->st, &f->err));
+    kv(f, "first", "1");
+    OK(f, store_release(f->st, &f->err));
+    OK(f, store_savepoint(f->st, &f->err));
+    kv(f, "second", "1");
+    OK(f, store_rollback_to(f->st, &f->err));
+    OK(f, store_savepoint(f->st, &f->err));
+    kv(f, "third", "1");
+    OK(f, store_release(f->st, &f->err));
+    OK(f, store_commit(f->st, &f->err));
+    assert_non_null(get(f, "first"));
+    assert_null(get(f, "second"));
+    assert_non_null(get(f, "third"));
+}
+
+static void test_epoch__grows_with_each_start(void **state) {
+    struct fixture *f = *state;
+    int64_t first, second;
+    OK(f, store_next_epoch(f->st, &first, &f->err));
+    store_close(f->st);
+    fixture_open(f);
+    OK(f, store_next_epoch(f->st, &second, &f->err));
+    assert_int_equal(first, 1);
+    assert_int_equal(second, 2);
+}
+
+static void test_epoch__a_master_that_was_taken_over_writes_no_more(void **state) {
+    struct fixture *f = *state;
+    struct store *other;
+    int64_t epoch;
+    OK(f, store_next_epoch(f->st, &epoch, &f->err));
+    OK(f, store_begin(f->st, &f->err));
+    OK(f, store_commit(f->st, &f->err));
+    OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &other, &f->err));
+    OK(f, store_next_epoch(other, &epoch, &f->err));
+    FAILS(f, ERR_ABORTED, "another master has taken over", store_begin(f->st, &f->err));
+    assert_true(store_is_fenced(f->st));
+    assert_false(store_in_transaction(f->st));
+    OK(f, store_begin(other, &f->err));
+    OK(f, store_commit(other, &f->err));
+    store_close(other);
+}
+
+static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void **state) {
+    struct fixture *f = *state;
+    char *big = calloc(1, 1 << 20);
+    memset(big, 'x', (1 << 20) - 1);
+    assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), "PRAGMA max_page_count=200", &f->err), 0);
+    OK(f, store_begin(f->st, &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "full", store_kv_set(f->st, "big", big, &f->err));
+    assert_true(store_is_full(f->st));
+    assert_false(store_is_broken(f->st));
+    store_rollback(f->st);
+    store_clear_failure(f->st);
+    assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), "PRAGMA max_page_count=100000", &f->err), 0);
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "big", big);
+    OK(f, store_commit(f->st, &f->err));
+    assert_false(store_is_full(f->st));
+    free(big);
+}
+
+/* The child commits one row, writes another, and is killed before its commit. */
+static void write_and_die(const char *path, int ready) {
+    struct store *st;
+    struct error err = ERROR_INIT;
+    if (store_open(path, STORE_DURABLE_FULL, &st, &err) < 0 || store_begin(st, &err) < 0 ||
+        store_kv_set(st, "committed", "1", &err) < 0 || store_commit(st, &err) < 0 || store_begin(st, &err) < 0 ||
+        store_kv_set(st, "uncommitted", "1", &err) < 0 || write(ready, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void **state) {
+    struct fixture *f = *state;
+    int fd[2], status;
+    char byte;
+    store_close(f->st);
+    f->st = NULL;
+    assert_int_equal(pipe(fd), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        write_and_die(f->path, fd[1]);
+    close(fd[1]);
+    assert_int_equal(read(fd[0], &byte, 1), 1);
+    close(fd[0]);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    fixture_open(f);
+    assert_non_null(get(f, "committed"));
+    assert_null(get(f, "uncommitted"));
+}
+
+static void test_cluster_id__is_the_first_proposal_for_ever(void **state) {
+    struct fixture *f = *state;
+    const char *id;
+    OK(f, store_cluster_id(f->st, "first", &f->a, &id, &f->err));
+    assert_string_equal(id, "first");
+    OK(f, store_cluster_id(f->st, "second", &f->a, &id, &f->err));
+    assert_string_equal(id, "first");
+}
+
+static void test_heartbeat__comes_back(void **state) {
+    struct fixture *f = *state;
+    int64_t us;
+    OK(f, store_heartbeat_get(f->st, &us, &f->err));
+    assert_int_equal(us, 0);
+    OK(f, store_heartbeat_set(f->st, T0, &f->err));
+    OK(f, store_heartbeat_get(f->st, &us, &f->err));
+    assert_int_equal(us, T0);
+}
+
+static void test_ids__are_never_used_twice(void **state) {
+    struct fixture *f = *state;
+    int64_t last;
+    OK(f, store_last_id(f->st, STORE_IDS_TRIALS, &last, &f->err));
+    assert_int_equal(last, 0);
+    fixture_user(f, 1, "admin");
+    fixture_experiment(f, 4);
+    fixture_trial(f, 9, 4);
+    OK(f, store_experiment_delete(f->st, 4, &f->err));
+    OK(f, store_last_id(f->st, STORE_IDS_EXPERIMENTS, &last, &f->err));
+    assert_int_equal(last, 4);
+    OK(f, store_last_id(f->st, STORE_IDS_TRIALS, &last, &f->err));
+    assert_int_equal(last, 9);
+    OK(f, store_last_id(f->st, STORE_IDS_WORKSPACES, &last, &f->err));
+    assert_int_equal(last, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_open__brings_an_empty_directory_to_the_last_version),
+        TEST(test_open__keeps_what_was_there),
+        TEST(test_open__refuses_a_database_of_a_newer_version),
+        TEST(test_open__says_which_file_is_no_database),
+        TEST(test_statements__are_all_valid),
+        TEST(test_reader__sees_commits_and_cannot_write),
+        TEST(test_savepoint__a_failing_job_does_not_sink_the_group),
+        TEST(test_epoch__grows_with_each_start),
+        TEST(test_epoch__a_master_that_was_taken_over_writes_no_more),
+        TEST(test_full_disk__is_told_apart_and_the_batch_can_be_tried_again),
+        TEST(test_kill_in_the_middle__committed_is_there_uncommitted_is_not),
+        TEST(test_cluster_id__is_the_first_proposal_for_ever),
+        TEST(test_heartbeat__comes_back),
+        TEST(test_ids__are_never_used_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
