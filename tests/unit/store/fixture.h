@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/strbuf.h"
 #include "core/rows.h"
 #include "store/experiments.h"
 #include "store/store.h"

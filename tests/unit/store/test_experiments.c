@@ -1,0 +1,264 @@
+/* Experiments: rows, documents, the list, deletion, snapshots, jobs. */
+#include "store/fixture.h"
+
+#include "store/jobs.h"
+#include "store/task_logs.h"
+
+static void test_experiment__comes_back_whole(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment x = fixture_experiment_row(2), y;
+    const void *tgz;
+    size_t n;
+    x.job_id = "job-2";
+    x.description = "d";
+    x.labels = "[\"a\",\"b\"]";
+    x.has_parent = true;
+    x.parent_id = 1;
+    x.unmanaged = true;
+    x.external_id = "ext";
+    x.queue_position = 77;
+    OK(f, store_experiment_insert(f->st, &x, "tarball", 7, &f->err));
+    OK(f, store_experiment_by_external_id(f->st, "ext", &f->a, &y, &f->err));
+    assert_int_equal(y.id, 2);
+    assert_string_equal(y.state, "ACTIVE");
+    assert_string_equal(y.labels, "[\"a\",\"b\"]");
+    assert_true(y.has_parent && y.unmanaged && y.smaller_is_better && !y.has_best && !y.has_progress && !y.parent_archived);
+    assert_int_equal(y.parent_id, 1);
+    assert_string_equal(y.config, x.config);
+    assert_string_equal(y.original_config, x.original_config);
+    assert_int_equal(y.model_definition_size, 7);
+    assert_string_equal(y.username, "admin");
+    assert_string_equal(y.project_name, "Uncategorized");
+    assert_string_equal(y.workspace_name, "Uncategorized");
+    assert_int_equal(y.queue_position, 77);
+    OK(f, store_experiment_model_definition(f->st, 2, &f->a, &tgz, &n, &f->err));
+    assert_int_equal(n, 7);
+    assert_memory_equal(tgz, "tarball", 7);
+    FAILS(f, ERR_CONFLICT, "external id \"ext\"", store_experiment_insert(f->st, &(struct store_experiment){
+              .id = 3, .job_id = "j3", .state = "ACTIVE", .user_id = 1, .project_id = 1, .name = "", .config = "{}",
+              .original_config = "", .external_id = "ext"}, "", 0, &f->err));
+    x.id = 4;
+    x.external_id = NULL;
+    x.project_id = 99;
+    FAILS(f, ERR_CONFLICT, "project 99", store_experiment_insert(f->st, &x, "", 0, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "experiment '5' not found", store_experiment_get(f->st, 5, false, &f->a, &y, &f->err));
+}
+
+static void test_experiment__follows_the_core(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment x;
+    struct experiment_row row = {.id = 1, .job_id = "job-1", .state = RUN_COMPLETED, .progress = 1, .start_us = T0,
+                                 .end_us = T0 + 9, .queue_position = 5, .owner_id = 1};
+    OK(f, store_experiment_put(f->st, &row, &f->err));
+    OK(f, store_experiment_get(f->st, 1, true, &f->a, &x, &f->err));
+    assert_string_equal(x.state, "COMPLETED");
+    assert_int_equal(x.end_us, T0 + 9);
+    assert_int_equal(x.queue_position, 5);
+    assert_true(x.has_progress && x.progress == 1);
+    row.id = 9;
+    FAILS(f, ERR_NOT_FOUND, "experiment 9 does not exist", store_experiment_put(f->st, &row, &f->err));
+}
+
+static void test_experiment__takes_every_state_of_the_core_and_no_other(void **state) {
+    struct fixture *f = *state;
+    for (int s = 0; s < RUN_STATE_NR; s++)
+        OK(f, store_experiment_set_state(f->st, 1, run_state_name((enum run_state)s), 0, &f->err));
+    FAILS(f, ERR_CONFLICT, "no state \"RUNNING\"", store_experiment_set_state(f->st, 1, "RUNNING", 0, &f->err));
+}
+
+static void test_experiment__unfinished_are_what_is_not_terminal(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment *x;
+    size_t n;
+    fixture_experiment(f, 2);
+    fixture_experiment(f, 3);
+    OK(f, store_experiment_set_state(f->st, 1, "COMPLETED", T0, &f->err));
+    OK(f, store_experiment_set_state(f->st, 2, "DELETING", T0, &f->err));
+    OK(f, store_experiments_unfinished(f->st, &f->a, &x, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_int_equal(x[0].id, 2);
+    assert_string_equal(x[1].config, "{\"name\":\"digits\"}");
+}
+
+static void test_experiment__patch_touches_what_is_named(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment x;
+    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.name = "new"}, &f->err));
+    OK(f, store_experiment_set_archived(f->st, 1, true, &f->err));
+    OK(f, store_experiment_set_config(f->st, 1, "{\"v\":2}", "gpu", &f->err));
+    OK(f, store_experiment_get(f->st, 1, true, &f->a, &x, &f->err));
+    assert_string_equal(x.name, "new");
+    assert_string_equal(x.notes, "n");
+    assert_string_equal(x.labels, "[\"x\"]");
+    assert_string_equal(x.config, "{\"v\":2}");
+    assert_string_equal(x.resource_pool, "gpu");
+    assert_true(x.archived);
+}
+
+/* ---- the list ---- */
+
+/* Ids of the page in their order: "3 1 2 (total 3)". */
+static const char *ids(struct fixture *f, const struct store_experiment_filter *filter) {
+    struct store_experiment_list l;
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    OK(f, store_experiment_list(f->st, filter, &f->a, &l, &f->err));
+    for (size_t i = 0; i < l.experiment_n; i++)
+        strbuf_addf(&b, "%d ", l.experiment[i].id);
+    strbuf_addf(&b, "(total %d)", l.window.total);
+    return arena_strdup(&f->a, b.s);
+}
+
+#define LIST(...) ids(f, &(struct store_experiment_filter){__VA_ARGS__})
+
+/* 1: digits of admin; 2: "Mnist 50%" with labels, completed, archived; 3: ada's. */
+static void three(struct fixture *f) {
+    fixture_user(f, 2, "ada");
+    fixture_experiment(f, 2);
+    fixture_experiment(f, 3);
+    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.name = "Mnist 50%", .labels = "[\"a\",\"b\"]",
+                                                                            .description = "Long run"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 3, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
+    OK(f, store_experiment_set_state(f->st, 2, "COMPLETED", T0 + DAY_US, &f->err));
+    OK(f, store_experiment_set_archived(f->st, 2, true, &f->err));
+    OK(f, store_experiment_set_user(f->st, 3, 2, &f->err));
+}
+
+static void test_list__filters(void **state) {
+    struct fixture *f = *state;
+    const char *ab[] = {"a", "b"}, *completed[] = {"COMPLETED", "ERROR"}, *ada[] = {"ada"};
+    const int32_t one[] = {1}, two_three[] = {2, 3};
+    three(f);
+    assert_string_equal(LIST(0), "1 2 3 (total 3)");
+    assert_string_equal(LIST(.name = "mnist"), "2 (total 1)");
+    assert_string_equal(LIST(.name = "%"), "2 (total 1)"); /* no wildcard */
+    assert_string_equal(LIST(.description = "LONG"), "2 (total 1)");
+    assert_string_equal(LIST(.labels = {ab, 1}), "2 (total 1)");
+    assert_string_equal(LIST(.labels = {ab + 1, 1}), "2 3 (total 2)");
+    assert_string_equal(LIST(.labels = {ab, 2}), "2 (total 1)"); /* every one of them */
+    assert_string_equal(LIST(.has_archived = true, .archived = true), "2 (total 1)");
+    assert_string_equal(LIST(.has_archived = true), "1 3 (total 2)");
+    assert_string_equal(LIST(.states = {completed, 2}), "2 (total 1)");
+    assert_string_equal(LIST(.usernames = {ada, 1}), "3 (total 1)");
+    assert_string_equal(LIST(.usernames = {ada, 1}, .user_ids = {one, 1}), "1 2 3 (total 3)");
+    assert_string_equal(LIST(.project_id = 2), "(total 0)");
+    assert_string_equal(LIST(.id = {.has_gt = true, .gt = 1, .has_lte = true, .lte = 2}), "2 (total 1)");
+    assert_string_equal(LIST(.id = {.has_gte = true, .gte = 2, .has_lt = true, .lt = 3}), "2 (total 1)");
+    assert_string_equal(LIST(.id = {.incl = {two_three, 2}}), "2 3 (total 2)");
+    assert_string_equal(LIST(.id = {.not_in = {two_three, 2}}), "1 (total 1)");
+    assert_string_equal(LIST(.name = "digits", .has_archived = true, .user_ids = {one, 1}), "1 (total 1)");
+}
+
+static void test_list__sorts_with_missing_values_last(void **state) {
+    struct fixture *f = *state;
+    three(f);
+    assert_string_equal(LIST(.descending = true), "3 2 1 (total 3)");
+    assert_string_equal(LIST(.sort_by = 5), "2 1 3 (total 3)");                     /* end time */
+    assert_string_equal(LIST(.sort_by = 5, .descending = true), "2 3 1 (total 3)"); /* missing last again */
+    assert_string_equal(LIST(.sort_by = 10), "3 1 2 (total 3)");                    /* user: ada before admin */
+    assert_string_equal(LIST(.sort_by = 6, .descending = true), "2 3 1 (total 3)"); /* state */
+    for (int32_t sort = 0; sort <= 17; sort++)
+        for (int desc = 0; desc < 2; desc++)
+            if (sort != 3 && sort != 7)
+                LIST(.sort_by = sort, .descending = desc, .with_config = desc);
+}
+
+static void test_list__pages(void **state) {
+    struct fixture *f = *state;
+    three(f);
+    assert_string_equal(LIST(.page = {1, 1}), "2 (total 3)");
+    assert_string_equal(LIST(.page = {0, -1}), "1 2 3 (total 3)");
+    assert_string_equal(LIST(.page = {0, -2}), "(total 3)");
+    assert_string_equal(LIST(.page = {30, 10}), "(total 3)");
+}
+
+static void test_list__has_documents_only_when_asked(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment_list l;
+    OK(f, store_experiment_list(f->st, &(struct store_experiment_filter){0}, &f->a, &l, &f->err));
+    assert_null(l.experiment[0].config);
+    OK(f, store_experiment_list(f->st, &(struct store_experiment_filter){.with_config = true}, &f->a, &l, &f->err));
+    assert_string_equal(l.experiment[0].config, "{\"name\":\"digits\"}");
+}
+
+static void test_labels__the_most_used_first(void **state) {
+    struct fixture *f = *state;
+    const char **label;
+    size_t n;
+    three(f);
+    OK(f, store_experiment_labels(f->st, 0, &f->a, &label, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_string_equal(label[0], "b");
+    assert_string_equal(label[1], "a");
+}
+
+static void test_delete__leaves_nothing_behind(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    const struct store_log_line line = {.time_us = T0, .text = "x\n", .text_n = 2};
+    struct store_trial trial;
+    struct store_task task;
+    struct store_job *job;
+    size_t n, skipped;
+    int64_t id, seq;
+    OK(f, store_task_log_append_numbered(f->st, t.task_id, "c1", 1, &line, 1, &id, &skipped, &seq, &f->err));
+    OK(f, store_experiment_delete(f->st, 1, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "trial '1' not found", store_trial_get(f->st, 1, false, &f->a, &trial, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "not found", store_task_get(f->st, t.task_id, &f->a, &task, &f->err));
+    OK(f, store_task_log_last_id(f->st, t.task_id, &id, &f->err));
+    assert_int_equal(id, 0);
+    OK(f, store_task_log_mark(f->st, "c1", &seq, &f->err));
+    assert_int_equal(seq, 0);
+    OK(f, store_jobs_all(f->st, &f->a, &job, &n, &f->err));
+    assert_int_equal(n, 0);
+}
+
+static void test_snapshot__is_replaced_and_deleted(void **state) {
+    struct fixture *f = *state;
+    const char *s;
+    OK(f, store_snapshot_set(f->st, 1, "{\"n\":1}", &f->err));
+    OK(f, store_snapshot_set(f->st, 1, "{\"n\":2}", &f->err));
+    OK(f, store_snapshot_get(f->st, 1, &f->a, &s, &f->err));
+    assert_string_equal(s, "{\"n\":2}");
+    OK(f, store_snapshot_delete(f->st, 1, &f->err));
+    OK(f, store_snapshot_get(f->st, 1, &f->a, &s, &f->err));
+    assert_null(s);
+    FAILS(f, ERR_CONFLICT, "experiment 9 does not exist", store_snapshot_set(f->st, 9, "{}", &f->err));
+}
+
+static void test_jobs__are_kept_in_queue_order(void **state) {
+    struct fixture *f = *state;
+    struct store_job *j, one;
+    size_t n;
+    const struct store_job gc = {.id = "gc", .type = "CHECKPOINT_GC", .user_id = 1, .resource_pool = "default", .position = 1,
+                                 .has_priority = true, .priority = 42, .has_weight = true, .weight = 0.5,
+                                 .submitted_us = T0 + 50};
+    OK(f, store_job_put(f->st, &gc, &f->err));
+    OK(f, store_jobs_all(f->st, &f->a, &j, &n, &f->err));
+    assert_int_equal(n, 2); /* the experiment of the fixture has one */
+    assert_string_equal(j[0].id, "gc");
+    assert_string_equal(j[1].id, "job-1");
+    OK(f, store_job_get(f->st, "gc", &f->a, &one, &f->err));
+    assert_true(one.has_priority && one.priority == 42 && one.has_weight && one.weight == 0.5);
+    OK(f, store_job_delete(f->st, "gc", &f->err));
+    FAILS(f, ERR_NOT_FOUND, "job 'gc' not found", store_job_get(f->st, "gc", &f->a, &one, &f->err));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST_TRIAL(test_experiment__comes_back_whole),
+        TEST_TRIAL(test_experiment__follows_the_core),
+        TEST_TRIAL(test_experiment__takes_every_state_of_the_core_and_no_other),
+        TEST_TRIAL(test_experiment__unfinished_are_what_is_not_terminal),
+        TEST_TRIAL(test_experiment__patch_touches_what_is_named),
+        TEST_TRIAL(test_list__filters),
+        TEST_TRIAL(test_list__sorts_with_missing_values_last),
+        TEST_TRIAL(test_list__pages),
+        TEST_TRIAL(test_list__has_documents_only_when_asked),
+        TEST_TRIAL(test_labels__the_most_used_first),
+        TEST_TRIAL(test_delete__leaves_nothing_behind),
+        TEST_TRIAL(test_snapshot__is_replaced_and_deleted),
+        TEST_TRIAL(test_jobs__are_kept_in_queue_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

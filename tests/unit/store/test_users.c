@@ -1,0 +1,171 @@
+/* Users, their settings, sessions. */
+#include "store/fixture.h"
+
+#include "store/sessions.h"
+#include "store/users.h"
+
+static void test_user__comes_back_whole(void **state) {
+    struct fixture *f = *state;
+    const struct store_user in = {
+        .id = 2, .username = "Ada", .display_name = "Ada L.", .password_hash = "$argon2id$x", .admin = true, .active = true,
+        .agent = {.set = true, .uid = 1000, .gid = 100, .user = "ada", .group = "users"}, .modified_us = T0,
+    };
+    struct store_user out;
+    OK(f, store_user_insert(f->st, &in, &f->err));
+    OK(f, store_user_by_name(f->st, "ADA", &f->a, &out, &f->err));
+    assert_int_equal(out.id, 2);
+    assert_string_equal(out.username, "Ada");
+    assert_string_equal(out.display_name, "Ada L.");
+    assert_string_equal(out.password_hash, "$argon2id$x");
+    assert_true(out.admin && out.active && !out.remote && out.agent.set);
+    assert_int_equal(out.agent.uid, 1000);
+    assert_int_equal(out.agent.gid, 100);
+    assert_string_equal(out.agent.user, "ada");
+    assert_string_equal(out.agent.group, "users");
+    assert_int_equal(out.modified_us, T0);
+    assert_int_equal(out.last_auth_us, 0);
+}
+
+static void test_user__name_is_unique_without_regard_to_case(void **state) {
+    struct fixture *f = *state;
+    const struct store_user again = {.id = 3, .username = "ADA", .modified_us = T0};
+    fixture_user(f, 2, "ada");
+    FAILS(f, ERR_CONFLICT, "user \"ADA\" already exists", store_user_insert(f->st, &again, &f->err));
+}
+
+static void test_user__changes_are_kept_apart_from_password_and_login(void **state) {
+    struct fixture *f = *state;
+    struct store_user u;
+    fixture_user(f, 2, "ada");
+    OK(f, store_user_set_password(f->st, 2, "hash", T0 + 1, &f->err));
+    OK(f, store_user_touch_auth(f->st, 2, T0 + 2, &f->err));
+    OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
+    u.active = false;
+    u.display_name = "A";
+    u.password_hash = NULL;
+    OK(f, store_user_update(f->st, &u, &f->err));
+    OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
+    assert_false(u.active);
+    assert_string_equal(u.display_name, "A");
+    assert_string_equal(u.password_hash, "hash");
+    assert_int_equal(u.last_auth_us, T0 + 2);
+    FAILS(f, ERR_NOT_FOUND, "user '9' not found", store_user_get(f->st, 9, &f->a, &u, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "user 9 does not exist", store_user_touch_auth(f->st, 9, T0, &f->err));
+}
+
+static void test_user_list__filters_and_sorts(void **state) {
+    struct fixture *f = *state;
+    struct store_user_list l;
+    fixture_user(f, 1, "carol");
+    fixture_user(f, 2, "Bob");
+    fixture_user(f, 3, "alice");
+    struct store_user u;
+    OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
+    u.display_name = "Carpenter";
+    u.active = false;
+    OK(f, store_user_update(f->st, &u, &f->err));
+    OK(f, store_user_list(f->st, &(struct store_user_filter){.name = "CAR"}, &f->a, &l, &f->err));
+    assert_int_equal(l.user_n, 2); /* carol, and Bob by his display name */
+    assert_int_equal(l.user[0].id, 1);
+    OK(f, store_user_list(f->st, &(struct store_user_filter){.has_active = true, .active = true, .sort_by = 2,
+                                                             .descending = true}, &f->a, &l, &f->err));
+    assert_int_equal(l.user_n, 2);
+    assert_string_equal(l.user[0].username, "carol");
+    OK(f, store_user_list(f->st, &(struct store_user_filter){.page = {1, 1}}, &f->a, &l, &f->err));
+    assert_int_equal(l.user_n, 1);
+    assert_int_equal(l.user[0].id, 2);
+    assert_int_equal(l.window.total, 3);
+    FAILS(f, ERR_INVALID, "sort_by", store_user_list(f->st, &(struct store_user_filter){.sort_by = 77}, &f->a, &l, &f->err));
+}
+
+static void test_user_list__every_sort_is_valid_in_both_directions(void **state) {
+    struct fixture *f = *state;
+    struct store_user_list l;
+    fixture_user(f, 1, "admin");
+    for (int32_t sort = 0; sort <= 8; sort++)
+        for (int desc = 0; desc < 2; desc++)
+            OK(f, store_user_list(f->st, &(struct store_user_filter){.sort_by = sort, .descending = desc}, &f->a, &l, &f->err));
+}
+
+static void test_settings__are_replaced_by_key_and_reset(void **state) {
+    struct fixture *f = *state;
+    struct store_user_setting *s;
+    size_t n;
+    fixture_user(f, 1, "admin");
+    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "p", "1"}, &f->err));
+    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "p", "2"}, &f->err));
+    OK(f, store_user_setting_set(f->st, 1, &(struct store_user_setting){"k", "q", "3"}, &f->err));
+    OK(f, store_user_settings(f->st, 1, &f->a, &s, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_string_equal(s[0].value, "2");
+    OK(f, store_user_settings_reset(f->st, 1, &f->err));
+    OK(f, store_user_settings(f->st, 1, &f->a, &s, &n, &f->err));
+    assert_int_equal(n, 0);
+}
+
+static int64_t add_session(struct fixture *f, uint8_t hash, int32_t user, const char *kind, const char *allocation,
+                           int64_t expiry_us) {
+    struct store_session s = {.user_id = user, .kind = kind, .allocation_id = allocation, .created_us = T0,
+                              .expiry_us = expiry_us};
+    int64_t id;
+    s.token_hash[0] = hash;
+    OK(f, store_session_insert(f->st, &s, &id, &f->err));
+    return id;
+}
+
+static size_t sessions(struct fixture *f, struct store_session **ret) {
+    size_t n;
+    OK(f, store_sessions_load(f->st, T0, &f->a, ret, &n, &f->err));
+    return n;
+}
+
+static void test_sessions__end_by_token_user_allocation_and_time(void **state) {
+    struct fixture *f = *state;
+    struct store_session *s;
+    uint8_t hash[STORE_TOKEN_HASH_SIZE] = {1};
+    int64_t n;
+    fixture_user(f, 1, "admin");
+    fixture_user(f, 2, "ada");
+    add_session(f, 1, 1, "LOGIN", NULL, T0 + DAY_US);
+    add_session(f, 2, 2, "LOGIN", NULL, T0 + DAY_US);
+    add_session(f, 3, 2, "ALLOCATION", "1.x.1", T0 + DAY_US);
+    add_session(f, 4, 2, "TASK", "1.x.1", T0 + DAY_US);
+    add_session(f, 5, 2, "LOGIN", NULL, T0 - 1);
+    assert_int_equal(sessions(f, &s), 4); /* the expired one is not loaded */
+    assert_int_equal(s[0].token_hash[0], 1);
+    assert_string_equal(s[2].allocation_id, "1.x.1");
+    OK(f, store_session_delete(f->st, hash, &f->err));
+    OK(f, store_sessions_delete_of_user(f->st, 2, "LOGIN", &f->err));
+    assert_int_equal(sessions(f, &s), 2); /* a password change ends logins, not tasks */
+    OK(f, store_sessions_delete_of_allocation(f->st, "1.x.1", &f->err));
+    assert_int_equal(sessions(f, &s), 0);
+    add_session(f, 6, 1, "LOGIN", NULL, T0);
+    OK(f, store_sessions_delete_expired(f->st, T0, &n, &f->err));
+    assert_int_equal(n, 1);
+}
+
+static void test_access_tokens__are_revoked_not_lost(void **state) {
+    struct fixture *f = *state;
+    struct store_session *s;
+    fixture_user(f, 1, "admin");
+    int64_t id = add_session(f, 1, 1, "ACCESS_TOKEN", NULL, T0 + DAY_US);
+    OK(f, store_session_set_revoked(f->st, id, true, &f->err));
+    OK(f, store_session_set_description(f->st, id, "ci", &f->err));
+    assert_int_equal(sessions(f, &s), 1);
+    assert_true(s[0].revoked);
+    assert_string_equal(s[0].description, "ci");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_user__comes_back_whole),
+        TEST(test_user__name_is_unique_without_regard_to_case),
+        TEST(test_user__changes_are_kept_apart_from_password_and_login),
+        TEST(test_user_list__filters_and_sorts),
+        TEST(test_user_list__every_sort_is_valid_in_both_directions),
+        TEST(test_settings__are_replaced_by_key_and_reset),
+        TEST(test_sessions__end_by_token_user_allocation_and_time),
+        TEST(test_access_tokens__are_revoked_not_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
