@@ -202,7 +202,7 @@ class TrainContext:
         try:
             self._session.post(f"/api/v1/trials/{self._trial_id}/early_exit", {"reason": EarlyExitReason(reason).value})
         except errors.BadRequest as e:
-            logger.warning("the master keeps the reason it was given before for this early exit: %s", e.message)
+            logger.warning("the master did not take this early exit (was it told before?): %s", e.message)
 
     def get_experiment_best_validation(self) -> Optional[float]:
         """Best value of the searcher's metric in any trial of this experiment so far, or None."""

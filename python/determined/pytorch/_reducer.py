@@ -137,11 +137,16 @@ class ReducerContext:
         return metrics
 
 
+def _tensor_to_numpy(value: torch.Tensor) -> np.ndarray:
+    value = value.detach().cpu()
+    # NumPy knows no bfloat16, which is what mixed precision computes with on a CPU.
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+
+
 def to_numpy(metrics: Dict[str, Any]) -> Dict[str, Any]:
     """Copy metrics with tensors turned into NumPy arrays."""
     return {
-        name: value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
-        for name, value in metrics.items()
+        name: _tensor_to_numpy(value) if isinstance(value, torch.Tensor) else value for name, value in metrics.items()
     }
 
 

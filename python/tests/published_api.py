@@ -1,0 +1,67 @@
+"""Prints the public names of the published library's modules, with their signatures, as JSON.
+
+Runs in an environment of its own (requirements/compat.txt); tests/test_signatures.py compares the answer with our
+library. A parameter is [name, kind, default or null]; a class has its methods, properties and enum values.
+"""
+
+import enum
+import importlib
+import inspect
+import json
+import sys
+
+
+def parameters(function):
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    return [
+        [p.name, p.kind.name, None if p.default is p.empty else describe_default(p.default)]
+        for p in signature.parameters.values()
+    ]
+
+
+def describe_default(value):
+    if callable(value):
+        return "callable"
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if type(value).__module__.startswith("determined"):
+        return f"{type(value).__name__}({vars(value)})"
+    return repr(value)
+
+
+def describe_class(cls):
+    if issubclass(cls, enum.Enum):
+        return {"enum": {member.name: member.value for member in cls}}
+    members = {}
+    for klass in reversed([k for k in cls.__mro__ if k.__module__.startswith("determined")]):
+        for name, member in vars(klass).items():
+            if name.startswith("_"):
+                continue
+            if isinstance(member, property):
+                members[name] = "property"
+            elif isinstance(member, (staticmethod, classmethod)):
+                members[name] = parameters(member.__func__)
+            elif inspect.isfunction(member):
+                members[name] = parameters(member)
+    return {"constructor": parameters(cls.__init__), "members": members}
+
+
+def describe(module_name):
+    module = importlib.import_module(module_name)
+    names = {}
+    for name in dir(module):
+        value = getattr(module, name)
+        if name.startswith("_") or inspect.ismodule(value):
+            continue
+        if inspect.isclass(value) and value.__module__.startswith("determined"):
+            names[name] = describe_class(value)
+        elif inspect.isfunction(value) and value.__module__.startswith("determined"):
+            names[name] = {"function": parameters(value)}
+    return names
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: describe(name) for name in sys.argv[1:]}))

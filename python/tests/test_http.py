@@ -1,0 +1,155 @@
+"""Talking to a master that is not always well."""
+
+import socket
+import threading
+import time
+
+import pytest
+from fake_master import TOKEN
+
+from determined import _http, errors
+
+QUICK = _http.Retry(attempts=3, first_pause_s=0.01, max_pause_s=0.02)
+
+
+@pytest.fixture
+def session(master):
+    session = _http.Session(master.url, TOKEN, retry=QUICK)
+    yield session
+    session.close()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_session__keeps_one_connection(master, session):
+    for _ in range(5):
+        assert session.get("/api/v1/me")["user"]["username"] == "determined"
+    assert master.connections == 1
+
+
+def test_session__gives_each_thread_a_connection(master, session):
+    session.get("/api/v1/me")
+    thread = threading.Thread(target=session.get, args=("/api/v1/me",))
+    thread.start()
+    thread.join()
+    assert master.connections == 2
+
+
+@pytest.mark.parametrize("fault", [502, 503, 504, "drop"])
+def test_session__tries_again_after(master, session, fault):
+    master.faults["GetMe"] = [fault, fault]
+    assert session.get("/api/v1/me")
+    assert master.rpcs() == ["GetMe"] * 3
+
+
+@pytest.mark.parametrize("fault", [503, "drop"])
+def test_session__gives_up_in_the_end(master, session, fault):
+    master.faults["GetMe"] = [fault] * 9
+    with pytest.raises(errors.MasterUnreachable, match=r"/api/v1/me: no answer from the master after 3 attempts") as e:
+        session.get("/api/v1/me")
+    assert e.value.attempts == 3
+
+
+def test_session__survives_a_restart_of_the_master(master, session):
+    """A kept connection that the master has closed meanwhile costs no attempt."""
+    session = _http.Session(master.url, TOKEN, retry=_http.ONCE)
+    session.get("/api/v1/me")
+    for connection in session._live:
+        connection.sock.shutdown(socket.SHUT_RDWR)
+    assert session.get("/api/v1/me")
+    session.close()
+
+
+def test_session__names_a_master_that_is_not_there():
+    session = _http.Session(f"http://127.0.0.1:{free_port()}", TOKEN, retry=QUICK)
+    with pytest.raises(errors.MasterUnreachable, match="refused"):
+        session.get("/api/v1/me")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, errors.BadRequest),
+        (401, errors.Unauthenticated),
+        (403, errors.Forbidden),
+        (404, errors.NotFound),
+        (409, errors.Conflict),
+        (500, errors.ApiError),
+    ],
+)
+def test_session__does_not_repeat_what_the_master_refuses(master, session, status, kind):
+    master.faults["GetMe"] = [status]
+    with pytest.raises(kind, match=rf"GET http.*/api/v1/me: {status}: as the test wishes") as e:
+        session.get("/api/v1/me")
+    assert e.value.status == status and not e.value.maybe_done
+    assert master.rpcs() == ["GetMe"]
+
+
+def test_session__sends_its_token(master):
+    session = _http.Session(master.url, "wrong", retry=QUICK)
+    with pytest.raises(errors.Unauthenticated, match="invalid credentials"):
+        session.get("/api/v1/me")
+
+
+def test_session__says_when_a_refused_request_may_have_been_carried_out_before(master, session):
+    master.faults["GetMe"] = ["lose", 400]
+    with pytest.raises(errors.BadRequest) as e:
+        session.get("/api/v1/me")
+    assert e.value.maybe_done
+
+
+def test_session__close_wakes_a_long_poll(master, session):
+    started = time.monotonic()
+    failure = []
+
+    def poll():
+        try:
+            session.get("/api/v1/allocations/7.a.1/signals/preemption", params={"timeout_seconds": 30})
+        except errors.MasterUnreachable as e:
+            failure.append(e)
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    while "AllocationPreemptionSignal" not in master.rpcs():
+        time.sleep(0.01)
+    session.close()
+    thread.join(timeout=5)
+    assert failure and time.monotonic() - started < 5
+
+
+def test_session__goes_through_the_proxy_of_the_environment(master, monkeypatch):
+    """To a proxy the request line names the whole address; our fake master, as the proxy, does not know that one."""
+    monkeypatch.setenv("http_proxy", master.url)
+    session = _http.Session("http://determined.example:8080", TOKEN, retry=_http.ONCE)
+    assert session._target("/api/v1/me") == "http://determined.example:8080/api/v1/me"
+    with pytest.raises(errors.ApiError, match="no such route"):
+        session.get("/api/v1/me")
+    assert master.complaints == ["GET http://determined.example:8080/api/v1/me: not in the contract"]
+    master.complaints.clear()
+    session.close()
+
+
+def test_session__honours_no_proxy(master, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert _http.Session(master.url, TOKEN, retry=_http.ONCE).get("/api/v1/me")
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://"])
+def test_session__refuses_an_address_of_another_form(url):
+    with pytest.raises(ValueError, match="is not of the form"):
+        _http.Session(url, TOKEN)
+
+
+def test_retry__pauses_grow_to_a_limit():
+    retry = _http.Retry(attempts=9, first_pause_s=1, max_pause_s=5)
+    pauses = [retry.pause_s(i) for i in range(5)]
+    assert all(abs(p - e) <= 0.1 * e for p, e in zip(pauses, [1, 2, 4, 5, 5]))
+
+
+def test_patience__lasts_about_ten_minutes():
+    assert 500 < sum(_http.PATIENT.pause_s(i) for i in range(_http.PATIENT.attempts - 1)) < 800

@@ -1,0 +1,203 @@
+"""Programs that run inside a task, each in a process of its own."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from determined._secrets import masked
+
+TESTS = pathlib.Path(__file__).parent
+
+
+@pytest.fixture
+def task(cluster, tmp_path):
+    """A task's work directory, and a way to run a program in it."""
+    workdir = tmp_path / "workdir"
+    workdir.mkdir()
+    env = {
+        **os.environ,
+        "DET_RUN_DIR": str(cluster.run_dir),
+        "DET_RESOURCES_ID": "a-container",
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
+    }
+
+    class Task:
+        directory = workdir
+
+        @staticmethod
+        def start(*argv, **more_env):
+            return subprocess.Popen(
+                [sys.executable, "-m", *argv],
+                cwd=workdir,
+                env={**env, **more_env},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+        @classmethod
+        def run(cls, *argv, **more_env):
+            process = cls.start(*argv, **more_env)
+            process.out, process.err = process.communicate(timeout=60)
+            return process
+
+        @classmethod
+        def launch(cls, entrypoint):
+            cluster.config["entrypoint"] = entrypoint
+            cluster.write(slot_ids=[0])
+            return cls.run("determined.exec.launch")
+
+    return Task
+
+
+def test_launch__runs_a_string_in_a_shell(task):
+    process = task.launch("echo one $((1 + 1)); exit 3")
+    assert (process.out, process.returncode) == ("one 2\n", 3)
+
+
+def test_launch__runs_a_list_as_it_is(task):
+    process = task.launch(["echo", "$HOME", "a b"])
+    assert (process.out, process.returncode) == ("$HOME a b\n", 0)
+
+
+@pytest.mark.parametrize(("entrypoint", "status"), [(["no-such-program"], 127), (["/"], 126)])
+def test_launch__of_a_program_that_cannot_run(task, entrypoint, status):
+    process = task.launch(entrypoint)
+    assert process.returncode == status and f"cannot be run (status {status})" in process.err
+
+
+def test_launch__tells_a_signal_as_a_shell_does(task):
+    assert task.launch("kill -9 $$").returncode == 128 + 9
+
+
+def test_launch__logs_who_runs_what_without_secrets(task, cluster):
+    cluster.config["environment"] = {"environment_variables": {"cpu": ["WANDB_API_KEY=s3cr3t", "LANG=C"]}}
+    process = task.launch("true")
+    line = next(line for line in process.err.splitlines() if "New trial runner" in line)
+    assert "New trial runner in (container a-container) on agent an-agent: {" in line
+    assert "s3cr3t" not in process.err and "WANDB_API_KEY=****" in line and "LANG=C" in line
+    assert json.loads(line[line.index("{") :])["entrypoint"] == "true"
+
+
+def test_launch__tries_the_storage_out_first(task, cluster):
+    assert task.launch("true").returncode == 0 and list(cluster.storage.iterdir()) == []
+    cluster.config["checkpoint_storage"]["host_path"] = "/proc/nowhere"
+    process = task.launch("echo must not run")
+    assert (process.returncode, process.out) == (1, "") and "Checkpoint storage validation failed" in process.err
+
+
+def test_launch__is_for_trials_only(task, cluster):
+    (cluster.run_dir / "info" / "trial.json").unlink()
+    cluster.write(task_type="COMMAND")
+    process = task.run("determined.exec.launch")
+    assert process.returncode == 1 and "in trials on a cluster only" in process.err
+
+
+def test_launch__passes_signals_on(task, cluster):
+    (task.directory / "script.py").write_text(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(42))\n"
+        "open('ready', 'w')\n"
+        "time.sleep(60)\n"
+    )
+    cluster.config["entrypoint"] = [sys.executable, "script.py"]
+    cluster.write()
+    process = task.start("determined.exec.launch")
+    while not (task.directory / "ready").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 42
+
+
+@pytest.mark.parametrize("form", ["trials:PlainTrial", "sub.model_def:PlainTrial", "sub/model_def:PlainTrial"])
+def test_launch__of_a_trial_class_trains_as_configured(task, cluster, form):
+    (task.directory / "sub").mkdir()
+    (task.directory / "sub" / "model_def.py").write_text("from trials import PlainTrial")
+    cluster.config.update(
+        {
+            "hyperparameters": {"global_batch_size": 4, "lr": 1},
+            "min_validation_period": {"batches": 4},
+            "min_checkpoint_period": {"records": 12},
+            "scheduling_unit": 5,
+            "checkpoint_policy": "none",
+            "perform_initial_validation": True,
+        }
+    )
+    cluster.config["searcher"]["max_length"] = {"epochs": 2}
+    process = task.launch(form)
+    assert process.returncode == 0, process.err
+    assert [s for s, _ in cluster.master.reports("validation")] == [0, 4, 8, 10]
+    assert [s for s, _ in cluster.master.reports("training")] == [3, 4, 5, 6, 8, 9, 10]
+    saved = [c["metadata"]["steps_completed"] for c in cluster.master.checkpoints.values()]
+    assert saved == [3, 6, 9, 10]
+    assert (task.directory / "hparams.txt").read_text() == "{'global_batch_size': 4, 'lr': 1}"
+
+
+@pytest.mark.parametrize(
+    ("entrypoint", "message"),
+    [
+        ("nowhere:Trial", "there is no module nowhere"),
+        ("trials:Nobody", "has no attribute 'Nobody'"),
+        ("trials:RECORDS", "not a subclass of PyTorchTrial"),
+    ],
+)
+def test_launch__of_a_trial_class_that_is_none(task, entrypoint, message):
+    process = task.launch(entrypoint)
+    assert process.returncode == 1 and message in process.err
+
+
+def test_torch_distributed__of_one_slot_runs_the_script_in_a_world_of_one(task, cluster):
+    code = "import os; print(os.environ['WORLD_SIZE'], os.environ['RANK'], os.environ['MASTER_PORT'])"
+    process = task.run("determined.launch.torch_distributed", "--", sys.executable, "-c", code, C10D_PORT="29412")
+    assert process.out == "1 0 29412\n", process.err
+
+
+def test_torch_distributed__of_several_slots_says_that_it_cannot_yet(task, cluster):
+    info = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [4]}
+    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(info))
+    process = task.run("determined.launch.torch_distributed", "true")
+    assert process.returncode == 1 and "this task has 4 slots" in process.err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "empty script is not allowed"),
+        (["--"], "empty script is not allowed"),
+        (["--trial", "a:B", "x"], "extra arguments to --trial: ['x']"),
+        (["--trial"], "expected one argument"),
+    ],
+)
+def test_torch_distributed__with_a_wrong_command_line(task, args, message):
+    process = task.run("determined.launch.torch_distributed", *args)
+    assert process.returncode == 1 and process.err.startswith("usage: torch_distributed") and message in process.err
+
+
+def test_masked__hides_what_is_secret_wherever_it_is():
+    config = {
+        "checkpoint_storage": {
+            "type": "s3",
+            "bucket": "b",
+            "access_key": "AK",
+            "secret_key": "SK",
+            "endpoint_url": None,
+        },
+        "environment": {"registry_auth": {"username": "u", "password": "p"}, "image": {"cpu": "x=y"}},
+    }
+    assert masked(config) == {
+        "checkpoint_storage": {
+            "type": "s3",
+            "bucket": "b",
+            "access_key": "********",
+            "secret_key": "********",
+            "endpoint_url": None,
+        },
+        "environment": {"registry_auth": {"username": "u", "password": "********"}, "image": {"cpu": "x=y"}},
+    }
