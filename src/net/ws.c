@@ -28,9 +28,8 @@ struct ws {
     struct bufferevent *bev;
     wslay_event_context_ptr frames;
     struct ws_dial *dial;
-    struct loop_timer *timer; /* pings while open, the end of patience while closing */
+    struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
     enum ws_state state;
-    bool started;      /* the first turn after adoption or ws_connect() has come */
     bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
     bool dialled_away; /* ws_close() before it was open */
     int64_t heard_us;
@@ -244,30 +243,15 @@ static void tick(struct ws *w)
         arm_tick(w);
 }
 
-static void ws_start(struct ws *w)
-{
-    w->started = true;
-    if (w->state == WS_DIALLING) {
-        ws_dial_start(w->dial); /* may end w */
-        return;
-    }
-    if (w->state == WS_OPEN)
-        arm_tick(w);
-    if (evbuffer_get_length(bufferevent_get_input(w->bev)) > 0)
-        ws_receive(w);
-}
-
 static void on_timer(void *ctx)
 {
     struct ws *w = ctx;
-    if (w->dialled_away)
-        ws_end(w, w->close_code, w->close_why);
-    else if (!w->started)
-        ws_start(w);
-    else if (w->state == WS_OPEN)
+    if (w->state == WS_OPEN)
         tick(w);
-    else if (w->state == WS_CLOSING)
+    else if (w->state == WS_CLOSING || w->dialled_away)
         ws_end(w, w->close_code, w->close_why);
+    else
+        ws_dial_start(w->dial); /* may end w */
 }
 
 /* ---- the user's side ---- */
@@ -279,7 +263,6 @@ static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
         abort();
     w->handler = *h;
     w->timer = loop_timer_new(l, on_timer, w);
-    loop_timer_arm(w->timer, 0);
     return w;
 }
 
@@ -292,6 +275,7 @@ static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
     w->heard_us = clock_monotonic_us();
     bufferevent_setcb(bev, on_readable, on_writable, on_event, w);
     bufferevent_enable(bev, EV_READ | EV_WRITE);
+    arm_tick(w);
 }
 
 struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone, void *owner)
@@ -300,6 +284,8 @@ struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_han
     w->on_gone = on_gone;
     w->owner = owner;
     ws_open(w, bev, /* server= */ true);
+    if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
+        bufferevent_trigger(bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
     return w;
 }
 
@@ -311,6 +297,7 @@ int ws_connect(struct loop *l, const struct ws_client_options *o, const struct w
         ws_free(w);
         return -1;
     }
+    loop_timer_arm(w->timer, 0); /* so that on_close never runs within this call */
     *ret = w;
     return 0;
 }
@@ -322,8 +309,6 @@ void ws_dialled(struct ws *w, struct bufferevent *bev)
     ws_open(w, bev, /* server= */ false);
     if (w->handler.on_open)
         w->handler.on_open(w, w->handler.ctx);
-    if (w->state == WS_OPEN)
-        arm_tick(w);
     if (evbuffer_get_length(bufferevent_get_input(bev)) > 0)
         ws_receive(w);
 }
