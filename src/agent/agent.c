@@ -1,0 +1,219 @@
+#include "agent/agent.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/slots.h"
+#include "agent/task.h"
+#include "common/cleanup.h"
+#include "common/files.h"
+#include "common/log.h"
+
+#define WORKERS 4
+#define QUEUE_MAX 4096
+
+/* ---- the link's side ---- */
+
+static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_hello *ret)
+{
+    struct agent *a = ctx;
+    ret->container_runtime = a->runtime->name;
+    ret->devices = a->device;
+    ret->devices_n = a->device_n;
+    ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
+    for (struct task *t = a->tasks; t; t = task_next(t))
+        task_describe(t, &ret->tasks[ret->tasks_n++]);
+    cleanup_strbuf struct strbuf boot = STRBUF_INIT;
+    if (file_read("/proc/sys/kernel/random/boot_id", 64, &boot, NULL) == 0)
+        ret->boot_id = arena_strndup(arena, boot.s, strcspn(boot.s, "\n"));
+}
+
+static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h, const char *container_id)
+{
+    for (size_t i = 0; i < h->expected_n; i++)
+        if (strcmp(h->expected[i].container_id, container_id) == 0)
+            return &h->expected[i];
+    return NULL;
+}
+
+/* The agent is the truth about processes, the master about intentions. */
+static void on_up(void *ctx, const struct wire_link_master_hello *hello)
+{
+    struct agent *a = ctx;
+    for (struct task *t = a->tasks, *next; t; t = next) {
+        next = task_next(t);
+        const struct wire_link_expected_task *e = expectation(hello, task_container_id(t));
+        if (e)
+            task_resume(t, e->logs_seq > 0 ? (uint64_t)e->logs_seq : 0);
+        else
+            task_discard(t);
+    }
+    for (size_t i = 0; i < hello->expected_n; i++)
+        if (!task_find(a, hello->expected[i].container_id))
+            task_report_gone(a, hello->expected[i].container_id, "container is gone on reattachment");
+}
+
+static void on_down(void *ctx)
+{
+    struct agent *a = ctx;
+    for (struct task *t = a->tasks; t; t = task_next(t))
+        task_pause(t);
+}
+
+static void on_signal_task(struct agent *a, const struct wire_link_signal_task *s)
+{
+    struct task *t = task_find(a, s->container_id);
+    log_info("task.signal", "container=%s signal=%d", s->container_id, s->signal);
+    if (t)
+        task_signal(t, s->signal);
+    else
+        task_report_gone(a, s->container_id, "unknown container");
+}
+
+static void on_message(void *ctx, const struct wire_link_master_message *m)
+{
+    struct agent *a = ctx;
+    struct task *t;
+    if (m->start)
+        task_start(a, m->start);
+    else if (m->signal)
+        on_signal_task(a, m->signal);
+    else if (m->logs_ack && (t = task_find(a, m->logs_ack->container_id)) && m->logs_ack->seq > 0)
+        task_logs_acked(t, (uint64_t)m->logs_ack->seq);
+    else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED && (t = task_find(a, m->state_ack->container_id)))
+        task_end_acked(t);
+}
+
+static void on_fatal(void *ctx, const char *reason)
+{
+    struct agent *a = ctx;
+    a->failed = true;
+    log_error("agent.refused", "reason=%s", log_quote(reason));
+    agent_stop(a);
+}
+
+static void on_closed(void *ctx)
+{
+    loop_stop(((struct agent *)ctx)->loop);
+}
+
+/* ---- the beginning and the end ---- */
+
+static int take_lock(struct agent *a, struct error *err)
+{
+    /* Others may pass through, to their own directories; what is private says so itself. */
+    if (dir_make(a->config->run_root, 0711, err) < 0)
+        return -1;
+    cleanup_free char *path = path_join(a->config->run_root, "lock");
+    a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (a->lock_fd < 0)
+        return error_errno(err, "cannot open %s", path);
+    if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERR_CONFLICT, "another agent uses %s; stop it, or give this one another run_root", a->config->run_root);
+    return 0;
+}
+
+static int find_tasks(struct agent *a, struct error *err)
+{
+    DIR *d = opendir(a->config->run_root);
+    if (!d)
+        return error_errno(err, "cannot list %s", a->config->run_root);
+    for (struct dirent *e; (e = readdir(d));) {
+        cleanup_free char *path = path_join(a->config->run_root, e->d_name);
+        struct stat st;
+        if (e->d_name[0] != '.' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            task_adopt(a, e->d_name);
+    }
+    closedir(d);
+    return 0;
+}
+
+/* Said at the start, since otherwise each task would find out for itself, and less clearly. */
+static int check_reach(const struct agent *a, struct error *err)
+{
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct account who;
+    cleanup_error struct error ignored = ERROR_INIT;
+    if (account_resolve(NULL, 0, 0, a->config->allow_root_tasks, &arena, &who, &ignored) < 0)
+        return 0; /* tasks of linked users may run all the same */
+    if (!account_reaches(&who, a->config->run_root, X_OK))
+        return error_set(err, ERR_PRECONDITION, "tasks run as user %s, who cannot reach %s; set run_root to a directory that others may "
+                         "pass through", who.name, a->config->run_root);
+    if (*a->config->python_path && !account_reaches(&who, a->config->python_path, R_OK | X_OK))
+        log_warning("agent.library_unreachable", "path=%s user=%s action=\"make it readable, or install the platform\"",
+                    log_quote(a->config->python_path), who.name);
+    return 0;
+}
+
+static int set_up(struct agent *a, struct error *err)
+{
+    const struct agent_config *c = a->config;
+    struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
+    struct link_handler link = {.make_hello = make_hello, .on_up = on_up, .on_message = on_message, .on_down = on_down,
+                                .on_fatal = on_fatal, .on_closed = on_closed, .ctx = a};
+    if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
+        slots_find(c->slot_type, c->artificial_slots, "/proc/cpuinfo", &a->arena, &a->device, &a->device_n, err) < 0 ||
+        take_lock(a, err) < 0)
+        return -1;
+    cleanup_error struct error no_user = ERROR_INIT;
+    if (!c->allow_root_tasks && account_ensure_default(&no_user) < 0)
+        log_error("agent.no_task_user", "error=%s", log_quote(error_msg(&no_user)));
+    if (check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
+        return -1;
+    a->link = link_new(a->loop, c, &link);
+    return find_tasks(a, err);
+}
+
+int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, struct error *err)
+{
+    struct agent *a = calloc(1, sizeof(*a));
+    if (!a)
+        abort();
+    a->loop = l;
+    a->config = c;
+    a->lock_fd = -1;
+    if (set_up(a, err) < 0) {
+        agent_free(a);
+        return -1;
+    }
+    log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id), log_quote(c->resource_pool),
+             a->runtime->name, a->device_n, log_quote(c->run_root));
+    link_open(a->link);
+    *ret = a;
+    return 0;
+}
+
+void agent_stop(struct agent *a)
+{
+    if (a->stopping)
+        return;
+    a->stopping = true;
+    log_info("agent.stop", "tasks=%zu", task_count(a));
+    link_close(a->link);
+}
+
+bool agent_failed(const struct agent *a)
+{
+    return a->failed;
+}
+
+void agent_free(struct agent *a)
+{
+    if (!a)
+        return;
+    if (a->pool)
+        pool_free(a->pool);
+    while (a->tasks)
+        task_forget(a->tasks);
+    link_free(a->link);
+    if (a->lock_fd >= 0)
+        close(a->lock_fd);
+    arena_release(&a->arena);
+    free(a);
+}

@@ -1,0 +1,41 @@
+/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what blocks
+ * (preparing, starting, removing) is a pair of functions on the worker pool (agent/task.c).
+ *
+ * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line of each
+ * task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so that the agent may
+ * be killed and started again at any moment. */
+#ifndef DET_AGENT_AGENT_H
+#define DET_AGENT_AGENT_H
+
+#include "agent/config.h"
+#include "agent/link.h"
+#include "agent/runtime.h"
+#include "common/arena.h"
+#include "common/error.h"
+#include "net/loop.h"
+#include "net/pool.h"
+
+struct task;
+
+struct agent {
+    struct loop *loop;
+    struct pool *pool;
+    const struct agent_config *config;
+    const struct runtime *runtime;
+    struct link *link;
+    struct arena arena; /* devices */
+    struct wire_link_device *device;
+    size_t device_n;
+    struct task *tasks; /* by container id */
+    int lock_fd;
+    bool stopping, failed;
+};
+
+/* Finds slots, takes the lock on run_root, looks for tasks that an earlier agent has left, and connects. */
+int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, struct error *err);
+/* Tasks go on: to stop them is the master's decision. The loop stops once the link is closed. */
+void agent_stop(struct agent *a);
+bool agent_failed(const struct agent *a); /* the master refused this agent for good */
+void agent_free(struct agent *a);
+
+#endif

@@ -1,0 +1,170 @@
+#include "agent/config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/files.h"
+#include "common/strbuf.h"
+
+#define TOKEN_MAX 4096
+
+static const char *text(const struct config *c, const char *path, struct arena *a)
+{
+    const char *s = config_str(c, path);
+    return s ? arena_strdup(a, s) : "";
+}
+
+static const char *text_or(const struct config *c, const char *path, const char *otherwise, struct arena *a)
+{
+    const char *s = text(c, path, a);
+    return *s ? s : otherwise;
+}
+
+/* What lies beside this program: in the build directory of a source tree, or where `make install` has put it. */
+static const char *beside(const char *relative, struct arena *a)
+{
+    char exe[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(exe, '/');
+    return arena_printf(a, "%.*s/%s", slash ? (int)(slash - exe) : 0, exe, relative);
+}
+
+static const char *library_path(struct arena *a)
+{
+    static const char *const place[] = {"../python", "../share/determined/python"};
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        const char *dir = beside(place[i], a);
+        if (access(arena_printf(a, "%s/determined/__init__.py", dir), R_OK) == 0) {
+            cleanup_free char *real = realpath(dir, NULL);
+            return real ? arena_strdup(a, real) : dir;
+        }
+    }
+    return "";
+}
+
+static const char *data_dir(struct arena *a)
+{
+    const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (geteuid() == 0)
+        return "/var/lib/determined-agent";
+    if (xdg && *xdg == '/')
+        return arena_printf(a, "%s/determined-agent", xdg);
+    return arena_printf(a, "%s/.local/share/determined-agent", home && *home ? home : "/tmp");
+}
+
+static const char *host_name(struct arena *a)
+{
+    char name[256];
+    if (gethostname(name, sizeof(name)) < 0)
+        return "localhost";
+    name[sizeof(name) - 1] = 0;
+    return arena_strdup(a, name);
+}
+
+static int read_token(struct config *c, struct arena *a, const char **ret, struct error *err)
+{
+    const char *file = text(c, "token_file", a);
+    *ret = text(c, "token", a);
+    if (**ret || !*file)
+        return 0;
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    if (file_read(file, TOKEN_MAX, &b, err) < 0)
+        return error_wrap(err, "token_file");
+    *ret = arena_strndup(a, strbuf_str(&b), strcspn(strbuf_str(&b), "\r\n"));
+    return 0;
+}
+
+static char **text_list(const struct config *c, const char *path, struct arena *a)
+{
+    struct json_object *list = config_get(c, path);
+    if (!list || !json_object_array_length(list))
+        return NULL;
+    size_t n = json_object_array_length(list);
+    char **ret = arena_array(a, char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
+    return ret;
+}
+
+static void read_master(struct config *c, struct arena *a, struct agent_config *x)
+{
+    x->master_host = text(c, "master_host", a);
+    x->tls = config_bool(c, "security.tls.enabled");
+    x->master_port = (int)config_int(c, "master_port");
+    if (x->master_port == 0)
+        x->master_port = x->tls ? 443 : 80;
+    x->tls_skip_verify = config_bool(c, "security.tls.skip_verify");
+    x->tls_cert = text(c, "security.tls.master_cert", a);
+    x->tls_cert_name = text(c, "security.tls.master_cert_name", a);
+    x->container_master_host = text_or(c, "container_master_host", x->master_host, a);
+    x->container_master_port = (int)config_int(c, "container_master_port");
+    if (x->container_master_port == 0)
+        x->container_master_port = x->master_port;
+    x->reconnect_attempts = (int)config_int(c, "agent_reconnect_attempts");
+    x->reconnect_backoff_s = (int)config_int(c, "agent_reconnect_backoff");
+    x->on_connection_lost = text_list(c, "hooks.on_connection_lost", a);
+    if (!*x->master_host)
+        config_problem(c, "master_host", "master host must be provided");
+    if (*x->tls_cert && x->tls_skip_verify)
+        config_problem(c, "security.tls.skip_verify", "cannot specify a master cert file with skip_verify: the one asks to check the "
+                       "certificate, the other not to");
+}
+
+static void read_tasks(const struct config *c, struct arena *a, struct agent_config *x)
+{
+    x->slot_type = text_or(c, "slot_type", "auto", a);
+    x->artificial_slots = (int)config_int(c, "artificial_slots");
+    x->container_runtime = text_or(c, "container_runtime", "auto", a);
+    x->allow_root_tasks = config_bool(c, "allow_root_tasks");
+    x->http_proxy = text(c, "http_proxy", a);
+    x->https_proxy = text(c, "https_proxy", a);
+    x->ftp_proxy = text(c, "ftp_proxy", a);
+    x->no_proxy = text(c, "no_proxy", a);
+    x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", text_or(c, "data_dir", data_dir(a), a)), a);
+    x->python_path = text_or(c, "python_path", library_path(a), a);
+    x->task_program = text_or(c, "task_program", beside("determined-task", a), a);
+}
+
+/* Tasks have another working directory: what they are told must not depend on ours. */
+static const char *absolute(const char *path, struct arena *a)
+{
+    cleanup_free char *here = getcwd(NULL, 0);
+    return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
+}
+
+int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err)
+{
+    struct agent_config x = {.hostname = host_name(a)};
+    x.agent_id = text_or(c, "agent_id", x.hostname, a);
+    x.resource_pool = text(c, "resource_pool", a);
+    x.log_level = text(c, "log.level", a);
+    read_master(c, a, &x);
+    read_tasks(c, a, &x);
+    x.run_root = absolute(x.run_root, a);
+    x.python_path = absolute(x.python_path, a);
+    x.task_program = absolute(x.task_program, a);
+    if (config_problems(c, err) < 0 || read_token(c, a, &x.token, err) < 0)
+        return -1;
+    *ret = x;
+    return 0;
+}
+
+/* IPv6 addresses stand in brackets within a URL. */
+static const char *url(bool tls, const char *host, int port, struct arena *a)
+{
+    bool v6 = strchr(host, ':') && host[0] != '[';
+    return arena_printf(a, "%s://%s%s%s:%d", tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", port);
+}
+
+const char *agent_config_master_url(const struct agent_config *c, struct arena *a)
+{
+    return url(c->tls, c->master_host, c->master_port, a);
+}
+
+const char *agent_config_task_master_url(const struct agent_config *c, struct arena *a)
+{
+    return url(c->tls, c->container_master_host, c->container_master_port, a);
+}

@@ -1,0 +1,42 @@
+/* The agent's configuration, read once at the start (cluster-config.md §8). */
+#ifndef DET_AGENT_CONFIG_H
+#define DET_AGENT_CONFIG_H
+
+#include <stdbool.h>
+
+#include "agent/account.h"
+#include "common/arena.h"
+#include "common/error.h"
+
+struct agent_config {
+    const char *master_host;
+    int master_port;
+    bool tls, tls_skip_verify;
+    const char *tls_cert, *tls_cert_name;          /* "" if unset */
+    const char *container_master_host;             /* what tasks are told */
+    int container_master_port;
+    const char *agent_id, *hostname, *resource_pool;
+    const char *slot_type;
+    int artificial_slots;
+    const char *container_runtime;                 /* as configured; "auto" by default */
+    const char *token;                             /* never logged */
+    bool allow_root_tasks;
+    const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
+    const char *log_level;
+    int reconnect_attempts, reconnect_backoff_s;
+    char **on_connection_lost; /* NULL-terminated; NULL if unset */
+    const char *run_root;                          /* task directories, lock, epoch */
+    const char *python_path;                       /* our library */
+    const char *task_program;                      /* determined-task */
+};
+
+struct config;
+
+/* From the merged layers (common/config.h), with what depends on the machine worked out. Strings live in the arena. */
+int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err);
+
+/* "http://host:port", as this agent and as its tasks reach the master. */
+const char *agent_config_master_url(const struct agent_config *c, struct arena *a);
+const char *agent_config_task_master_url(const struct agent_config *c, struct arena *a);
+
+#endif

@@ -1,0 +1,272 @@
+#include "agent/link.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/cleanup.h"
+#include "common/codec.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/strbuf.h"
+#include "net/http.h"
+#include "net/ws.h"
+
+#define LINK_PROTOCOL 1
+#define MESSAGE_MAX (64 * 1024 * 1024)
+#define BACKOFF_FIRST_US 100000
+#define PING_S 15 /* lifecycle.md §10 */
+#define DEAD_S 60
+
+struct link {
+    struct loop *loop;
+    const struct agent_config *config;
+    struct link_handler handler;
+    struct ws *ws; /* NULL while down */
+    bool up, opened;
+    struct loop_timer *retry;
+    int64_t backoff_us;
+    int failures; /* in a row */
+    int64_t epoch; /* highest seen of this cluster */
+    char cluster_id[80], master_id[80];
+    struct strbuf out; /* scratch */
+};
+
+/* ---- the epoch file: "<cluster id> <epoch>" ---- */
+
+static void load_epoch(struct link *k)
+{
+    cleanup_free char *path = path_join(k->config->run_root, "epoch");
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (file_read(path, 256, &text, NULL) == 0 && sscanf(strbuf_str(&text), "%79s %" SCNd64, k->cluster_id, &k->epoch) != 2)
+        k->cluster_id[0] = 0;
+}
+
+static void save_epoch(struct link *k)
+{
+    char text[128];
+    cleanup_free char *path = path_join(k->config->run_root, "epoch");
+    cleanup_error struct error err = ERROR_INIT;
+    int n = snprintf(text, sizeof(text), "%s %" PRId64 "\n", k->cluster_id, k->epoch);
+    if (file_write(path, text, (size_t)n, 0600, &err) < 0)
+        log_warning("agent.epoch_not_saved", "error=%s", log_quote(error_msg(&err)));
+}
+
+/* ---- connecting ---- */
+
+static void on_open(struct ws *w, void *ctx);
+static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx);
+static void on_close(struct ws *w, int code, const char *why, void *ctx);
+
+static char *link_url(const struct link *k)
+{
+    const struct agent_config *c = k->config;
+    struct strbuf b = STRBUF_INIT;
+    const char *const pair[][2] = {{"id", c->agent_id}, {"version", DET_VERSION}, {"resource_pool", c->resource_pool}, {"hostname", c->hostname}};
+    strbuf_addf(&b, "%s://%s:%d/agents", c->tls ? "wss" : "ws", c->master_host, c->master_port);
+    for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++) {
+        strbuf_addf(&b, "%c%s=", i ? '&' : '?', pair[i][0]);
+        for (const unsigned char *p = (const unsigned char *)pair[i][1]; *p; p++) {
+            if (strchr("-_.~", *p) || (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+                strbuf_addc(&b, (char)*p);
+            else
+                strbuf_addf(&b, "%%%02X", *p);
+        }
+    }
+    return strbuf_detach(&b);
+}
+
+static void connect_now(void *ctx)
+{
+    struct link *k = ctx;
+    const struct agent_config *c = k->config;
+    cleanup_free char *url = link_url(k);
+    cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
+    strbuf_addf(&bearer, "Authorization: Bearer %s", c->token);
+    const char *header[] = {bearer.s, NULL};
+    struct ws_client_options o = {
+        .url = url, .header = *c->token ? header : NULL, .connect_timeout_s = 10, .tls_skip_verify = c->tls_skip_verify,
+        .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
+    struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = k,
+                           .message_max = MESSAGE_MAX, .ping_s = PING_S, .dead_s = DEAD_S};
+    cleanup_error struct error err = ERROR_INIT;
+    if (ws_connect(k->loop, &o, &h, &k->ws, &err) < 0)
+        k->handler.on_fatal(k->handler.ctx, error_msg(&err)); /* no ws: its close is not to be waited for */
+}
+
+/* Half to all of the current wait, so that a cluster's agents do not come back in one wave. */
+static void retry_later(struct link *k)
+{
+    uint32_t r = 0;
+    if (getrandom(&r, sizeof(r), 0) < 0)
+        r = (uint32_t)k->failures;
+    int64_t wait = k->backoff_us / 2 + (int64_t)(r % (uint32_t)(k->backoff_us / 2 + 1));
+    int64_t max = (int64_t)k->config->reconnect_backoff_s * 1000000;
+    k->backoff_us = 2 * k->backoff_us < max ? 2 * k->backoff_us : max;
+    if (k->backoff_us < BACKOFF_FIRST_US)
+        k->backoff_us = BACKOFF_FIRST_US;
+    loop_timer_arm(k->retry, wait);
+}
+
+static void on_close(struct ws *w, int code, const char *why, void *ctx)
+{
+    struct link *k = ctx;
+    bool was_up = k->up;
+    k->ws = NULL;
+    k->up = false;
+    k->failures++;
+    /* Once per loss, and now and then while it lasts: an agent may wait for its master for days. */
+    if (was_up || k->failures == 1 || k->failures % 60 == 0)
+        log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host, k->config->master_port, code,
+                    log_quote(why ? why : ""), k->failures);
+    if (was_up)
+        k->handler.on_down(k->handler.ctx);
+    if (k->opened)
+        retry_later(k);
+    else
+        k->handler.on_closed(k->handler.ctx);
+}
+
+/* ---- talking ---- */
+
+static void send_message(struct link *k, struct wire_link_agent_message m)
+{
+    m.epoch = k->epoch;
+    strbuf_reset(&k->out);
+    codec_encode(&wire_msg_link_agent_message, &m, &k->out);
+    ws_send(k->ws, k->out.s, k->out.n, /* is_text= */ true);
+}
+
+static void on_open(struct ws *w, void *ctx)
+{
+    struct link *k = ctx;
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct wire_link_agent_hello hello = {
+        .protocol = LINK_PROTOCOL, .agent_id = k->config->agent_id, .version = DET_VERSION, .resource_pool = k->config->resource_pool,
+        .hostname = k->config->hostname};
+    k->handler.make_hello(k->handler.ctx, &a, &hello);
+    send_message(k, (struct wire_link_agent_message){.hello = &hello});
+}
+
+/* false: a master of an earlier start. */
+static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_master_hello *hello)
+{
+    bool other = hello && strcmp(hello->cluster_id ? hello->cluster_id : "", k->cluster_id) != 0;
+    if (epoch < k->epoch && !other)
+        return false;
+    if (hello && (other || epoch > k->epoch)) {
+        snprintf(k->cluster_id, sizeof(k->cluster_id), "%s", hello->cluster_id ? hello->cluster_id : "");
+        k->epoch = epoch;
+        save_epoch(k);
+    }
+    return true;
+}
+
+static void greet(struct link *k, const struct wire_link_master_hello *hello)
+{
+    if (hello->protocol != LINK_PROTOCOL) {
+        log_error("link.protocol", "master=%d agent=%d action=\"install the same version on both\"", hello->protocol, LINK_PROTOCOL);
+        ws_close(k->ws, 1002, "protocol");
+        return;
+    }
+    snprintf(k->master_id, sizeof(k->master_id), "%s", hello->master_id ? hello->master_id : "");
+    k->up = true;
+    k->failures = 0;
+    k->backoff_us = BACKOFF_FIRST_US;
+    log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host, k->config->master_port,
+             k->epoch, log_quote(k->cluster_id), hello->expected_n);
+    k->handler.on_up(k->handler.ctx, hello);
+}
+
+static void refused(struct link *k, const struct wire_link_refused *r)
+{
+    const char *reason = r->reason ? r->reason : "";
+    log_error("link.refused", "reason=%s fatal=%d", log_quote(reason), r->fatal);
+    if (r->fatal)
+        k->handler.on_fatal(k->handler.ctx, reason);
+    else
+        ws_close(k->ws, 1000, "refused");
+}
+
+static void on_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx)
+{
+    struct link *k = ctx;
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    struct wire_link_master_message m = {0};
+    if (codec_decode(&wire_msg_link_master_message, data, n, &a, &m, &err) < 0) {
+        log_error("link.bad_message", "error=%s", log_quote(error_msg(&err)));
+        ws_close(w, 1007, "malformed message");
+    } else if (m.refused) {
+        refused(k, m.refused);
+    } else if (!accept_epoch(k, m.epoch, m.hello)) {
+        log_error("link.old_epoch", "epoch=%" PRId64 " seen=%" PRId64, m.epoch, k->epoch);
+        ws_close(w, 1008, "epoch is lower than one that this agent has seen");
+    } else if (m.hello) {
+        greet(k, m.hello);
+    } else if (k->up) {
+        k->handler.on_message(k->handler.ctx, &m);
+    }
+}
+
+struct link *link_new(struct loop *l, const struct agent_config *c, const struct link_handler *h)
+{
+    struct link *k = calloc(1, sizeof(*k));
+    if (!k)
+        abort();
+    k->loop = l;
+    k->config = c;
+    k->handler = *h;
+    k->backoff_us = BACKOFF_FIRST_US;
+    k->retry = loop_timer_new(l, connect_now, k);
+    load_epoch(k);
+    return k;
+}
+
+void link_open(struct link *k)
+{
+    k->opened = true;
+    connect_now(k);
+}
+
+void link_close(struct link *k)
+{
+    k->opened = false;
+    loop_timer_disarm(k->retry);
+    if (k->ws)
+        ws_close(k->ws, 1001, "the agent stops");
+    else
+        k->handler.on_closed(k->handler.ctx);
+}
+
+void link_free(struct link *k)
+{
+    if (!k)
+        return;
+    loop_timer_free(k->retry);
+    strbuf_release(&k->out);
+    free(k);
+}
+
+bool link_is_up(const struct link *k)
+{
+    return k->up;
+}
+
+void link_send(struct link *k, const struct wire_link_agent_message *m)
+{
+    if (k->up)
+        send_message(k, *m);
+}
+
+const char *link_master_id(const struct link *k)
+{
+    return k->master_id;
+}
+
+const char *link_cluster_id(const struct link *k)
+{
+    return k->cluster_id;
+}

@@ -1,0 +1,39 @@
+/* The agent's connection to the master (contract/link.json): opened by the agent, and opened again for ever.
+ *
+ *   DOWN ──timer──▶ CONNECTING ──open: AgentHello──▶ GREETING ──MasterHello──▶ UP ──lost──▶ DOWN (0.1 s … backoff_max, jittered)
+ *
+ * A master whose epoch is lower than the highest seen of that cluster is a leftover of an earlier start: it is refused. The
+ * highest epoch lies in <run_root>/epoch, so that a restarted agent refuses it, too. */
+#ifndef DET_AGENT_LINK_H
+#define DET_AGENT_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/config.h"
+#include "common/error.h"
+#include "gen/wire.h"
+#include "net/loop.h"
+
+struct link;
+
+struct link_handler {
+    void (*make_hello)(void *ctx, struct arena *a, struct wire_link_agent_hello *ret); /* devices, tasks */
+    void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
+    void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
+    void (*on_down)(void *ctx);                                             /* only after on_up */
+    void (*on_fatal)(void *ctx, const char *reason); /* the master will never take this agent as it is */
+    void (*on_closed)(void *ctx);                    /* after link_close(): nothing is open any more */
+    void *ctx;
+};
+
+struct link *link_new(struct loop *l, const struct agent_config *c, const struct link_handler *h);
+void link_free(struct link *k);
+void link_open(struct link *k);
+void link_close(struct link *k); /* for good; on_closed follows */
+bool link_is_up(const struct link *k);
+void link_send(struct link *k, const struct wire_link_agent_message *m); /* nothing happens unless up */
+const char *link_master_id(const struct link *k);                       /* of the last hello; "" before */
+const char *link_cluster_id(const struct link *k);
+
+#endif

@@ -1,0 +1,87 @@
+/* determined-agent: offers this machine's slots to a master and runs its tasks. */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/config.h"
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/config.h"
+#include "common/log.h"
+#include "gen/config_tables.h"
+
+static const char usage[] = "determined-agent run [options]\n       determined-agent version";
+
+static void on_terminate(void *ctx)
+{
+    agent_stop(ctx);
+}
+
+static int run_agent(const struct agent_config *c, struct error *err)
+{
+    struct loop *loop = NULL;
+    struct agent *agent = NULL;
+    if (loop_new(&loop, err) < 0)
+        return -1;
+    int r = agent_new(loop, c, &agent, err);
+    if (r == 0) {
+        loop_on_signal(loop, SIGTERM, on_terminate, agent);
+        loop_on_signal(loop, SIGINT, on_terminate, agent);
+        r = loop_run(loop, err);
+        if (r == 0 && agent_failed(agent))
+            r = error_set(err, ERR_PRECONDITION, "the master has refused this agent (see above)");
+    }
+    agent_free(agent);
+    loop_free(loop);
+    return r;
+}
+
+static int run(int argc, char **argv, struct error *err)
+{
+    struct config_input in = {.program = "determined-agent", .keys = agent_config_keys, .default_file = "/etc/determined/agent.yaml",
+                              .argc = argc, .argv = argv, .environ_ = environ};
+    if (config_wants_help(argc, argv)) {
+        cleanup_strbuf struct strbuf help = STRBUF_INIT;
+        config_help(&in, usage, &help);
+        fputs(strbuf_str(&help), stdout);
+        return 0;
+    }
+    cleanup_config struct config *config = NULL;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct agent_config c;
+    if (config_load(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
+        return -1;
+    enum log_level level = LOG_INFO;
+    log_level_parse(c.log_level, &level);
+    log_init("determined-agent", level, config_bool(config, "log.color") && isatty(2));
+    if (*config_warnings(config))
+        log_warning("config.warning", "text=%s", log_quote(config_warnings(config)));
+    return run_agent(&c, err);
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    setlocale(LC_CTYPE, "C.UTF-8"); /* names in archives */
+    if (strcmp(command, "version") == 0 || strcmp(command, "--version") == 0) {
+        puts("determined-agent " DET_VERSION);
+        return 0;
+    }
+    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
+        printf("usage: %s\n", usage);
+        return 0;
+    }
+    if (strcmp(command, "run") != 0) {
+        fprintf(stderr, "usage: %s\n", usage);
+        return error_exit_code(ERR_USAGE);
+    }
+    cleanup_error struct error err = ERROR_INIT;
+    if (run(argc - 2, argv + 2, &err) < 0) {
+        fprintf(stderr, "determined-agent: %s\n", error_msg(&err));
+        return error_exit_code(err.kind);
+    }
+    return 0;
+}

@@ -1,0 +1,156 @@
+/* The runtime without containers: a task is a process tree of this machine, in a directory of its own, under a user that is
+ * not root, within control groups where the machine lets us. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/context.h"
+#include "agent/runtime.h"
+#include "agent/taskfiles.h"
+#include "common/cleanup.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/strbuf.h"
+#include "common/taskspec.h"
+
+#define SPOOL_MAX (64 * 1024 * 1024)
+
+static const char *substitute(const char *path, const char *name, const char *value, struct arena *a)
+{
+    const char *at = strstr(path, name);
+    return at ? arena_printf(a, "%.*s%s%s", (int)(at - path), path, value, at + strlen(name)) : path;
+}
+
+static const char *work_dir_of(struct runtime_task *t)
+{
+    struct arena *a = &t->arena;
+    const char *path = t->start->work_dir && *t->start->work_dir ? t->start->work_dir : "/run/determined/workdir";
+    path = substitute(path, "$AGENT_USER", t->account.name, a);
+    for (size_t i = 0; i < t->start->env_n; i++)
+        if (strncmp(t->start->env[i], "DET_USER=", 9) == 0)
+            path = substitute(path, "$DET_USER", t->start->env[i] + 9, a);
+    return taskenv_map_path(path, t->dir.run, a);
+}
+
+/* Limits that can't be had are no reason not to run, but one to say so. */
+static void make_cgroup(struct runtime_task *t)
+{
+    const struct wire_link_task_limits *l = t->start->limits;
+    struct cgroup_limits limits = {0};
+    if (l)
+        limits = (struct cgroup_limits){.memory_bytes = l->memory_bytes, .cpus = l->cpus, .pids = l->pids};
+    t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = ""};
+    cleanup_error struct error err = ERROR_INIT;
+    if (cgroup_wanted(&limits) && cgroup_make(CGROUP_ROOT, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
+        log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
+}
+
+/* No container means nothing to mount into: the host's paths are simply there. Our library falls back to them. */
+static void tell_about_mounts(const struct runtime_task *t)
+{
+    for (size_t i = 0; i < t->start->bind_mounts_n; i++)
+        log_debug("task.mount_ignored", "container=%s host_path=%s", t->container_id, log_quote(t->start->bind_mounts[i].host_path));
+}
+
+static int process_prepare(struct runtime_task *t, struct error *err)
+{
+    const struct wire_link_start_task *s = t->start;
+    const struct wire_link_task_user *u = s->user;
+    if (account_resolve(u ? u->user : NULL, u ? (uid_t)u->uid : 0, u ? (gid_t)u->gid : 0, t->config->allow_root_tasks, &t->arena,
+                        &t->account, err) < 0)
+        return -1;
+    t->dir.owner = &t->account;
+    if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
+        return -1;
+    t->work_dir = work_dir_of(t);
+    struct taskenv_facts facts = {.config = t->config, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
+                                  .run_dir = t->dir.run, .work_dir = t->work_dir};
+    taskenv_build(&t->env, s, &facts, environ, &t->arena);
+    tell_about_mounts(t);
+    if (taskfiles_write_info(&t->dir, s, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
+        taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
+        (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
+        return -1;
+    if (s->fetch_context && context_fetch(t, err) < 0)
+        return -1;
+    make_cgroup(t);
+    return 0;
+}
+
+static int write_spec(const struct runtime_task *t, struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct arena *a = (struct arena *)&t->arena;
+    bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
+    struct taskspec spec = {
+        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .uid = t->account.change ? t->account.uid : TASKSPEC_KEEP_ID,
+        .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
+        .oom_file = t->cgroup.oom_file, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
+    taskspec_encode(&spec, &text);
+    const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);
+    cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, text.s, text.n) != (ssize_t)text.n)
+        return error_errno(err, "cannot write %s", path);
+    return 0;
+}
+
+/* Runs determined-task until it says that the supervisor listens; what it has to say otherwise is the error. */
+static int run_task_program(const struct runtime_task *t, bool adopt, struct error *err)
+{
+    char *argv[4] = {(char *)t->config->task_program}, *env[] = {NULL};
+    int said[2], n_args = 1;
+    if (adopt)
+        argv[n_args++] = "--adopt";
+    argv[n_args] = (char *)t->dir.supervisor;
+    if (pipe2(said, O_CLOEXEC) < 0)
+        return error_errno(err, "cannot make a pipe");
+    cleanup_close int in = said[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions, 0, 1);
+    posix_spawn_file_actions_adddup2(&actions, said[1], 2);
+    pid_t pid;
+    int r = posix_spawn(&pid, argv[0], &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    close(said[1]);
+    if (r != 0)
+        return error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(r));
+    char text[1024];
+    ssize_t n = read(in, text, sizeof(text) - 1); /* 0 once it has detached: it has said nothing */
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status == 0)
+        return 0;
+    text[n > 0 ? n : 0] = 0;
+    text[strcspn(text, "\n")] = 0;
+    return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
+}
+
+static int process_start(struct runtime_task *t, struct error *err)
+{
+    return write_spec(t, err) < 0 ? -1 : run_task_program(t, /* adopt= */ false, err);
+}
+
+static int process_adopt(struct runtime_task *t, struct error *err)
+{
+    return run_task_program(t, /* adopt= */ true, err);
+}
+
+static int process_cleanup(struct runtime_task *t, struct error *err)
+{
+    cgroup_remove(CGROUP_ROOT, t->container_id);
+    return taskdir_remove(t->dir.path, err);
+}
+
+const struct runtime runtime_process = {
+    .name = "process",
+    .prepare = process_prepare,
+    .start = process_start,
+    .adopt = process_adopt,
+    .cleanup = process_cleanup,
+};

@@ -1,0 +1,33 @@
+/* The directories of a task.
+ *
+ *   <run_root>/<container id>/        the agent's, others may pass through
+ *     supervisor/                     the agent's alone: order, socket, spool, exit report (common/taskspec.h)
+ *     run/                            the task's alone; DET_RUN_DIR: what the contract puts under /run/determined
+ *       info/ pythonuserbase/ workdir/ task-setup.sh …   train/{model,logs,entrypoint.sh} for trials
+ *
+ * Two parts, so that a task can neither forge its exit nor lose its own logs by tidying up. */
+#ifndef DET_AGENT_TASKDIR_H
+#define DET_AGENT_TASKDIR_H
+
+#include <stdbool.h>
+
+#include "agent/account.h"
+#include "common/arena.h"
+#include "common/error.h"
+
+struct taskdir {
+    const char *path, *supervisor, *run;
+    const struct account *owner;
+};
+
+void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a);
+int taskdir_make(const struct taskdir *d, bool trial, struct error *err);
+/* Below run/; the parents are there. Owned by the task's user. */
+int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode, struct error *err);
+/* At an absolute path below run/, with the directories in between. A path outside is ERR_INVALID. */
+int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode, struct error *err);
+int taskdir_put_dir(const struct taskdir *d, const char *name, mode_t mode, struct error *err);
+/* Everything below `path`, and itself. Never follows links. */
+int taskdir_remove(const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* The environment of a task, in the order of task-environment.md §1: a little of the machine's, the master's part with the
+ * user's variables last, proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
+#ifndef DET_AGENT_TASKENV_H
+#define DET_AGENT_TASKENV_H
+
+#include "agent/account.h"
+#include "agent/config.h"
+#include "common/arena.h"
+#include "gen/wire.h"
+
+struct taskenv {
+    struct arena *arena;
+    char **item; /* "NAME=value", NULL-terminated */
+    size_t n, cap;
+};
+
+/* What the agent knows beyond the message. */
+struct taskenv_facts {
+    const struct agent_config *config;
+    const struct account *account;
+    const char *master_id, *cluster_id;
+    const char *run_dir; /* stands for /run/determined */
+    const char *work_dir;
+};
+
+void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f, char *const *machine,
+                   struct arena *a);
+const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
+void taskenv_set(struct taskenv *e, const char *name, const char *value);
+
+/* A path of the contract at or below /run/determined, where it really lies; others stay as they are. */
+const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a);
+
+#endif

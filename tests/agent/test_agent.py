@@ -1,0 +1,411 @@
+"""determined-agent against a master that can be made to misbehave: tasks, logs exactly once, restarts, refusals."""
+
+import json
+import os
+import pathlib
+import pwd
+import signal
+import subprocess
+import tarfile
+import time
+
+import fakemaster
+import pytest
+from fakemaster import Agent, Master, wait_for
+
+ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def master():
+    m = Master()
+    yield m
+    m.close()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Tasks run as another user when the agent is root, so every directory on the way must let them pass."""
+    for d in [tmp_path, *tmp_path.parents]:
+        if d.owner() == pwd.getpwuid(os.geteuid()).pw_name and d != pathlib.Path("/tmp"):
+            d.chmod(d.stat().st_mode | 0o111)
+    return tmp_path
+
+
+@pytest.fixture
+def agent(master, place):
+    a = Agent(master, place / "agent").start()
+    master.wait_agent()
+    yield a
+    for container in list(master.expected):
+        if container not in master.done and master.connection:
+            master.ack_states = master.ack_logs = True
+            master.signal(container, signal.SIGKILL)
+            master.finish(container)
+    if a.process.poll() is None:
+        assert a.kill(signal.SIGTERM) == 0, a.log_text()
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+# ---- registration --------------------------------------------------------------------------------------------------------
+
+
+def test_agent_says_who_it_is_and_what_it_has(master, agent):
+    query, hello = master.hellos[0]
+    assert query["id"] == "a1" and query["resource_pool"] == "default" and query["version"] and query["hostname"]
+    (device,) = hello["devices"]
+    assert device["id"] == 0 and device["type"] == "TYPE_CPU" and device["brand"].endswith("cores") and device["uuid"]
+    assert (hello["agentId"], hello["containerRuntime"], hello["tasks"]) == ("a1", "process", [])
+
+
+def test_artificial_slots_are_offered_as_so_many_devices(master, place):
+    a = Agent(master, place / "agent", artificial_slots=5).start()
+    master.wait_agent()
+    assert [d["id"] for d in master.hellos[0][1]["devices"]] == [0, 1, 2, 3, 4]
+    a.kill(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("keys, words", [
+    ({"slot_type": "cuda"}, ["cuda", "no such device"]),
+    ({"container_runtime": "docker"}, ["docker", "only the runtime", "process"]),
+    ({"master_host": ""}, ["master host must be provided"]),
+    ({"token_file": "/no/such/token", "token": None}, ["token_file", "/no/such/token"]),
+    ({"no_such_key": 1}, ["no_such_key"]),
+])
+def test_a_configuration_that_cannot_work_is_refused_with_a_sentence(master, place, keys, words):
+    a = Agent(master, place / "agent", **keys).start()
+    assert a.process.wait(10) != 0
+    for word in words:
+        assert word in a.log_text()
+
+
+def test_two_agents_do_not_share_a_run_root(master, agent, place):
+    other = Agent(master, place / "other", run_root=str(agent.root / "tasks")).start()
+    assert other.process.wait(10) != 0
+    assert "another agent uses" in other.log_text()
+
+
+def test_agent_reconnects_for_ever_and_a_wrong_token_is_never_logged(master, place):
+    port = master.port
+    master.close()
+    a = Agent(master, place / "agent", agent_reconnect_backoff=1).start()
+    time.sleep(1.5)
+    assert a.process.poll() is None
+    master.port = port
+    master.open()
+    master.wait_agent()
+    master.drop()
+    master.wait_agent(2)
+    a.kill(signal.SIGTERM)
+    a.keys["token"] = "wrong-secret"
+    a.start()
+    wait_for(lambda: "401" in a.log_text())
+    assert a.process.poll() is None
+    a.kill()
+    assert "wrong-secret" not in a.log_text() and fakemaster.TOKEN not in a.log_text()
+
+
+def test_a_lower_epoch_is_refused_even_after_a_restart(master, agent):
+    master.epoch = 7
+    master.drop()
+    master.wait_agent(2)
+    wait_for(lambda: "epoch=7" in agent.log_text())
+    master.epoch = 6
+    master.connection.send(signal={"containerId": "x", "signal": 9})
+    wait_for(lambda: "link.old_epoch epoch=6 seen=7" in agent.log_text())
+    agent.kill()
+    agent.start()
+    wait_for(lambda: agent.log_text().count("link.old_epoch") > 2)
+    master.epoch = 8
+    wait_for(lambda: "epoch=8" in agent.log_text())
+
+
+def test_agent_leaves_when_the_master_will_never_take_it(master, agent):
+    master.connection.send(refused={"reason": 'resource pool "default" does not exist', "fatal": True})
+    assert agent.process.wait(10) != 0
+    assert 'resource pool \\"default\\" does not exist' in agent.log_text() or "does not exist" in agent.log_text()
+
+
+# ---- tasks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_task_runs_and_everything_is_told_in_order(master, agent):
+    master.context = fakemaster.tgz({"hello.txt": "from the context\n"})
+    c = master.start(["cat hello.txt; echo oops >&2; exit 3"])
+    exit = master.finish(c)
+    assert (exit["kind"], exit["code"]) == ("EXIT_KIND_EXITED", 3)
+    assert master.states_of(c) == ["STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
+    assert master.text(c, "stdout") == "from the context\n" and master.text(c, "stderr") == "oops\n"
+    wait_for(lambda: agent.task_dirs() == [])
+    assert ("/api/v1/tasks/1.task/context_directory", "Bearer session") in master.requests
+
+
+def test_a_list_is_executed_as_it_stands(master, agent):
+    c = master.start(["printf", "%s|", "a b", "$HOME", "*"])
+    master.finish(c)
+    assert master.text(c) == "a b|$HOME|*|"
+
+
+def test_environment_is_that_of_the_contract(master, agent):
+    c = master.start(["env -0 | sort -z | tr '\\0' '\\n'"], more_env=["MINE=user's", "DET_AGENT_ID=forged"])
+    master.finish(c)
+    env = dict(line.split("=", 1) for line in master.text(c).splitlines() if "=" in line)
+    run = env["DET_RUN_DIR"]
+    expected = {
+        "DET_MASTER": f"http://127.0.0.1:{master.port}", "DET_MASTER_HOST": "127.0.0.1", "DET_MASTER_ADDR": "127.0.0.1",
+        "DET_MASTER_PORT": str(master.port), "DET_MASTER_ID": "m-1", "DET_CLUSTER_ID": master.cluster, "DET_AGENT_ID": "a1",
+        "DET_CONTAINER_ID": c, "DET_SLOT_IDS": "[0]", "DET_TASK_ID": "1.task", "DET_WORKDIR": f"{run}/workdir",
+        "PYTHONUSERBASE": f"{run}/pythonuserbase", "MINE": "user's", "PWD": f"{run}/workdir", "DET_PYTHON_EXECUTABLE": "python3",
+    }
+    assert {k: env.get(k) for k in expected} == expected
+    assert env["PATH"].startswith(f"{run}/pythonuserbase/bin:")
+    assert env["PYTHONPATH"].endswith("/python") and not any(k.startswith("DET_TOKEN") for k in env)
+
+
+def test_trial_finds_its_files(master, agent):
+    master.context = fakemaster.tgz({"train.py": "x = 1\n"})
+    env = ["DET_TASK_TYPE=TRIAL", "DET_TRIAL_ID=7", "DET_EXPERIMENT_ID=3", "DET_TRIAL_SEED=99", "DET_TRIAL_RUN_ID=2",
+           'DET_HPARAMS={"lr":0.1,"net":{"depth":3}}', 'DET_EXPERIMENT_CONFIG={"name":"e","debug":true}', "DET_STEPS_COMPLETED=40"]
+    script = ('cd $DET_RUN_DIR; cat info/cluster.json; echo; cat info/trial.json; echo; cat info/rendezvous.json; echo; '
+              'cat info/resources.json; echo; ls train/model workdir; readlink train/logs/stdout.log; '
+              'stat -c "%a" . info workdir train train/model train/entrypoint.sh task-setup.sh')
+    c = master.start([script], taskType="TASK_TYPE_TRIAL", more_env=env, deviceIds=[0])
+    assert master.finish(c)["code"] == 0, master.text(c)
+    lines = master.text(c).splitlines()
+    cluster, trial, rendezvous, resources = (json.loads(x) for x in lines[:4])
+    assert cluster["master_url"] == f"http://127.0.0.1:{master.port}" and cluster["session_token"] == "session"
+    assert cluster["slot_ids"] == [0] and cluster["latest_checkpoint"] is None and cluster["task_type"] == "TRIAL"
+    assert (trial["trial_id"], trial["experiment_id"], trial["trial_seed"], trial["trial_run_id"]) == (7, 3, 99, 2)
+    assert trial["hparams"] == {"lr": 0.1, "net": {"depth": 3}} and trial["debug"] is True and trial["steps_completed"] == 40
+    assert trial["inter_node_network_interface"] is None
+    assert rendezvous == {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [1]}
+    assert resources == {"gpu_uuids": []}
+    assert lines.count("train.py") == 2
+    assert lines[-8].startswith("/proc/") and lines[-8].endswith("/fd/1")
+    assert lines[-7:] == ["700", "755", "700", "700", "700", "744", "744"]
+    master.wait(lambda: any("acceleratorData" in p for p, _ in master.posts))
+
+
+def test_trial_class_goes_through_our_library(master, agent):
+    c = master.start(["model_def:MyTrial"], taskType="TASK_TYPE_TRIAL", more_env=["DET_PYTHON_EXECUTABLE=/bin/echo"])
+    master.finish(c)
+    assert master.text(c) == "-m determined.exec.launch\n"
+    c = master.start(["model_def:MyTrial"], taskType="TASK_TYPE_TRIAL", more_env=["DET_PYTHON_EXECUTABLE=/no/python"])
+    assert master.finish(c)["code"] == 1
+    assert "DET_PYTHON_EXECUTABLE" in master.text(c, "stderr")
+
+
+def test_startup_hook_is_sourced_before_the_command(master, agent):
+    master.context = fakemaster.tgz({"startup-hook.sh": "FROM_HOOK=yes; export FROM_HOOK; greet() { echo bash; }; greet\n"})
+    c = master.start(["echo hook said $FROM_HOOK"])
+    master.finish(c)
+    assert master.text(c, "stdout") == "bash\nhook said yes\n"
+    assert "FROM_HOOK=yes" in master.text(c, "stderr")
+    master.context = fakemaster.tgz({"startup-hook.sh": "false\n"})
+    c = master.start(["echo never"])
+    assert master.finish(c)["code"] == 1 and master.text(c, "stdout") == ""
+
+
+@pytest.mark.skipif(not ROOT, reason="an agent that is not root runs tasks as itself")
+def test_task_never_runs_as_root_unless_allowed(master, agent, place):
+    c = master.start(["id -un; id -u; touch mine; stat -c %U mine; ls $DET_RUN_DIR/.. 2>&1 | head -1; cat $DET_RUN_DIR/../supervisor/spec"])
+    master.finish(c)
+    out = master.text(c, "stdout").splitlines()
+    assert out[0] == "det-task" and out[1] != "0" and out[2] == "det-task"
+    assert "ermission denied" in master.text(c)
+    user = {"user": "someone", "uid": 12345, "group": "some", "gid": 12346}
+    c = master.start(["id -u; id -g; id -G"], user=user)
+    master.finish(c)
+    assert master.text(c).split() == ["12345", "12346", "12346"]
+    c = master.start(["id -u"], user={"user": "root", "uid": 0, "group": "root", "gid": 0})
+    master.finish(c)
+    assert master.text(c).strip() not in ("", "0")
+    agent.kill(signal.SIGTERM)
+    agent.keys["allow_root_tasks"] = True
+    agent.start()
+    master.wait_agent(2)
+    c = master.start(["id -u"], user={"user": "root", "uid": 0, "group": "root", "gid": 0})
+    master.finish(c)
+    assert master.text(c).strip() == "0"
+
+
+def test_files_of_the_order_go_beneath_the_task_and_nowhere_else(master, agent):
+    file = {"path": "/run/determined/ssh/id_rsa", "mode": 0o600, "content": "a2V5"}
+    c = master.start(["cat $DET_RUN_DIR/ssh/id_rsa; stat -c %a $DET_RUN_DIR/ssh/id_rsa"], files=[file])
+    master.finish(c)
+    assert master.text(c).splitlines() == ["key600"]
+    for path in ["/etc/det-must-not-exist", "/run/determined/../../det-must-not-exist", "/run/determinedx"]:
+        c = master.start(["true"], files=[dict(file, path=path)])
+        exit = master.finish(c)
+        assert exit["kind"] == "EXIT_KIND_START_FAILED" and "file" in exit["text"]
+
+
+def link_to(target):
+    info = tarfile.TarInfo("link")
+    info.type, info.linkname = tarfile.SYMTYPE, target
+    return info
+
+
+def test_a_hostile_context_fails_the_task_with_the_members_name(master, agent):
+    master.context = fakemaster.tgz({"../escape": "x"})
+    exit = master.finish(master.start(["true"]))
+    assert exit["kind"] == "EXIT_KIND_START_FAILED" and "../escape" in exit["text"]
+    master.context = fakemaster.tgz({"link": link_to("/etc/passwd")})
+    assert "leads outside" in master.finish(master.start(["true"]))["text"]
+    master.context = b"no archive at all"
+    assert "not a gzipped tar" in master.finish(master.start(["true"]))["text"]
+
+
+def test_a_master_that_is_busy_is_asked_again_for_the_context(master, agent):
+    master.broken_requests = 2
+    master.context = fakemaster.tgz({"a": "here\n"})
+    c = master.start(["cat a"])
+    assert master.finish(c)["code"] == 0
+    assert master.text(c) == "here\n"
+
+
+def test_rendezvous_of_several_nodes_is_the_masters_answer(master, agent):
+    master.rendezvous = {"addresses": ["10.0.0.1", "10.0.0.2"], "rank": 1, "slots": [4, 2]}
+    c = master.start(["cat $DET_RUN_DIR/info/rendezvous.json"], rendezvous=True)
+    master.finish(c)
+    assert json.loads(master.text(c)) == {"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_rank": 1,
+                                          "container_slot_counts": [4, 2]}
+    assert master.states_of(c) == ["STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
+
+
+# ---- signals -------------------------------------------------------------------------------------------------------------
+
+
+def test_kill_ends_a_tree_whose_grandchild_has_detached(master, agent):
+    c = master.start(["setsid sh -c 'echo $$; exec sleep 1000' & echo $$; wait; sleep 1000"])
+    master.wait(lambda: len(master.lines.get(c, {})) == 2)
+    pids = [int(x) for x in master.text(c).split()]
+    master.signal(c, signal.SIGKILL)
+    exit = master.finish(c)
+    assert (exit["kind"], exit["code"], exit["signal"]) == ("EXIT_KIND_SIGNALED", 137, 9)
+    assert not any(alive(p) for p in pids)
+
+
+def test_terminate_reaches_the_task(master, agent):
+    c = master.start(["trap 'echo saving; exit 0' TERM; echo ready; while :; do sleep 0.05; done"])
+    master.wait(lambda: master.text(c))
+    master.signal(c, signal.SIGTERM)
+    assert master.finish(c)["code"] == 0
+    assert master.text(c, "stdout") == "ready\nsaving\n"
+
+
+def test_signal_to_an_unknown_container_is_answered(master, agent):
+    master.signal("nobody", signal.SIGKILL)
+    assert "unknown container" in master.finish("nobody")["text"]
+
+
+# ---- logs and restarts ---------------------------------------------------------------------------------------------------
+
+
+def test_a_hundred_thousand_lines_arrive_once_although_the_agent_is_killed_in_between(master, agent):
+    c = master.start(["seq 1 50000; sleep 0.3; seq 50001 100000; exit 5"])
+    for n in range(2, 4):
+        master.wait(lambda: master.stored(c) > 10000 * n)
+        agent.kill()
+        agent.start()
+        master.wait_agent(n)
+    assert master.finish(c, 60)["code"] == 5
+    assert master.text(c) == "".join(f"{i}\n" for i in range(1, 100001))
+    assert sorted(master.lines[c]) == list(range(1, 100001))
+    assert master.twice == []
+
+
+def test_exit_that_happens_while_no_agent_runs_is_delivered(master, agent):
+    c = master.start(["echo begun; sleep 0.5; echo done; exit 6"])
+    master.wait(lambda: master.text(c))
+    agent.kill()
+    time.sleep(1)
+    agent.start()
+    assert master.finish(c)["code"] == 6
+    assert master.text(c) == "begun\ndone\n"
+
+
+def test_agent_that_is_asked_to_stop_leaves_its_tasks(master, agent):
+    c = master.start(["echo $$; sleep 1000"])
+    master.wait(lambda: master.text(c))
+    assert agent.kill(signal.SIGTERM) == 0
+    assert alive(int(master.text(c)))
+    agent.start()
+    master.wait_agent(2)
+    assert [t["state"] for t in master.hellos[1][1]["tasks"]] == ["STATE_RUNNING"]
+    master.signal(c, signal.SIGKILL)
+    assert master.finish(c)["code"] == 137
+
+
+def test_end_is_told_again_until_it_is_acknowledged(master, agent):
+    master.ack_states = False
+    c = master.start(["echo x; exit 2"])
+    master.wait(lambda: "STATE_TERMINATED" in master.states_of(c))
+    agent.kill()
+    agent.start()
+    master.wait(lambda: master.states_of(c).count("STATE_TERMINATED") == 2)
+    assert agent.task_dirs()
+    master.ack_states = True
+    master.drop()
+    assert master.finish(c)["code"] == 2
+    wait_for(lambda: agent.task_dirs() == [])
+    assert master.twice == []
+
+
+def test_logs_that_are_not_acknowledged_hold_the_task_back(master, agent, place):
+    master.ack_logs = False
+    mark = place / "mark"
+    place.chmod(0o777)
+    c = master.start([f"yes 'quite a long line of output, so that it fills the spool a little faster' | head -c 100000000; touch {mark}"])
+    time.sleep(3)
+    assert not mark.exists()
+    assert master.log_bytes < 4 << 20
+    master.ack_logs = True
+    master.lines[c] = {}
+    master.drop()
+    assert master.finish(c, 120)["code"] == 0
+    assert len(master.text(c)) == 100000000
+    assert mark.exists()
+
+
+def test_task_that_the_master_does_not_expect_is_killed_and_removed(master, agent):
+    c = master.start(["echo $$; sleep 1000"])
+    master.wait(lambda: master.text(c))
+    del master.expected[c]
+    master.drop()
+    wait_for(lambda: not alive(int(master.text(c))))
+    wait_for(lambda: agent.task_dirs() == [])
+    assert c not in master.done
+
+
+def test_task_that_is_gone_is_told_as_lost(master, agent):
+    master.expected["never-was"] = {}
+    master.drop()
+    exit = master.finish("never-was")
+    assert exit["kind"] == "EXIT_KIND_LOST" and "gone" in exit["text"]
+
+
+def test_a_killed_supervisor_is_told_as_lost_with_all_that_was_written(master, agent):
+    c = master.start(["echo $PPID; echo $$; exec sleep 1000"])
+    master.wait(lambda: len(master.lines.get(c, {})) == 2)
+    supervisor, task = (int(x) for x in master.text(c).split())
+    os.kill(supervisor, signal.SIGKILL)
+    assert master.finish(c)["kind"] == "EXIT_KIND_LOST"
+    assert not alive(task)
+
+
+@pytest.mark.skipif(not ROOT or not os.path.isdir("/sys/fs/cgroup/memory"), reason="needs root and a cgroup v1 memory controller")
+def test_memory_limit_is_kept_and_told(master, agent):
+    hog = "exec python3 -c 'x = bytearray(300 << 20); print(len(x))'"
+    c = master.start([hog], limits={"memoryBytes": str(64 << 20), "pids": 50, "cpus": 1.5})
+    exit = master.finish(c)
+    assert (exit["kind"], exit["code"]) == ("EXIT_KIND_OUT_OF_MEMORY", 137)
+    assert "memory" in exit["text"]
+    wait_for(lambda: not os.path.exists(f"/sys/fs/cgroup/memory/determined/{c}"))
