@@ -110,6 +110,13 @@ static void await_request(struct conn *c)
     c->deadline_us = seconds_from_now(c->server->options.limits.idle_timeout_s);
 }
 
+static void await_flush(struct conn *c)
+{
+    c->phase = PHASE_FLUSH;
+    c->unflushed = 0;
+    c->deadline_us = clock_monotonic_us() + FLUSH_STALL_US;
+}
+
 /* Everything queued has gone to the kernel. */
 static void conn_flushed(struct conn *c)
 {
@@ -207,9 +214,7 @@ void request_finish(struct http_request *r)
     struct conn *c = r->conn;
     request_reset(r);
     if (c->close_after || conn_unsent(c) > FLUSH_MAX) {
-        c->phase = PHASE_FLUSH;
-        c->unflushed = 0;
-        c->deadline_us = clock_monotonic_us() + FLUSH_STALL_US;
+        await_flush(c);
         if (conn_unsent(c) == 0)
             conn_soon(c, SOON_FLUSHED);
         return;
@@ -558,12 +563,9 @@ static void on_event(struct bufferevent *bev, short what, void *ctx)
     if (what & BEV_EVENT_CONNECTED) /* TLS is up */
         return;
     c->saw_eof = true;
-    if (what & BEV_EVENT_EOF && c->phase == PHASE_HEAD && conn_unsent(c) > 0) {
-        c->phase = PHASE_FLUSH;
-        c->close_after = true;
-        c->unflushed = 0;
-        c->deadline_us = clock_monotonic_us() + FLUSH_STALL_US;
-    }
+    c->close_after = true;
+    if (c->phase == PHASE_HEAD && conn_unsent(c) > 0)
+        await_flush(c);
     if (what & BEV_EVENT_ERROR || c->phase != PHASE_FLUSH)
         conn_end(c);
 }
