@@ -27,6 +27,6 @@ struct case_section {
 };
 
 /* Each table ends with a NULL name. */
-extern const struct case_section experiment_config_sections[];
+extern const struct case_section experiment_config_sections[], lifecycle_sections[], scheduling_sections[], searcher_sections[];
 
 #endif
