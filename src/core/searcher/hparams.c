@@ -1,11 +1,11 @@
 #include "core/searcher/hparams.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "core/searcher/power.h"
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };
 
@@ -90,36 +90,6 @@ static struct json_object *new_double(double x)
     if (strpbrk(text, ".eni") == NULL) /* 2 is an int, this is a double */
         memcpy(text + strlen(text), ".0", sizeof ".0");
     return json_object_new_double_s(x, text);
-}
-
-/* base ^ y for a positive base: the whole part of |y| by squaring, the fraction by exp and log. The C library's pow() is
- * closer to the truth by a bit or two, but the contract's samples are made this way, and they are to be met exactly. */
-static double power(double base, double y)
-{
-    double whole, fraction = modf(fabs(y), &whole), result = 1;
-    int exponent = 0, base_exponent;
-    double mantissa = frexp(base, &base_exponent);
-    if (fraction > 0.5) {
-        fraction -= 1;
-        whole += 1;
-    }
-    if (whole >= 0x1p12)
-        return pow(base, y); /* out of range, or a base next to 1 */
-    if (fraction != 0)
-        result = exp(fraction * log(base));
-    for (unsigned bits = (unsigned)whole; bits != 0; bits >>= 1) {
-        if (bits & 1) {
-            result *= mantissa;
-            exponent += base_exponent;
-        }
-        mantissa *= mantissa;
-        base_exponent *= 2;
-        if (mantissa < 0.5) {
-            mantissa += mantissa;
-            base_exponent--;
-        }
-    }
-    return y < 0 ? ldexp(1 / result, -exponent) : ldexp(result, exponent);
 }
 
 static struct json_object *sample_one(struct json_object *v, struct rng *rng)

@@ -1,0 +1,10 @@
+/* base ^ y for a positive base, made of steps whose results are the same on every machine and in every C library.
+ *
+ * pow() of the C library is closer to the truth by a bit or two, but differs between libraries, and the samples of log
+ * hyperparameters that the contract shows (searcher-cases.json) are made this way and are to be met to the last bit. */
+#ifndef DET_CORE_SEARCHER_POWER_H
+#define DET_CORE_SEARCHER_POWER_H
+
+double power(double base, double y);
+
+#endif
