@@ -225,6 +225,10 @@ class Session:
             # A kept connection that ends without one byte of answer was closed while idle: nobody saw the request.
             self._drop(connection)
             raise _Broken(e, sent and fresh) from e
+        except ssl.SSLCertVerificationError as e:
+            # Asking again does not make a certificate right.
+            self._drop(connection)
+            raise errors.MasterUnreachable(method, self._url + path, 1, e) from e
         except (OSError, http.client.HTTPException) as e:
             self._drop(connection)
             raise _Broken(e, sent) from e

@@ -13,6 +13,7 @@ import json
 import pathlib
 import re
 import socket
+import ssl
 import threading
 import time
 import urllib.parse
@@ -105,7 +106,7 @@ def message_complaints(value: Any, message: str, where: str, given: Tuple[str, .
 class FakeMaster:
     """Listens on a free port. State is what a test may look at or set; all access is under ``lock``."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Optional[pathlib.Path] = None) -> None:
         self.lock = threading.Condition()
         self.requests: List[Request] = []
         self.complaints: List[str] = []
@@ -123,11 +124,20 @@ class FakeMaster:
         self._closing = False
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.master = self
+        self._scheme = "http"
+        if certificate is not None:  # PEM, with its key
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            # The handshake belongs into the thread of the connection: accept() must not wait for it.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+            self._scheme = "https"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
         with self.lock:

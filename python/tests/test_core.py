@@ -103,6 +103,26 @@ def test_metrics__errors_do_not_hide_the_users_own(cluster):
             _ = 1 / 0
 
 
+def test_metrics__that_are_lost_turn_an_exit_with_0_into_a_failure(cluster):
+    cluster.master.faults["ReportTrialMetrics"] = [400]
+    with pytest.raises(errors.BadRequest):
+        with core.init() as core_context:
+            core_context.train.report_training_metrics(1, {"loss": 1})
+            sys.exit(0)
+
+
+def test_metrics__before_and_after_the_context_are_not_lost_in_silence(cluster):
+    core_context = core.init()
+    core_context.train.report_training_metrics(1, {"loss": 1})
+    with pytest.raises(RuntimeError, match="was not started"):
+        core_context.train.get_experiment_best_validation()
+    with core_context:
+        pass
+    assert cluster.master.reports("training") == [(1, {"loss": 1})]
+    with pytest.raises(RuntimeError, match="has ended"):
+        core_context.train.report_training_metrics(2, {"loss": 1})
+
+
 def test_metrics__survive_a_master_that_is_away_for_a_while(cluster, fast_retries):
     fast_retries(9)
     cluster.master.faults["ReportTrialMetrics"] = ["drop", 503, "drop", 503]

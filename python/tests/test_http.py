@@ -1,11 +1,12 @@
 """Talking to a master that is not always well."""
 
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
-from fake_master import TOKEN
+from fake_master import TOKEN, FakeMaster
 
 from determined import _http, errors
 
@@ -143,6 +144,37 @@ def test_session__honours_no_proxy(master, monkeypatch):
 def test_session__refuses_an_address_of_another_form(url):
     with pytest.raises(ValueError, match="is not of the form"):
         _http.Session(url, TOKEN)
+
+
+@pytest.fixture
+def tls_master(tmp_path):
+    """A master with a certificate of its own making, for another name than its address."""
+    pem = tmp_path / "master.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=master.internal"),
+            *("-addext", "subjectAltName=DNS:master.internal", "-keyout", str(tmp_path / "key"), "-out", str(pem)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    pem.write_text(pem.read_text() + (tmp_path / "key").read_text())
+    master = FakeMaster(certificate=pem)
+    yield master, str(pem)
+    master.close()
+
+
+def test_tls__with_the_masters_certificate_and_its_name(tls_master):
+    master, pem = tls_master
+    assert _http.Session(master.url, TOKEN, cert_file=pem, cert_name="master.internal", retry=QUICK).get("/api/v1/me")
+    assert _http.Session(master.url, TOKEN, cert_file="noverify", retry=QUICK).get("/api/v1/me")
+
+
+def test_tls__refuses_a_wrong_certificate_without_trying_again(tls_master):
+    master, pem = tls_master
+    for options, message in [({}, "self-signed"), ({"cert_file": pem}, "IP address mismatch")]:
+        with pytest.raises(errors.MasterUnreachable, match=f"after 1 attempts: .*{message}"):
+            _http.Session(master.url, TOKEN, retry=QUICK, **options).get("/api/v1/me")
 
 
 def test_retry__pauses_grow_to_a_limit():

@@ -72,6 +72,11 @@ def test_launch__of_a_program_that_cannot_run(task, entrypoint, status):
     assert process.returncode == status and f"cannot be run (status {status})" in process.err
 
 
+def test_launch__lets_python3_be_the_interpreter_that_runs_it(task):
+    process = task.launch("python3 -c 'import sys; print(sys.prefix)'")
+    assert process.out == sys.prefix + "\n", process.err
+
+
 def test_launch__tells_a_signal_as_a_shell_does(task):
     assert task.launch("kill -9 $$").returncode == 128 + 9
 

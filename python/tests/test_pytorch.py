@@ -2,6 +2,7 @@
 
 import json
 import logging
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -96,6 +97,18 @@ def test_resumed_training__does_not_repeat_a_validation_that_the_master_knows(cl
     cluster.master.last_validation = 3
     fit(max_length=pytorch.Batch(3), latest_checkpoint=uuid)
     assert steps(cluster, "validation") == [3]
+
+
+def test_worker_processes__of_the_loader_change_nothing(cluster):
+    class Workers(NoisyTrial):
+        def build_training_data_loader(self):
+            plain = super().build_training_data_loader()
+            return pytorch.DataLoader(plain.dataset, batch_size=BATCH_SIZE, shuffle=True, num_workers=2)
+
+    plain = fit()
+    cluster.write(trial_run_id=2)
+    assert fit(Workers).seen == plain.seen
+    assert multiprocessing.active_children() == []
 
 
 def test_missing_checkpoint__is_named(cluster):
@@ -331,6 +344,21 @@ class ChangingMetrics(NoisyTrial):
 def test_trial__with_a_mistake_is_told(trial_class, error, message):
     with pytest.raises(error, match=message):
         fit(trial_class)
+
+
+def test_evaluate_batch__may_be_of_the_old_form_without_an_index(cluster):
+    class Old(NoisyTrial):
+        def evaluate_batch(self, batch):
+            return {"accuracy": float(len(batch))}
+
+    fit(Old)
+    assert cluster.master.reports("validation")[0][1]["accuracy"] == 3.0
+
+
+def test_fit__warns_of_a_checkpoint_that_it_was_not_given(cluster, caplog):
+    cluster.write(latest_checkpoint="abc")
+    fit()
+    assert "starts from checkpoint abc, but fit() was not given latest_checkpoint" in caplog.text
 
 
 def test_torch_loader__is_accepted_when_checks_are_off():

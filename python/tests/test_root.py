@@ -1,5 +1,6 @@
 """The root of the library: light, and it knows whether there is a cluster."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -38,6 +39,11 @@ def test_core__is_there_after_importing_the_root_alone():
 def test_unknown_attribute__is_an_attribute_error():
     with pytest.raises(AttributeError, match="nonsense"):
         det.nonsense  # noqa: B018
+
+
+def test_version__is_that_of_the_project():
+    meson = (pathlib.Path(__file__).parents[2] / "meson.build").read_text()
+    assert f"version: '{det.__version__}'," in meson
 
 
 def test_cluster_info__is_none_off_the_cluster():

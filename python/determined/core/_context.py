@@ -93,7 +93,7 @@ class Context:
         """Finish background work: everything reported reaches the master before this returns.
 
         Every part is closed, whatever becomes of the others. The first error is raised, unless ``exc_val`` says that
-        there is a worse one on its way.
+        there is another one on its way (an exit with status 0 is none).
         """
         first: Optional[Exception] = None
         for close in self._closers():
@@ -102,7 +102,8 @@ class Context:
             except Exception as e:
                 logger.error("while closing: %s", e)
                 first = first or e
-        if first is not None and exc_val is None:
+        in_order = exc_val is None or (isinstance(exc_val, SystemExit) and not exc_val.code)
+        if first is not None and in_order:
             raise first
 
     def _closers(self) -> List[Callable[[], None]]:

@@ -41,6 +41,7 @@ class Reporter:
         self._trial_run_id = trial_run_id
         self._queue: queue.Queue[Optional[_Report]] = queue.Queue(maxsize=QUEUE_SIZE)
         self._error: Optional[Exception] = None
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="determined-reports", daemon=True)
 
     def start(self) -> None:
@@ -90,11 +91,14 @@ class Reporter:
 
     def flush(self) -> None:
         """Wait until the master has everything reported so far."""
+        if not self._thread.is_alive():
+            raise RuntimeError("core_context was not started: use `with core.init() as core_context`")
         self._queue.join()
         self._raise_error()
 
     def close(self) -> None:
         """Send what is left, and end the thread."""
+        self._closed = True
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join(timeout=PATIENCE_MESSAGE_S)
@@ -105,6 +109,8 @@ class Reporter:
 
     def _add(self, report: _Report) -> None:
         self._raise_error()
+        if self._closed:
+            raise RuntimeError("core_context has ended: nothing can be reported any more")
         self._queue.put(report)
 
     def _raise_error(self) -> None:

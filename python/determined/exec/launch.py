@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 import sys
-from typing import List, Union
+from typing import Dict, List, Union
 
 import determined as det
 from determined import _process, _secrets, _storage
@@ -58,6 +58,14 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
     return [sys.executable, "-m", "determined.exec.harness", entrypoint]
 
 
+def environment() -> Dict[str, str]:
+    """Our own, in which ``python3`` means the interpreter that runs us: a task without a container may be in a venv."""
+    env = dict(os.environ)
+    if sys.prefix != sys.base_prefix:
+        env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
+    return env
+
+
 def main() -> int:
     """Run the entrypoint of the trial that this is; returns its exit status."""
     info = det.get_cluster_info()
@@ -79,7 +87,7 @@ def main() -> int:
         return 1
     argv = command_of(config.get_entrypoint(), slots=sum(info.container_slot_counts))
     logger.info("Launching: %s", shlex.join(argv))
-    status = _process.run(argv)
+    status = _process.run(argv, env=environment())
     if status in (126, 127):
         logger.error("entrypoint %s: cannot be run (status %d)", shlex.join(argv), status)
     return status

@@ -1,6 +1,5 @@
 """What a trial has at hand: wrapping models and optimizers, the device, hyperparameters, the state of training."""
 
-import contextlib
 import logging
 import pathlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Type, Union
@@ -444,7 +443,3 @@ class PyTorchTrialContext(ReducerContext):
         """Run ``torch.profiler.profile(*args, **kwargs)`` around training; traces go to TensorBoard's directory."""
         kwargs.setdefault("on_trace_ready", torch.profiler.tensorboard_trace_handler(str(self.get_tensorboard_path())))
         self.profiler = torch.profiler.profile(*args, **kwargs)
-
-    def profiled(self) -> Any:
-        """A context manager around one batch: PyTorch's profiler, if :meth:`set_profiler` was called."""
-        return self.profiler if self.profiler is not None else contextlib.nullcontext()

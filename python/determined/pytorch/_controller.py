@@ -2,6 +2,7 @@
 
 import contextlib
 import enum
+import inspect
 import logging
 import pathlib
 import sys
@@ -371,7 +372,7 @@ class PyTorchTrialController:
         for batch_idx, batch in enumerate(self._validation_loader):
             if self._context.experimental._auto_to_device:
                 batch = self._context.to_device(batch)
-            metrics = self._trial.evaluate_batch(batch=batch, batch_idx=batch_idx)
+            metrics = self._trial.evaluate_batch(**self._evaluate_arguments(batch, batch_idx))
             outputs.append(_reducer.to_numpy(_checked_metrics(metrics, "evaluate_batch")))
             if self._plan.test_mode:
                 break
@@ -379,6 +380,12 @@ class PyTorchTrialController:
             raise errors.InvalidExperimentException("the validation data loader is empty")
         self._call("on_validation_epoch_end", outputs)
         return _reducer.reduce_validation(outputs, self._trial.evaluation_reducer())
+
+    def _evaluate_arguments(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
+        """Trials of old define ``evaluate_batch(self, batch)``."""
+        parameters = inspect.signature(self._trial.evaluate_batch).parameters
+        takes_index = "batch_idx" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        return {"batch": batch, "batch_idx": batch_idx} if takes_index else {"batch": batch}
 
     # Checkpoints
 

@@ -104,6 +104,7 @@ class Trainer:
         searcher: Dict[str, Any] = {}
         if trial is not None:
             searcher = trial._config["searcher"]
+            self._warn_of_unused_checkpoint(latest_checkpoint)
             max_length = max_length or self._configured_length(searcher)
             if test_mode:
                 raise ValueError("test_mode is for training off the cluster")
@@ -125,6 +126,14 @@ class Trainer:
         )
         _warn_of_other_length(searcher, plan.max_length)
         PyTorchTrialController(self._trial, self._context, plan, latest_checkpoint).run()
+
+    def _warn_of_unused_checkpoint(self, latest_checkpoint: Optional[str]) -> None:
+        info = self._context._core.info
+        if info is not None and info.latest_checkpoint is not None and latest_checkpoint is None:
+            logger.warning(
+                "this run starts from checkpoint %s, but fit() was not given latest_checkpoint: training begins anew",
+                info.latest_checkpoint,
+            )
 
     def _configured_length(self, searcher: Dict[str, Any]) -> Optional[TrainUnit]:
         length = searcher.get("max_length")
