@@ -1,0 +1,171 @@
+/* Checkpoints, their counters, lists and garbage collection; storage backends. */
+#include "store/fixture.h"
+
+#include "store/checkpoints.h"
+#include "store/metrics.h"
+
+static void put(struct fixture *f, const char *uuid, int32_t steps, const char *state, const char *resources) {
+    const struct store_checkpoint c = {.uuid = uuid, .task_id = "t", .allocation_id = "t.1", .trial_id = 1,
+                                       .report_us = T0 + steps, .state = state, .resources = resources,
+                                       .metadata = "{\"steps_completed\":1}", .steps_completed = steps};
+    OK(f, store_checkpoint_put(f->st, &c, &f->err));
+}
+
+static void validate(struct fixture *f, int32_t steps, const char *avg) {
+    const struct store_report r = {.trial_id = 1, .run_id = 1, .group = "validation", .has_steps = true, .steps = steps,
+                                   .report_us = T0, .avg_metrics = avg};
+    struct store_report_result result;
+    OK(f, store_report_add(f->st, &r, &result, &f->err));
+}
+
+static void assert_counters(struct fixture *f, int32_t count, int64_t size) {
+    struct store_experiment x;
+    struct store_trial t;
+    OK(f, store_experiment_get(f->st, 1, false, &f->a, &x, &f->err));
+    OK(f, store_trial_get(f->st, 1, false, &f->a, &t, &f->err));
+    assert_int_equal(x.checkpoint_count, count);
+    assert_int_equal(x.checkpoint_size, size);
+    assert_int_equal(t.checkpoint_count, count);
+    assert_int_equal(t.checkpoint_size, size);
+}
+
+static void test_checkpoint__comes_back_with_its_training(void **state) {
+    struct fixture *f = *state;
+    struct store_checkpoint c;
+    validate(f, 10, "{\"loss\":0.5}");
+    put(f, "u1", 10, "COMPLETED", "{\"a\":\"10\",\"dir/b\":5}");
+    OK(f, store_checkpoint_get(f->st, "u1", &f->a, &c, &f->err));
+    assert_int_equal(c.size, 15);
+    assert_int_equal(c.experiment_id, 1);
+    assert_string_equal(c.allocation_id, "t.1");
+    assert_string_equal(c.hparams, "{\"lr\":0.1}");
+    assert_string_equal(c.experiment_config, "{\"name\":\"digits\"}");
+    assert_string_equal(c.validation_metrics, "{\"loss\":0.5}");
+    assert_null(c.training_metrics);
+    assert_true(c.has_searcher_metric && c.searcher_metric == 0.5);
+    assert_false(c.has_storage);
+    OK(f, store_checkpoint_set_metadata(f->st, "u1", "{\"m\":1}", &f->err));
+    OK(f, store_checkpoint_get(f->st, "u1", &f->a, &c, &f->err));
+    assert_string_equal(c.metadata, "{\"m\":1}");
+    FAILS(f, ERR_NOT_FOUND, "checkpoint 'u9' not found", store_checkpoint_get(f->st, "u9", &f->a, &c, &f->err));
+}
+
+static void test_counters__follow_every_change(void **state) {
+    struct fixture *f = *state;
+    put(f, "u1", 10, "COMPLETED", "{\"a\":10,\"b\":5}");
+    put(f, "u2", 20, "COMPLETED", "{\"a\":100}");
+    assert_counters(f, 2, 115);
+    put(f, "u2", 20, "COMPLETED", "{\"a\":100}"); /* a retried report */
+    assert_counters(f, 2, 115);
+    OK(f, store_checkpoint_set_resources(f->st, "u1", "{\"b\":5}", &f->err));
+    assert_counters(f, 2, 105);
+    OK(f, store_checkpoint_set_resources(f->st, "u1", "{}", &f->err));
+    assert_counters(f, 1, 100);
+    OK(f, store_checkpoint_set_state(f->st, "u2", "DELETED", &f->err));
+    assert_counters(f, 0, 0);
+    FAILS(f, ERR_CONFLICT, "no state \"GONE\"", store_checkpoint_set_state(f->st, "u2", "GONE", &f->err));
+    FAILS(f, ERR_NOT_FOUND, "checkpoint 'u9' not found", store_checkpoint_set_resources(f->st, "u9", "{}", &f->err));
+    FAILS(f, ERR_INVALID, "expected an object", store_checkpoint_set_resources(f->st, "u2", "[]", &f->err));
+}
+
+static void test_resources__left_over_decide_the_state(void **state) {
+    struct fixture *f = *state;
+    struct store_checkpoint c;
+    put(f, "u1", 10, "COMPLETED", "{\"a\":10,\"b\":5}");
+    OK(f, store_checkpoint_set_resources(f->st, "u1", "{\"b\":5}", &f->err));
+    OK(f, store_checkpoint_get(f->st, "u1", &f->a, &c, &f->err));
+    assert_string_equal(c.state, "PARTIALLY_DELETED");
+    OK(f, store_checkpoint_set_resources(f->st, "u1", "{}", &f->err));
+    OK(f, store_checkpoint_get(f->st, "u1", &f->a, &c, &f->err));
+    assert_string_equal(c.state, "DELETED");
+}
+
+/* Uuids in their order. */
+static const char *list(struct fixture *f, struct store_checkpoint_filter filter) {
+    struct store_checkpoint_list l;
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    if (!filter.trial_id)
+        filter.experiment_id = 1;
+    OK(f, store_checkpoint_list(f->st, &filter, &f->a, &l, &f->err));
+    for (size_t i = 0; i < l.checkpoint_n; i++)
+        strbuf_addf(&b, "%s ", l.checkpoint[i].uuid);
+    return arena_strdup(&f->a, strbuf_str(&b));
+}
+
+#define LIST(...) list(f, (struct store_checkpoint_filter){__VA_ARGS__})
+
+static void test_list__sorts_by_attribute_and_by_metric(void **state) {
+    struct fixture *f = *state;
+    const char *completed[] = {"COMPLETED"};
+    put(f, "b", 30, "COMPLETED", "{\"x\":1}");
+    put(f, "a", 10, "COMPLETED", "{\"x\":1}");
+    put(f, "c", 20, "DELETED", "{}");
+    validate(f, 10, "{\"loss\":0.9,\"acc\":0.1}");
+    validate(f, 30, "{\"loss\":0.2,\"acc\":0.8}");
+    assert_string_equal(LIST(.sort_by = 1), "a b c ");
+    assert_string_equal(LIST(.sort_by = 3, .descending = true), "b c a ");
+    assert_string_equal(LIST(.sort_by = 6), "b a c ");
+    assert_string_equal(LIST(.sort_by = 6, .descending = true), "a b c "); /* none comes last */
+    assert_string_equal(LIST(.sort_by_metric = "acc"), "a b c ");
+    assert_string_equal(LIST(.sort_by_metric = "acc", .descending = true, .trial_id = 1), "b a c ");
+    assert_string_equal(LIST(.states = {completed, 1}, .sort_by = 1), "a b ");
+    assert_string_equal(LIST(.sort_by = 1, .page = {1, 1}), "b ");
+    assert_string_equal(LIST(.trial_id = 9), "");
+    for (int32_t sort = 0; sort <= 6; sort++)
+        assert_int_equal(strlen(LIST(.sort_by = sort, .descending = sort % 2)), 6);
+}
+
+static void test_by_uuid__keeps_the_order_and_leaves_out_unknown(void **state) {
+    struct fixture *f = *state;
+    const char *uuids[] = {"b", "x", "a"};
+    struct store_checkpoint *c;
+    size_t n;
+    put(f, "a", 1, "COMPLETED", "{}");
+    put(f, "b", 2, "COMPLETED", "{}");
+    OK(f, store_checkpoints_by_uuid(f->st, (struct store_texts){uuids, 3}, &f->a, &c, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_string_equal(c[0].uuid, "b");
+}
+
+static void test_gc__leaves_out_warm_starts(void **state) {
+    struct fixture *f = *state;
+    struct store_gc_row *g;
+    size_t n;
+    struct trial_row t = fixture_trial_row(2, 1);
+    snprintf(t.warm_start_checkpoint, sizeof(t.warm_start_checkpoint), "a");
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    put(f, "a", 10, "COMPLETED", "{}");
+    put(f, "b", 20, "COMPLETED", "{}");
+    put(f, "c", 30, "ERROR", "{}");
+    validate(f, 20, "{\"loss\":0.5}");
+    OK(f, store_checkpoints_for_gc(f->st, 1, &f->a, &g, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_string_equal(g[0].uuid, "b");
+    assert_true(g[0].has_metric && g[0].metric == 0.5 && g[0].validation_id != 0);
+}
+
+static void test_storage_backend__has_one_id_for_ever(void **state) {
+    struct fixture *f = *state;
+    int32_t a, b, again;
+    const char *config;
+    OK(f, store_storage_backend_id(f->st, "{\"type\":\"shared_fs\"}", &a, &f->err));
+    OK(f, store_storage_backend_id(f->st, "{\"type\":\"s3\"}", &b, &f->err));
+    OK(f, store_storage_backend_id(f->st, "{\"type\":\"shared_fs\"}", &again, &f->err));
+    assert_int_equal(a, again);
+    assert_int_not_equal(a, b);
+    OK(f, store_storage_backend_get(f->st, b, &f->a, &config, &f->err));
+    assert_string_equal(config, "{\"type\":\"s3\"}");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST_TRIAL(test_checkpoint__comes_back_with_its_training),
+        TEST_TRIAL(test_counters__follow_every_change),
+        TEST_TRIAL(test_resources__left_over_decide_the_state),
+        TEST_TRIAL(test_list__sorts_by_attribute_and_by_metric),
+        TEST_TRIAL(test_by_uuid__keeps_the_order_and_leaves_out_unknown),
+        TEST_TRIAL(test_gc__leaves_out_warm_starts),
+        TEST(test_storage_backend__has_one_id_for_ever),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* Trials, tasks, allocations, containers, accelerators, agents: what the core writes comes back as it was. */
+#include "store/fixture.h"
+
+#include "store/agents.h"
+
+static void test_trial__comes_back_as_the_core_wrote_it(void **state) {
+    struct fixture *f = *state;
+    struct trial_row in = fixture_trial_row(2, 1), *unfinished;
+    struct store_trial out;
+    size_t n;
+    in.state = RUN_STOPPING_KILLED;
+    in.end_us = T0 + 5;
+    in.restarts = 2;
+    in.run_id = 3;
+    in.steps_completed = 40;
+    snprintf(in.latest_checkpoint, sizeof(in.latest_checkpoint), "ck");
+    in.early_exit = EARLY_EXIT_INVALID_HP;
+    in.stopped_by_searcher = true;
+    in.seed = 4000000000u;
+    OK(f, store_trial_put(f->st, &in, true, &f->err));
+    OK(f, store_trial_get(f->st, 2, true, &f->a, &out, &f->err));
+    assert_string_equal(out.row.hparams, in.hparams);
+    out.row.hparams = in.hparams;
+    assert_memory_equal(&out.row, &in, sizeof(in));
+    assert_string_equal(out.summary_metrics, "{}");
+    assert_int_equal(out.best_validation.id, 0);
+    in.state = RUN_ACTIVE;
+    in.end_us = 0;
+    in.warm_start_checkpoint[0] = 'w';
+    OK(f, store_trial_put(f->st, &in, false, &f->err));
+    OK(f, store_trials_unfinished(f->st, &f->a, &unfinished, &n, &f->err));
+    assert_int_equal(n, 2);
+    unfinished[1].hparams = in.hparams;
+    assert_memory_equal(&unfinished[1], &in, sizeof(in));
+}
+
+static void test_trial__counts_on_its_experiment(void **state) {
+    struct fixture *f = *state;
+    struct store_experiment x;
+    struct trial_row t = fixture_trial_row(1, 1);
+    fixture_trial(f, 2, 1);
+    OK(f, store_trial_put(f->st, &t, false, &f->err)); /* a change is no new trial */
+    OK(f, store_experiment_get(f->st, 1, false, &f->a, &x, &f->err));
+    assert_int_equal(x.num_trials, 2);
+    t.experiment_id = 9;
+    t.id = 7;
+    FAILS(f, ERR_CONFLICT, "trial 7 of experiment 9", store_trial_put(f->st, &t, true, &f->err));
+}
+
+static void test_trial__keeps_what_others_set_when_the_core_writes(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct store_trial out;
+    OK(f, store_trial_set_runner_state(f->st, 1, "training", &f->err));
+    OK(f, store_trial_set_external_id(f->st, 1, "ext", &f->err));
+    OK(f, store_trial_set_metadata(f->st, 1, "{\"k\":1}", &f->err));
+    OK(f, store_trial_set_log_retention(f->st, 1, true, 30, &f->err));
+    OK(f, store_trial_set_log_policy_matched(f->st, 1, "oom", &f->err));
+    OK(f, store_trial_touch(f->st, 1, T0 + 3, &f->err));
+    OK(f, store_trial_put(f->st, &t, false, &f->err));
+    OK(f, store_trial_by_request_id(f->st, 1, t.request_id, &f->a, &out, &f->err));
+    assert_string_equal(out.runner_state, "training");
+    assert_string_equal(out.external_id, "ext");
+    assert_string_equal(out.metadata, "{\"k\":1}");
+    assert_string_equal(out.log_policy_matched, "oom");
+    assert_true(out.has_log_retention && out.log_retention_days == 30);
+    assert_int_equal(out.last_activity_us, T0 + 3);
+    assert_int_equal(out.task_ids_n, 1);
+    assert_string_equal(out.task_ids[0], t.task_id);
+    fixture_trial(f, 2, 1);
+    FAILS(f, ERR_CONFLICT, "external id \"ext\"", store_trial_set_external_id(f->st, 2, "ext", &f->err));
+    FAILS(f, ERR_NOT_FOUND, "trial 9 does not exist", store_trial_touch(f->st, 9, T0, &f->err));
+}
+
+static void test_trial_list__filters_sorts_and_pages(void **state) {
+    struct fixture *f = *state;
+    struct store_trial_list l;
+    const char *paused[] = {"PAUSED"};
+    struct trial_row t = fixture_trial_row(2, 1);
+    t.state = RUN_PAUSED;
+    t.end_us = t.start_us + 1;
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    struct store_trial_filter filter = {.experiment_id = 1, .states = {paused, 1}};
+    OK(f, store_trial_list(f->st, &filter, T0, &f->a, &l, &f->err));
+    assert_int_equal(l.trial_n, 1);
+    assert_int_equal(l.trial[0].row.id, 2);
+    filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = 10, .descending = true}; /* duration */
+    OK(f, store_trial_list(f->st, &filter, T0 + DAY_US, &f->a, &l, &f->err));
+    assert_int_equal(l.trial[0].row.id, 1); /* the open one lasts until now */
+    for (int32_t sort = 0; sort <= 13; sort++) {
+        if (sort == 2 || sort == 3)
+            continue;
+        filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = sort, .descending = sort % 2, .page = {0, 1}};
+        OK(f, store_trial_list(f->st, &filter, T0, &f->a, &l, &f->err));
+        assert_int_equal(l.trial_n, 1);
+        assert_int_equal(l.window.total, 2);
+    }
+}
+
+static void test_task__of_no_experiment_comes_back_whole(void **state) {
+    struct fixture *f = *state;
+    const struct store_task in = {.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0, .config = "{}",
+                                  .parent_id = "p", .forked_from = "ff", .no_pause = true, .snapshot = "{\"s\":1}",
+                                  .has_log_retention = true, .log_retention_days = 0};
+    struct store_task out, *open;
+    size_t n;
+    const void *context;
+    OK(f, store_task_insert(f->st, &in, &f->err));
+    OK(f, store_task_set_state(f->st, "nb", "PAUSED", &f->err));
+    OK(f, store_task_set_context(f->st, "nb", "tar", 3, &f->err));
+    OK(f, store_task_get(f->st, "nb", &f->a, &out, &f->err));
+    assert_string_equal(out.type, "NOTEBOOK");
+    assert_string_equal(out.state, "PAUSED");
+    assert_string_equal(out.snapshot, "{\"s\":1}");
+    assert_true(out.no_pause && out.has_log_retention && !out.has_trial);
+    OK(f, store_task_context(f->st, "nb", &f->a, &context, &n, &f->err));
+    assert_int_equal(n, 3);
+    OK(f, store_tasks_open(f->st, &f->a, &open, &n, &f->err));
+    assert_int_equal(n, 2);
+    OK(f, store_task_set_end(f->st, "nb", T0 + 1, &f->err));
+    OK(f, store_tasks_open(f->st, &f->a, &open, &n, &f->err));
+    assert_int_equal(n, 1);
+    FAILS(f, ERR_CONFLICT, "task nb", store_task_insert(f->st, &in, &f->err));
+}
+
+static struct allocation_row allocation(const char *task_id, int number) {
+    struct allocation_row x = {.trial_id = 1, .run_id = number, .slots = 2, .state = ALLOCATION_ASSIGNED, .ready = true,
+                               .request_us = T0, .start_us = T0 + 1, .preempt_deadline_us = T0 + 9, .preempt_acked = true,
+                               .killed = true, .port = {29400, 29500, 29501, 29600}, .exit_kind = EXIT_FAILED,
+                               .exit_code = 137};
+    snprintf(x.id, sizeof(x.id), "%.60s.%d", task_id, number);
+    snprintf(x.task_id, sizeof(x.task_id), "%.63s", task_id);
+    snprintf(x.pool, sizeof(x.pool), "default");
+    return x;
+}
+
+static struct container_row container(const char *id, const char *allocation_id) {
+    struct container_row c = {.rank = 1, .device_id = {0, 12}, .device_n = 2, .state = CONTAINER_RUNNING, .daemon = true,
+                              .exit_kind = EXIT_AGENT_FAILED, .exit_code = -1};
+    snprintf(c.id, sizeof(c.id), "%s", id);
+    snprintf(c.allocation_id, sizeof(c.allocation_id), "%s", allocation_id);
+    snprintf(c.agent_id, sizeof(c.agent_id), "agent");
+    snprintf(c.address, sizeof(c.address), "10.0.0.1");
+    return c;
+}
+
+static void test_allocation__comes_back_as_the_core_wrote_it(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct allocation_row in = allocation(t.task_id, 1), out, *list;
+    size_t n;
+    OK(f, store_allocation_put(f->st, &in, true, &f->err));
+    OK(f, store_allocation_get(f->st, in.id, &f->a, &out, &f->err));
+    assert_memory_equal(&out, &in, sizeof(in));
+    for (int s = 0; s < ALLOCATION_STATE_NR; s++) {
+        in.state = (enum allocation_state)s;
+        OK(f, store_allocation_put(f->st, &in, false, &f->err));
+    }
+    OK(f, store_allocations_of_task(f->st, t.task_id, &f->a, &list, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_memory_equal(list, &in, sizeof(in));
+    OK(f, store_allocations_open(f->st, &f->a, &list, &n, &f->err));
+    assert_int_equal(n, 1);
+    in.end_us = T0 + 2;
+    OK(f, store_allocation_put(f->st, &in, false, &f->err));
+    OK(f, store_allocations_open(f->st, &f->a, &list, &n, &f->err));
+    assert_int_equal(n, 0);
+    FAILS(f, ERR_NOT_FOUND, "allocation 'x.1' not found", store_allocation_get(f->st, "x.1", &f->a, &out, &f->err));
+}
+
+static void test_container__comes_back_as_the_core_wrote_it(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct allocation_row x = allocation(t.task_id, 1);
+    struct container_row in = container("c1", x.id), *out;
+    size_t n;
+    OK(f, store_allocation_put(f->st, &x, true, &f->err));
+    OK(f, store_container_put(f->st, &in, true, &f->err));
+    OK(f, store_containers_of_allocation(f->st, x.id, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_memory_equal(out, &in, sizeof(in));
+    for (int s = 0; s < CONTAINER_STATE_NR; s++) {
+        in.state = (enum container_state)s;
+        OK(f, store_container_put(f->st, &in, false, &f->err));
+    }
+    in.device_n = 0;
+    in.device_id[0] = in.device_id[1] = 0;
+    OK(f, store_container_put(f->st, &in, false, &f->err));
+    OK(f, store_containers_open(f->st, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_memory_equal(out, &in, sizeof(in));
+}
+
+static void test_dangling__allocations_end_with_their_tasks(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct allocation_row kept = allocation(t.task_id, 1), lost = allocation("nb", 1);
+    struct store_task task;
+    const char *keep[] = {kept.id};
+    int64_t n;
+    OK(f, store_task_insert(f->st, &(struct store_task){.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0}, &f->err));
+    OK(f, store_allocation_put(f->st, &kept, true, &f->err));
+    OK(f, store_allocation_put(f->st, &lost, true, &f->err));
+    OK(f, store_allocations_end_dangling(f->st, (struct store_texts){keep, 1}, T0 + 50, &n, &f->err));
+    assert_int_equal(n, 1);
+    OK(f, store_allocation_get(f->st, lost.id, &f->a, &lost, &f->err));
+    assert_int_equal(lost.end_us, T0 + 50);
+    assert_int_equal(lost.state, ALLOCATION_TERMINATED);
+    OK(f, store_task_get(f->st, "nb", &f->a, &task, &f->err));
+    assert_int_equal(task.end_us, T0 + 50);
+    OK(f, store_allocation_get(f->st, kept.id, &f->a, &kept, &f->err));
+    assert_int_equal(kept.end_us, 0);
+}
+
+static void test_accelerators__are_listed_with_their_task_and_pool(void **state) {
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct allocation_row x = allocation(t.task_id, 1);
+    struct store_accelerator *out;
+    size_t n;
+    const struct store_accelerator in = {.container_id = "c", .allocation_id = x.id, .node_name = "n",
+                                         .accelerator_type = "H200", .uuids = "[\"u\"]"};
+    OK(f, store_allocation_put(f->st, &x, true, &f->err));
+    OK(f, store_accelerator_set(f->st, &in, &f->err));
+    OK(f, store_accelerator_set(f->st, &in, &f->err)); /* reported again */
+    OK(f, store_accelerators_of_task(f->st, t.task_id, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_string_equal(out[0].uuids, "[\"u\"]");
+    assert_string_equal(out[0].resource_pool, "default");
+    assert_string_equal(out[0].task_id, t.task_id);
+}
+
+static void test_agent__decisions_outlive_its_connection(void **state) {
+    struct fixture *f = *state;
+    struct agent_row in = {.id = "a1", .pool = "gpu", .enabled = true, .draining = true, .disabled_slot = {3, 11},
+                           .slot_draining = {false, true}, .disabled_slot_n = 2}, *out;
+    size_t n;
+    int64_t seen;
+    OK(f, store_agent_put(f->st, &in, &f->err));
+    OK(f, store_agent_touch(f->st, "a1", T0, &f->err));
+    OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 1);
+    assert_memory_equal(out, &in, sizeof(in));
+    in.disabled_slot_n = 0;
+    in.enabled = false;
+    OK(f, store_agent_put(f->st, &in, &f->err));
+    OK(f, store_agent_last_seen(f->st, "a1", &seen, &f->err));
+    assert_int_equal(seen, T0);
+    OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
+    assert_int_equal(out[0].disabled_slot_n, 0);
+    assert_false(out[0].enabled);
+    OK(f, store_agent_delete(f->st, "a1", &f->err));
+    OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST_TRIAL(test_trial__comes_back_as_the_core_wrote_it),
+        TEST_TRIAL(test_trial__counts_on_its_experiment),
+        TEST_TRIAL(test_trial__keeps_what_others_set_when_the_core_writes),
+        TEST_TRIAL(test_trial_list__filters_sorts_and_pages),
+        TEST_TRIAL(test_task__of_no_experiment_comes_back_whole),
+        TEST_TRIAL(test_allocation__comes_back_as_the_core_wrote_it),
+        TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),
+        TEST_TRIAL(test_dangling__allocations_end_with_their_tasks),
+        TEST_TRIAL(test_accelerators__are_listed_with_their_task_and_pool),
+        TEST(test_agent__decisions_outlive_its_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
