@@ -34,21 +34,21 @@ apt-packages:
 	[ -z "$$packages" ] || ./run apt-packages
 
 # The stamps hold the lock file they were made from: a changed lock file makes a new environment.
-$(VENV)/.stamp: requirements/demo.txt
-	@echo "deps: Python environment $(VENV) from requirements/demo.txt (PyTorch: about 5 GB, some minutes)"
+$(VENV)/.stamp: python/requirements/demo.txt
+	@echo "deps: Python environment $(VENV) from python/requirements/demo.txt (PyTorch: about 5 GB, some minutes)"
 	@/usr/bin/python3 -m venv $(VENV)
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/demo.txt
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/demo.txt
 	@touch $@
 
-$(VENV)/.stamp-test: $(VENV)/.stamp requirements/test.txt
-	@echo "deps: test tools into $(VENV) from requirements/test.txt"
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r requirements/test.txt
+$(VENV)/.stamp-test: $(VENV)/.stamp python/requirements/test.txt
+	@echo "deps: test tools into $(VENV) from python/requirements/test.txt"
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/test.txt
 	@touch $@
 
-$(COMPAT)/.stamp: requirements/compat.txt
-	@echo "deps: the released client and library into $(COMPAT) from requirements/compat.txt"
+$(COMPAT)/.stamp: python/requirements/compat.txt
+	@echo "deps: the released client and library into $(COMPAT) from python/requirements/compat.txt"
 	@/usr/bin/python3 -m venv $(COMPAT)
-	@$(COMPAT)/bin/pip install -q --disable-pip-version-check -r requirements/compat.txt
+	@$(COMPAT)/bin/pip install -q --disable-pip-version-check -r python/requirements/compat.txt
 	@touch $@
 
 deps: apt-packages $(VENV)/.stamp

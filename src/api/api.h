@@ -36,6 +36,7 @@ struct loop;
 struct pool;
 struct core;
 struct core_event;
+struct core_effects;
 struct http_request;
 struct identities;
 struct store;
@@ -110,6 +111,7 @@ void req_finish(struct req *r, struct error *err);
 /* What a request stores together with the rows of its core step: a write job of its own, before them, in the same
  * transaction. If it fails, the core's rows are stored nevertheless; `done` tells the request. */
 struct companion {
+    void (*stepped)(void *ctx, const struct core_effects *effects); /* loop; right after the step. May be NULL */
     int (*store)(struct store *db, void *ctx, struct error *err); /* writer's thread; may be run again */
     void (*done)(void *ctx, const struct error *err);             /* loop; after the commit */
     void *ctx;
@@ -131,8 +133,22 @@ struct api_services {
     bool (*healthy)(void *ctx); /* the store answers */
 };
 
-int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, struct core *core, struct api **ret,
-            struct error *err);
+/* What requests to launch something start from: parts of the master's configuration, as JSON text or NULL. */
+struct api_pool_defaults {
+    const char *name, *description;
+    int default_priority, aux_per_agent;
+    bool fitting_worst;
+    const char *task_container_defaults;
+};
+struct api_defaults {
+    const char *checkpoint_storage, *task_container_defaults, *compute_pool, *aux_pool;
+    const struct api_pool_defaults *pool;
+    size_t pool_n;
+    bool launch_error; /* refuse what the pool is too small for now, instead of queueing it with a warning */
+};
+
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, const struct api_defaults *defaults,
+            struct core *core, struct api **ret, struct error *err);
 void api_free(struct api *a);
 /* The HTTP server's request callback; ctx is the struct api. */
 void api_on_request(struct http_request *http, void *ctx);

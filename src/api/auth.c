@@ -26,6 +26,9 @@ static int login_remember(struct req *r, struct error *err)
 {
     struct login *l = r->state;
     struct identity_session s = {.id = l->session_id, .user_id = l->user.id, .expires_at_us = r->now_us + SESSION_LIFETIME_US};
+    struct identity_user u;
+    identity_of_store(&l->user, &u);
+    identities_put_user(api_identities(r->api), &u);
     identities_put_session(api_identities(r->api), l->token.hash, &s);
     struct wire_login_response *ret = r->ret;
     ret->token = arena_strdup(&r->arena, l->token.text);

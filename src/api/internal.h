@@ -10,6 +10,7 @@ struct api {
     struct loop *loop;
     struct api_services services;
     struct api_info info;
+    struct api_defaults defaults;
     struct core *core;
     struct identities *identities;
     struct topics *topics; /* streams that wait for something to happen, by topic */

@@ -62,18 +62,25 @@ void req_drop(struct req *r)
     req_free(r);
 }
 
-void req_error_body(const struct error *err, bool rpc, struct strbuf *out)
+void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out)
 {
-    if (rpc) {
-        strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\",\"error\":", error_rpc_code(err->kind),
-                    error_rpc_name(err->kind));
-        strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
-        strbuf_adds(out, "}}\n");
-    } else {
-        strbuf_adds(out, "{\"message\":");
-        strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
-        strbuf_adds(out, "}\n");
-    }
+    static const char *const opening[] = {[REQ_ERROR_RPC] = ",\"error\":", [REQ_ERROR_STREAM] = ",\"message\":"};
+    if (form == REQ_ERROR_RPC)
+        strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\"", error_rpc_code(err->kind), error_rpc_name(err->kind));
+    else if (form == REQ_ERROR_STREAM)
+        strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d", error_rpc_code(err->kind), error_http_status(err->kind));
+    strbuf_adds(out, form == REQ_ERROR_RAW ? "{\"message\":" : opening[form]);
+    strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
+    if (form == REQ_ERROR_STREAM)
+        strbuf_addf(out, ",\"httpStatus\":\"%s\",\"details\":[]", error_http_text(err->kind));
+    strbuf_adds(out, form == REQ_ERROR_RAW ? "}\n" : "}}\n");
+}
+
+static enum req_error_form error_form(const struct req *r)
+{
+    if (r->route)
+        return r->route->stream ? REQ_ERROR_STREAM : REQ_ERROR_RPC;
+    return r->run->match.is_rpc_path ? REQ_ERROR_RPC : REQ_ERROR_RAW;
 }
 
 /* Whatever thread the last step ran on: turns the filled response into bytes. */
@@ -87,7 +94,7 @@ static void encode_reply(struct req *r)
         strbuf_reset(&r->reply.body);
         r->reply.status = error_http_status(run->err.kind);
         r->reply.content_type = NULL;
-        req_error_body(&run->err, r->route != NULL || run->match.is_rpc_path, &r->reply.body);
+        req_error_body(&run->err, error_form(r), &r->reply.body);
     } else if (r->route) {
         codec_encode(r->route->response, r->ret, &r->reply.body);
     }

@@ -5,13 +5,13 @@
 #include "api/internal.h"
 #include "api/topics.h"
 
-int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, struct core *core, struct api **ret,
-            struct error *err)
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, const struct api_defaults *defaults,
+            struct core *core, struct api **ret, struct error *err)
 {
     struct api *a = calloc(1, sizeof(*a));
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
-    *a = (struct api){.loop = l, .services = *s, .info = *info, .core = core, .identities = identities_new(),
+    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
                       .topics = topics_new()};
     if (!a->identities || !a->topics) {
         api_free(a);

@@ -38,14 +38,6 @@ static void stream_free(struct stream *s)
 
 static void start_fetch(struct stream *s);
 
-static void stream_error_body(const struct error *err, struct strbuf *out)
-{
-    int http = error_http_status(err->kind);
-    strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d,\"message\":", error_rpc_code(err->kind), http);
-    strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
-    strbuf_addf(out, ",\"httpStatus\":\"%s\",\"details\":[]}}\n", error_http_text(err->kind));
-}
-
 static void on_drained(struct http_request *http, void *ctx)
 {
     struct req *r = ctx;
@@ -73,7 +65,7 @@ static void stream_end(struct stream *s)
         http_stream_end(http);
     } else if (s->rc < 0) {
         struct strbuf body = STRBUF_INIT;
-        stream_error_body(&s->err, &body);
+        req_error_body(&s->err, REQ_ERROR_STREAM, &body);
         http_reply(http, error_http_status(s->err.kind), "application/json", body.s, body.n);
         strbuf_release(&body);
     } else {
@@ -101,7 +93,7 @@ static void after_fetch(void *job)
         return;
     }
     if (s->rc < 0 && s->started)
-        stream_error_body(&s->err, &s->batch);
+        req_error_body(&s->err, REQ_ERROR_STREAM, &s->batch);
     bool sent = s->batch.n > 0 && (s->rc == 0 || s->started);
     if (sent)
         stream_send(s);

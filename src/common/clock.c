@@ -92,6 +92,19 @@ size_t clock_format(int64_t us, char buf[CLOCK_TEXT_MAX])
     return (size_t)(p - buf);
 }
 
+size_t clock_format_micros(int64_t us, char buf[CLOCK_TEXT_MAX])
+{
+    static const size_t whole = sizeof("2026-11-21T07:12:01Z") - 1, micros = sizeof("2026-11-21T07:12:01.123456Z") - 1;
+    size_t n = clock_format(us, buf) - 1; /* without the Z */
+    if (n + 1 == whole)
+        buf[n++] = '.';
+    while (n + 1 < micros)
+        buf[n++] = '0';
+    buf[n++] = 'Z';
+    buf[n] = 0;
+    return n;
+}
+
 struct cursor {
     const char *p, *end;
 };

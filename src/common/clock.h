@@ -11,6 +11,8 @@ int64_t clock_monotonic_us(void); /* for intervals */
 /* RFC 3339 with Z and 0, 3 or 6 fractional digits, whichever is the shortest exact form. buf of at least 32 bytes. */
 #define CLOCK_TEXT_MAX 40
 size_t clock_format(int64_t us, char buf[CLOCK_TEXT_MAX]);
+/* The same with exactly six fractional digits, for columns of text. */
+size_t clock_format_micros(int64_t us, char buf[CLOCK_TEXT_MAX]);
 /* Any offset, any number of fractional digits (cut to microseconds). -1 if malformed or outside years 0001 … 9999. */
 int clock_parse(const char *s, size_t n, int64_t *ret_us);
 

@@ -270,6 +270,7 @@ struct core_experiment_view {
     const struct experiment_row *row;
     enum display_state display; /* DISPLAY_STORED: show row->state */
     int trial_n;
+    int32_t priority;
 };
 struct core_trial_view {
     const struct trial_row *row;
@@ -306,6 +307,8 @@ struct core_pool_view {
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret);
 bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret);
 const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id);
+/* All open allocations, pool by pool in the order in which they were asked for. Array from the arena. */
+size_t core_allocations(const struct core *c, struct arena *a, const struct allocation_row *const **ret);
 const struct container_row *core_container(const struct core *c, const char *container_id);
 /* The containers of an allocation in the order of their ranks: calls until index is too large. */
 const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index);

@@ -32,7 +32,7 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
     const struct experiment *x = experiment_find(c, id);
     if (x == NULL)
         return false;
-    *ret = (struct core_experiment_view){.row = &x->row, .display = DISPLAY_STORED, .trial_n = x->trial_n};
+    *ret = (struct core_experiment_view){.row = &x->row, .display = DISPLAY_STORED, .trial_n = x->trial_n, .priority = x->spec.priority};
     if (x->sm.state != RUN_ACTIVE)
         return true;
     ret->display = DISPLAY_QUEUED;
@@ -57,6 +57,19 @@ const struct allocation_row *core_allocation(const struct core *c, const char *a
 {
     const struct allocation *a = allocation_find(c, allocation_id);
     return a != NULL ? &a->row : NULL;
+}
+
+size_t core_allocations(const struct core *c, struct arena *a, const struct allocation_row *const **ret)
+{
+    const struct allocation_row **row = arena_array(a, const struct allocation_row *, HASH_COUNT(c->allocations) + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < c->pool_n; i++) {
+        const struct allocation *x;
+        TAILQ_FOREACH(x, &c->pool[i].allocations, in_pool)
+            row[n++] = &x->row;
+    }
+    *ret = row;
+    return n;
 }
 
 const struct container_row *core_container(const struct core *c, const char *container_id)

@@ -61,6 +61,7 @@ struct first_accounts {
     char password[256];
     char stored[2][PASSWORD_STORED_MAX];
     bool generated;
+    int64_t made_us;
     struct error err;
 };
 
@@ -87,7 +88,7 @@ static int insert_first(struct store *db, void *job, struct error *err)
     for (size_t i = 0; i < 2; i++) {
         struct store_user u = first_users[i];
         u.password_hash = f->stored[i];
-        u.modified_us = clock_now_us();
+        u.modified_us = f->made_us;
         if (store_user_insert(db, &u, err) < 0)
             return -1;
     }
@@ -103,6 +104,7 @@ static void first_done(void *job, const struct error *err)
         for (size_t i = 0; i < 2; i++) {
             struct identity_user u;
             identity_of_store(&first_users[i], &u);
+            u.modified_at_us = f->made_us;
             identities_put_user(api_identities(f->m->api), &u);
         }
         log_info("accounts.created", "users=admin,determined password_file=%s", f->generated ? PASSWORD_FILE : "none");
@@ -143,6 +145,7 @@ void accounts_make_first(struct master *m)
     if (!f)
         abort();
     f->m = m;
+    f->made_us = clock_now_us();
     const char *given = config_str(m->config, "security.initial_user_password");
     f->generated = !given || !*given;
     if (f->generated)

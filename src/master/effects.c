@@ -164,6 +164,8 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
 
     struct writer_job job[2];
     size_t n = 0;
+    if (companion && companion->stepped)
+        companion->stepped(companion->ctx, &s->effects);
     if (companion) {
         s->companion = *companion;
         job[n++] = (struct writer_job){store_companion, companion_done, s};

@@ -82,7 +82,7 @@ static bool healthy(void *ctx)
 
 /* ---- building ---- */
 
-/* XDG for people, /var/lib for the system; security.h of nothing else: the directory holds all secrets. */
+/* XDG for people, /var/lib for the system. */
 static char *default_data_dir(void)
 {
     if (geteuid() == 0)
@@ -180,8 +180,8 @@ static void on_core_timer(void *ctx)
 static int build_core(struct master *m, struct error *err)
 {
     struct core_opts opts;
-    if (core_options(m, &opts, err) < 0)
-        return -1;
+    core_options(m, &opts);
+    api_defaults_of_config(m, &opts, &m->defaults);
     if (RAND_bytes((unsigned char *)&opts.seed, sizeof(opts.seed)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
     m->core = core_new(&opts);
@@ -198,7 +198,7 @@ static int build_api(struct master *m, struct error *err)
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
-    if (api_new(m->loop, &s, &m->info, m->core, &m->api, err) < 0)
+    if (api_new(m->loop, &s, &m->info, &m->defaults, m->core, &m->api, err) < 0)
         return -1;
     return accounts_agent_token(m, m->agent_token, err);
 }
@@ -277,7 +277,7 @@ static void on_terminate(void *ctx)
 
 static int load_config(struct master *m, int argc, char **argv, struct error *err)
 {
-    struct config_input in = {.program = "determined-master", .keys = master_config_keys, .checks = master_config_checks,
+    struct config_input in = {.program = "determined-master", .keys = master_config_keys,
                               .default_file = "/etc/determined/master.yaml", .argc = argc - 1, .argv = argv + 1,
                               .environ_ = environ};
     if (config_wants_help(in.argc, in.argv)) {

@@ -33,6 +33,7 @@ struct master {
     struct http_server *http;
     struct arena texts; /* of what lives as long as the master */
     struct api_info info;
+    struct api_defaults defaults;
     int64_t started_us;
 };
 
@@ -55,8 +56,9 @@ void accounts_make_first(struct master *m);
 /* The agents' token: the configured one, else the data directory's, made at the first start. */
 int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 
-/* core_options.c: pools of the configuration as the core wants them. */
-int core_options(struct master *m, struct core_opts *ret, struct error *err);
+/* core_options.c: pools and defaults of the configuration, for the core and for the API. */
+void core_options(struct master *m, struct core_opts *ret);
+void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret);
 
 /* metrics_page.c */
 void metrics_page(void *ctx, struct strbuf *out);

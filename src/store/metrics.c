@@ -320,3 +320,23 @@ int store_report_add(struct store *st, const struct store_report *report, struct
     *ret = result;
     return 0;
 }
+
+int store_report_check(struct store *st, const struct store_report *r, struct error *err) {
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_json struct json_object *metrics = NULL, *old = NULL, *fresh = json_object_new_object();
+    struct report_row row;
+    if (check_group(r->group, err) < 0 || parse_metrics(r, &metrics, err) < 0)
+        return -1;
+    if (!r->has_steps)
+        return 0;
+    int found = query_one(st, Q_REPORTS_TO_MERGE, SQL_ARGS(sql_int(r->trial_id), sql_text(r->group), sql_int(r->steps)),
+                          read_report, &a, &row, err);
+    if (found <= 0 || row.run_id < r->run_id) /* an earlier run's row will be archived, not merged */
+        return found < 0 ? -1 : 0;
+    if (r->batch_metrics && row.batch_metrics)
+        return error_set(err, ERR_INVALID, "trial %d already reported batch metrics of group \"%s\" at step %d",
+                         r->trial_id, r->group, r->steps);
+    if (json_parse(row.avg_metrics, strlen(row.avg_metrics), &old, err) < 0)
+        return -1;
+    return fresh_keys(r, old, metrics, fresh, err);
+}

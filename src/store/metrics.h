@@ -28,6 +28,8 @@ struct store_report_result {
     bool best_of_trial;  /* validation: the trial's best is now this one */
 };
 
+/* Would store_report_add take it? The same errors, and nothing is written: for who must know before others are told. */
+int store_report_check(struct store *st, const struct store_report *r, struct error *err);
 /* The trial's row gives its experiment's searcher metric, by which a validation becomes the best. */
 int store_report_add(struct store *st, const struct store_report *r, struct store_report_result *ret, struct error *err);
 

@@ -1,0 +1,179 @@
+/* Checkpoints: reported by tasks, listed and looked at by people, thinned out by file. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "common/json.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/checkpoints.h"
+#include "store/experiments.h"
+#include "store/tasks.h"
+#include "store/trials.h"
+
+/* ---- report: stored, and told to the core (a trial resumes from its newest), in one transaction ---- */
+
+static int store_checkpoint_of(struct store *db, void *ctx, struct error *err)
+{
+    const struct req *r = ctx;
+    return store_checkpoint_put(db, r->state, err);
+}
+
+static void checkpoint_stored(void *ctx, const struct error *err)
+{
+    struct error copy = ERROR_INIT;
+    if (err)
+        error_set(&copy, err->kind, "%s", error_msg(err));
+    req_finish(ctx, &copy);
+}
+
+static int checkpointed_step(struct req *r, struct error *err)
+{
+    const struct store_checkpoint *c = r->state;
+    struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED, .now_us = r->now_us,
+                            .checkpoint = {.trial_id = c->trial_id, .uuid = c->uuid, .steps_completed = c->steps_completed}};
+    struct companion companion = {.store = store_checkpoint_of, .done = checkpoint_stored, .ctx = r};
+    if (api_core_step(r->api, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+static int steps_of(const char *metadata, int32_t *ret, struct error *err)
+{
+    cleanup_json struct json_object *tree = NULL;
+    struct json_object *steps = NULL;
+    if (json_parse(metadata, strlen(metadata), &tree, err) < 0)
+        return error_wrap(err, "metadata");
+    if (!json_object_object_get_ex(tree, "steps_completed", &steps) || !json_object_is_type(steps, json_type_int))
+        return error_set(err, ERR_INVALID, "metadata.steps_completed is missing; it is the number of batches the checkpoint has trained");
+    *ret = json_object_get_int(steps);
+    return 0;
+}
+
+static const char *resources_json(const struct wire_map_int64 *resource, size_t n, struct arena *a)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    strbuf_addc(&out, '{');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            strbuf_addc(&out, ',');
+        strbuf_add_json(&out, resource[i].key, strlen(resource[i].key));
+        strbuf_addf(&out, ":%lld", (long long)resource[i].value);
+    }
+    strbuf_addc(&out, '}');
+    return arena_strdup(a, out.s);
+}
+
+int api_report_checkpoint(struct req *r, const struct wire_report_checkpoint_request *in,
+                          struct wire_report_checkpoint_response *ret, struct error *err)
+{
+    const struct wire_checkpoint *w = in->checkpoint;
+    if (!w || !w->uuid || strlen(w->uuid) != CORE_UUID_MAX - 1)
+        return error_set(err, ERR_INVALID, "checkpoint.uuid '%.60s' is not a UUID", w && w->uuid ? w->uuid : "");
+    if (w->state != WIRE_CHECKPOINT_STATE_UNSPECIFIED && w->state != WIRE_CHECKPOINT_STATE_COMPLETED)
+        return error_set(err, ERR_INVALID, "checkpoint %s: only STATE_COMPLETED is reported", w->uuid);
+    struct store_task task;
+    if (store_task_get(r->db, w->task_id ? w->task_id : "", &r->arena, &task, err) < 0)
+        return -1;
+    if (!task.has_trial)
+        return error_set(err, ERR_INVALID, "task '%s' is no trial; only trials report checkpoints", w->task_id);
+    struct store_checkpoint *c = arena_new(&r->arena, struct store_checkpoint);
+    *c = (struct store_checkpoint){
+        .uuid = w->uuid, .task_id = w->task_id, .allocation_id = w->allocation_id && *w->allocation_id ? w->allocation_id : NULL,
+        .trial_id = task.trial_id, .report_us = w->has_report_time ? w->report_time : r->now_us, .state = "COMPLETED",
+        .resources = resources_json(w->resources, w->resources_n, &r->arena), .metadata = w->metadata ? w->metadata : "{}",
+        .has_storage = w->has_storage_id, .storage_id = w->storage_id};
+    if (steps_of(c->metadata, &c->steps_completed, err) < 0)
+        return -1;
+    r->state = c;
+    return req_then(r, REQ_LOOP, checkpointed_step);
+}
+
+/* ---- get and list ---- */
+
+static int get_checkpoint(struct req *r, const char *uuid, const struct wire_checkpoint **ret, struct error *err)
+{
+    struct store_checkpoint c;
+    if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
+        return -1;
+    struct wire_checkpoint *w = arena_new(&r->arena, struct wire_checkpoint);
+    checkpoint_to_wire(&c, &r->arena, w);
+    *ret = w;
+    return 0;
+}
+
+int api_get_checkpoint(struct req *r, const struct wire_get_checkpoint_request *in, struct wire_get_checkpoint_response *ret,
+                       struct error *err)
+{
+    return get_checkpoint(r, in->checkpoint_uuid, &ret->checkpoint, err);
+}
+
+static int list(struct req *r, struct store_checkpoint_filter *f, const enum wire_checkpoint_state *state, size_t state_n,
+                struct wire_checkpoint **ret, size_t *ret_n, const struct wire_pagination **ret_page, struct error *err)
+{
+    const char **text = arena_array(&r->arena, const char *, state_n + 1);
+    for (size_t i = 0; i < state_n; i++)
+        text[i] = state_text(&wire_enum_checkpoint_state, (int32_t)state[i]);
+    f->states = (struct store_texts){text, state_n};
+    struct store_checkpoint_list found;
+    if (store_checkpoint_list(r->db, f, &r->arena, &found, err) < 0)
+        return -1;
+    *ret = arena_array(&r->arena, struct wire_checkpoint, found.checkpoint_n + 1);
+    *ret_n = found.checkpoint_n;
+    for (size_t i = 0; i < found.checkpoint_n; i++)
+        checkpoint_to_wire(&found.checkpoint[i], &r->arena, &(*ret)[i]);
+    *ret_page = pagination(f->page, found.window, &r->arena);
+    return 0;
+}
+
+int api_get_experiment_checkpoints(struct req *r, const struct wire_get_experiment_checkpoints_request *in,
+                                   struct wire_get_experiment_checkpoints_response *ret, struct error *err)
+{
+    struct store_experiment x;
+    struct store_checkpoint_filter f = {.experiment_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
+                                        .sort_by_metric = in->sort_by_metric, .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                        .page = page_of(in->offset, in->limit)};
+    if (store_experiment_get(r->db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+}
+
+int api_get_trial_checkpoints(struct req *r, const struct wire_get_trial_checkpoints_request *in,
+                              struct wire_get_trial_checkpoints_response *ret, struct error *err)
+{
+    struct store_trial t;
+    struct store_checkpoint_filter f = {.trial_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
+                                        .sort_by_metric = in->sort_by_metric, .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                        .page = page_of(in->offset, in->limit)};
+    if (store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err) < 0)
+        return -1;
+    return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+}
+
+/* ---- change ---- */
+
+int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoint_metadata_request *in,
+                                 struct wire_post_checkpoint_metadata_response *ret, struct error *err)
+{
+    const struct wire_checkpoint *w = in->checkpoint;
+    if (!w || !w->uuid)
+        return error_set(err, ERR_INVALID, "checkpoint.uuid is missing");
+    if (store_checkpoint_set_metadata(r->db, w->uuid, w->metadata ? w->metadata : "{}", err) < 0)
+        return -1;
+    return get_checkpoint(r, w->uuid, &ret->checkpoint, err);
+}
+
+/* What is left of each checkpoint after its owner deleted files (contract: task-environment.md §9, ckpt deletion). */
+int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in, struct wire_patch_checkpoints_response *ret,
+                          struct error *err)
+{
+    for (size_t i = 0; i < in->checkpoints_n; i++) {
+        const struct wire_checkpoint_patch_checkpoint *c = &in->checkpoints[i];
+        if (!c->resources)
+            continue;
+        const char *left = resources_json(c->resources->resources, c->resources->resources_n, &r->arena);
+        if (store_checkpoint_set_resources(r->db, c->uuid, left, err) < 0)
+            return -1;
+    }
+    return 0;
+}

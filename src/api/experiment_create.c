@@ -1,0 +1,255 @@
+/* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the loop, with
+ * the experiment's documents stored in the same transaction; after the commit the reply is read back. */
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/model_archive.h"
+#include "api/convert.h"
+#include "api/internal.h"
+#include "api/wait.h"
+#include "core/core.h"
+#include "core/expconf.h"
+#include "core/spec.h"
+#include "gen/handlers.h"
+#include "store/experiments.h"
+#include "store/trials.h"
+#include "store/workspaces.h"
+
+/* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop meanwhile. */
+struct creation {
+    struct exp_config *config;
+    struct strbuf archive;
+    const void *archive_data;
+    size_t archive_n;
+    struct store_project project;
+    struct core_experiment_spec spec;
+    struct store_experiment row;
+    bool exceeds_slots;
+};
+
+static void end_creation(struct req *r)
+{
+    struct creation *c = r->state;
+    exp_config_free(c->config);
+    strbuf_release(&c->archive);
+}
+
+/* ---- 1. what can be refused without the core ---- */
+
+static int check_supported(const struct wire_create_experiment_request *in, struct error *err)
+{
+    if (in->unmanaged)
+        return error_set(err, ERR_UNIMPLEMENTED, "unmanaged experiments are planned; this version of the master does not serve them");
+    if (in->template && *in->template)
+        return error_set(err, ERR_UNIMPLEMENTED, "template '%s': templates are planned; this version of the master does not serve them",
+                         in->template);
+    return 0;
+}
+
+/* The request's project, else the configuration's workspace and project, else Uncategorized. */
+static int find_project(struct req *r, const struct exp_config *config, struct store_project *ret, struct error *err)
+{
+    const struct wire_create_experiment_request *in = r->in;
+    if (in->project_id || !*config->workspace)
+        return store_project_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
+    struct store_workspace w;
+    if (store_workspace_by_name(r->db, config->workspace, &r->arena, &w, err) < 0)
+        return -1;
+    return store_project_by_name(r->db, w.id, config->project, &r->arena, ret, err);
+}
+
+static int check_project(const struct store_project *p, struct error *err)
+{
+    if (p->archived || p->workspace_archived)
+        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
+    return 0;
+}
+
+static int prepare_config(struct req *r, struct exp_config **ret, struct error *err)
+{
+    const struct wire_create_experiment_request *in = r->in;
+    const struct api_defaults *d = &r->api->defaults;
+    struct expconf_context ctx = {.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool,
+                                  .seed = (uint32_t)(r->now_us / 1000000)};
+    if (RAND_bytes((unsigned char *)ctx.random, sizeof(ctx.random)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    /* Trees of json-c count their users without locks: each request parses its own. */
+    struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, d->pool_n);
+    int rc = 0;
+    if (d->checkpoint_storage)
+        rc |= json_parse(d->checkpoint_storage, strlen(d->checkpoint_storage), &ctx.checkpoint_storage, err);
+    if (d->task_container_defaults)
+        rc |= json_parse(d->task_container_defaults, strlen(d->task_container_defaults), &ctx.task_container_defaults, err);
+    for (size_t i = 0; i < d->pool_n; i++) {
+        pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
+        if (d->pool[i].task_container_defaults)
+            rc |= json_parse(d->pool[i].task_container_defaults, strlen(d->pool[i].task_container_defaults),
+                             &pool[i].task_container_defaults, err);
+    }
+    ctx.pool = pool;
+    ctx.pool_n = d->pool_n;
+    if (rc == 0)
+        rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, ret, err);
+    json_object_put(ctx.checkpoint_storage);
+    json_object_put(ctx.task_container_defaults);
+    for (size_t i = 0; i < d->pool_n; i++)
+        json_object_put(pool[i].task_container_defaults);
+    return rc;
+}
+
+/* The request's files, else the parent's archive. */
+static int make_archive(struct req *r, struct creation *c, struct error *err)
+{
+    const struct wire_create_experiment_request *in = r->in;
+    if (in->parent_id && !in->model_definition_n)
+        return store_experiment_model_definition(r->db, in->parent_id, &r->arena, &c->archive_data, &c->archive_n, err);
+    if (archive_build(in->model_definition, in->model_definition_n, &c->archive, err) < 0)
+        return -1;
+    c->archive_data = strbuf_str(&c->archive);
+    c->archive_n = c->archive.n;
+    return 0;
+}
+
+/* A trial to start from: its latest checkpoint, or the checkpoint named. */
+static int find_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err)
+{
+    *ret = s->source_checkpoint_uuid ? arena_strdup(&r->arena, s->source_checkpoint_uuid) : NULL;
+    if (!s->source_trial_id)
+        return 0;
+    struct store_trial t;
+    if (store_trial_get(r->db, s->source_trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+        return error_wrap(err, "searcher.source_trial_id");
+    if (!t.row.latest_checkpoint[0])
+        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from", s->source_trial_id);
+    *ret = arena_strdup(&r->arena, t.row.latest_checkpoint);
+    return 0;
+}
+
+static const char *labels_json(const struct exp_config *config, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_addc(&text, '[');
+    for (size_t i = 0; i < config->label_n; i++) {
+        if (i)
+            strbuf_addc(&text, ',');
+        strbuf_add_json(&text, config->label[i], strlen(config->label[i]));
+    }
+    strbuf_addc(&text, ']');
+    return arena_strdup(a, text.s);
+}
+
+static void fill_row(struct req *r, struct creation *c)
+{
+    const struct wire_create_experiment_request *in = r->in;
+    const struct exp_config *config = c->config;
+    c->row = (struct store_experiment){
+        .user_id = r->who.user_id, .project_id = c->project.id, .name = config->name, .description = config->description,
+        .notes = "", .labels = labels_json(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
+        .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = config->searcher.name,
+        .searcher_metric = config->searcher.metric, .smaller_is_better = config->searcher.smaller_is_better,
+        .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config};
+}
+
+/* ---- 2. after the commit: read back ---- */
+
+static int create_reply(struct req *r, struct error *err)
+{
+    struct wire_create_experiment_response *ret = r->ret;
+    const struct creation *c = r->state;
+    struct store_experiment x;
+    if (store_experiment_get(r->db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+    if (store_trial_ids_of_experiment(r->db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+        return -1;
+    ret->experiment = w;
+    ret->config = x.config;
+    if (c->exceeds_slots) {
+        ret->warnings = arena_new(&r->arena, enum wire_launch_warning);
+        ret->warnings[0] = WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED;
+        ret->warnings_n = 1;
+    }
+    return 0;
+}
+
+static void take_ids(void *ctx, const struct core_effects *effects)
+{
+    struct req *r = ctx;
+    struct creation *c = r->state;
+    c->row.id = effects->experiment_id;
+    c->row.job_id = arena_strdup(&r->arena, effects->job_id);
+}
+
+static int store_documents(struct store *db, void *ctx, struct error *err)
+{
+    const struct req *r = ctx;
+    const struct creation *c = r->state;
+    return store_experiment_insert(db, &c->row, c->archive_data, c->archive_n, err);
+}
+
+static void documents_stored(void *ctx, const struct error *err)
+{
+    struct req *r = ctx;
+    if (!err) {
+        req_resume(r, REQ_READ, create_reply);
+        return;
+    }
+    struct error copy = ERROR_INIT;
+    error_set(&copy, err->kind, "%s", error_msg(err));
+    req_finish(r, &copy);
+}
+
+/* ---- the step ---- */
+
+static bool exceeds_pool(struct req *r, const struct exp_config *config)
+{
+    for (size_t i = 0; i < core_pool_n(api_core(r->api)); i++) {
+        struct core_pool_view pool;
+        if (core_pool(api_core(r->api), i, &pool) && strcmp(pool.name, config->resources.pool) == 0)
+            return config->resources.slots_per_trial > pool.slots;
+    }
+    return false;
+}
+
+static int create_step(struct req *r, struct error *err)
+{
+    const struct wire_create_experiment_request *in = r->in;
+    struct creation *c = r->state;
+    c->exceeds_slots = exceeds_pool(r, c->config);
+    if (c->exceeds_slots && r->api->defaults.launch_error)
+        return error_set(err, ERR_INVALID, "resources.slots_per_trial is %d, more than pool '%s' has now, and launch_error is set",
+                         c->config->resources.slots_per_trial, c->config->resources.pool);
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
+                            .create = {.spec = &c->spec, .activate = in->activate}};
+    struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
+    if (api_core_step(r->api, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+int api_create_experiment(struct req *r, const struct wire_create_experiment_request *in,
+                          struct wire_create_experiment_response *ret, struct error *err)
+{
+    struct creation *c = arena_new(&r->arena, struct creation);
+    r->state = c;
+    r->on_end = end_creation;
+    if (check_supported(in, err) < 0 || prepare_config(r, &c->config, err) < 0 ||
+        find_project(r, c->config, &c->project, err) < 0 || check_project(&c->project, err) < 0)
+        return -1;
+    core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
+    if (find_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err) < 0)
+        return -1;
+    if (in->validate_only) {
+        struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);
+        ret->experiment = none;
+        none->has_start_time = true;
+        ret->config = none->config = arena_strdup(&r->arena, c->config->json);
+        return 0;
+    }
+    if (make_archive(r, c, err) < 0)
+        return -1;
+    fill_row(r, c);
+    return req_then(r, REQ_LOOP, create_step);
+}

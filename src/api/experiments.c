@@ -1,0 +1,182 @@
+/* Experiments: get, list, and their model definition. Creation is in experiment_create.c, actions in experiment_actions.c. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/raw.h"
+#include "api/raw_handlers.h"
+#include "common/base64.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/experiments.h"
+#include "store/metrics.h"
+#include "store/trials.h"
+
+/* ---- get: the live part from the core, the rest from the store ---- */
+
+struct live {
+    enum display_state display;
+    bool active, scheduled;
+    int32_t jobs_ahead;
+};
+
+static void find_job(struct req *r, const char *pool, int32_t experiment_id, struct live *live)
+{
+    struct core_job_view *job;
+    size_t n = core_queue(api_core(r->api), pool, &r->arena, &job);
+    for (size_t i = 0; i < n; i++) {
+        if (job[i].experiment_id != experiment_id)
+            continue;
+        live->active = true;
+        live->scheduled = job[i].scheduled;
+        live->jobs_ahead = job[i].jobs_ahead;
+        return;
+    }
+}
+
+static struct live live_of(struct req *r, int32_t experiment_id)
+{
+    struct live live = {0};
+    struct core_experiment_view view;
+    if (!core_experiment(api_core(r->api), experiment_id, &view))
+        return live;
+    live.display = view.display;
+    for (size_t i = 0; i < core_pool_n(api_core(r->api)) && !live.active; i++) {
+        struct core_pool_view pool;
+        if (core_pool(api_core(r->api), i, &pool))
+            find_job(r, pool.name, experiment_id, &live);
+    }
+    return live;
+}
+
+static int get_experiment_read(struct req *r, struct error *err)
+{
+    const struct wire_get_experiment_request *in = r->in;
+    struct wire_get_experiment_response *ret = r->ret;
+    const struct live *live = r->state;
+    struct store_experiment x;
+    if (store_experiment_get(r->db, in->experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    experiment_to_wire(&x, live->display, &r->arena, w);
+    if (store_trial_ids_of_experiment(r->db, in->experiment_id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+        return -1;
+    ret->experiment = w;
+    ret->config = x.config;
+    if (live->active) {
+        struct wire_job_summary *job = arena_new(&r->arena, struct wire_job_summary);
+        *job = (struct wire_job_summary){.state = live->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED,
+                                         .jobs_ahead = live->jobs_ahead};
+        ret->job_summary = job;
+    }
+    return 0;
+}
+
+int api_get_experiment(struct req *r, const struct wire_get_experiment_request *in, struct wire_get_experiment_response *ret,
+                       struct error *err)
+{
+    struct live *live = arena_new(&r->arena, struct live);
+    *live = live_of(r, in->experiment_id);
+    r->state = live;
+    return req_then(r, REQ_READ, get_experiment_read);
+}
+
+/* ---- list ---- */
+
+static struct store_texts state_names(const enum wire_experiment_state *state, size_t n, struct arena *a)
+{
+    const char **text = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = state_text(&wire_enum_experiment_state, (int32_t)state[i]);
+    return (struct store_texts){text, n};
+}
+
+static struct store_int_filter id_filter(const struct wire_common_int32_field_filter *f)
+{
+    if (!f)
+        return (struct store_int_filter){0};
+    return (struct store_int_filter){
+        .has_lt = f->has_lt, .lt = f->lt, .has_lte = f->has_lte, .lte = f->lte, .has_gt = f->has_gt, .gt = f->gt,
+        .has_gte = f->has_gte, .gte = f->gte, .incl = {f->incl, f->incl_n}, .not_in = {f->not_in, f->not_in_n}};
+}
+
+int api_get_experiments(struct req *r, const struct wire_get_experiments_request *in, struct wire_get_experiments_response *ret,
+                        struct error *err)
+{
+    struct store_experiment_filter f = {
+        .name = in->name, .description = in->description, .labels = {in->labels, in->labels_n},
+        .has_archived = in->has_archived, .archived = in->archived, .states = state_names(in->states, in->states_n, &r->arena),
+        .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .project_id = in->project_id,
+        .id = id_filter(in->experiment_id_filter), .sort_by = (int32_t)in->sort_by,
+        .descending = in->order_by == WIRE_ORDER_BY_DESC, .with_config = true, .page = page_of(in->offset, in->limit)};
+    struct store_experiment_list list;
+    if (store_experiment_list(r->db, &f, &r->arena, &list, err) < 0)
+        return -1;
+    ret->experiments = arena_array(&r->arena, struct wire_experiment, list.experiment_n + 1);
+    ret->experiments_n = list.experiment_n;
+    for (size_t i = 0; i < list.experiment_n; i++) {
+        struct store_experiment *x = &list.experiment[i];
+        if (x->notes && *x->notes)
+            x->notes = "omitted"; /* contract: gotchas 34 */
+        experiment_to_wire(x, DISPLAY_STORED, &r->arena, &ret->experiments[i]);
+    }
+    ret->pagination = pagination(f.page, list.window, &r->arena);
+    return 0;
+}
+
+int api_get_experiment_labels(struct req *r, const struct wire_get_experiment_labels_request *in,
+                              struct wire_get_experiment_labels_response *ret, struct error *err)
+{
+    return store_experiment_labels(r->db, in->project_id, &r->arena, &ret->labels, &ret->labels_n, err);
+}
+
+int api_get_best_searcher_validation_metric(struct req *r, const struct wire_get_best_searcher_validation_metric_request *in,
+                                            struct wire_get_best_searcher_validation_metric_response *ret, struct error *err)
+{
+    double best;
+    int32_t trial_id;
+    if (store_best_metric(r->db, in->experiment_id, &best, &trial_id, err) < 0)
+        return -1;
+    ret->metric = (float)best;
+    return 0;
+}
+
+/* ---- model definition ---- */
+
+int api_get_model_def(struct req *r, const struct wire_get_model_def_request *in, struct wire_get_model_def_response *ret,
+                      struct error *err)
+{
+    const void *tgz;
+    size_t n;
+    if (store_experiment_model_definition(r->db, in->experiment_id, &r->arena, &tgz, &n, err) < 0)
+        return -1;
+    ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
+    return 0;
+}
+
+/* exp<ID>_<name, cleaned, at most 50 bytes with its underscore>_model_def.tar.gz (contract: routes-extra). */
+static const char *file_name(const struct store_experiment *x, struct arena *a)
+{
+    static const char kept[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ -()[].{}";
+    char clean[51] = "_";
+    size_t n = 1;
+    for (const char *p = x->name; *p && n < sizeof(clean) - 1; p++)
+        if (strchr(kept, *p))
+            clean[n++] = *p;
+    return arena_printf(a, "attachment; filename=\"exp%d%.*s_model_def.tar.gz\"", x->id, (int)n, clean);
+}
+
+int raw_model_definition(struct req *r, struct error *err)
+{
+    int32_t id;
+    const void *tgz;
+    size_t n;
+    struct store_experiment x;
+    if (parse_id(req_raw_param(r, 0), "experiment", &id, err) < 0 ||
+        store_experiment_get(r->db, id, /* with_config= */ false, &r->arena, &x, err) < 0 ||
+        store_experiment_model_definition(r->db, id, &r->arena, &tgz, &n, err) < 0)
+        return -1;
+    r->reply.content_type = "application/x-gtar";
+    req_add_header(r, "Content-Disposition", file_name(&x, &r->arena));
+    strbuf_add(&r->reply.body, tgz, n);
+    return 0;
+}

@@ -1,0 +1,337 @@
+/* Task logs: posted by tasks, streamed to people. A stream reads by cursor and sleeps on the task's topic while it follows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "api/raw.h"
+#include "api/raw_handlers.h"
+#include "api/stream.h"
+#include "api/wait.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "gen/handlers.h"
+#include "store/task_logs.h"
+#include "store/tasks.h"
+#include "store/trials.h"
+
+/* ---- post ---- */
+
+struct posted {
+    const char *task_id;
+    struct store_log_line *line;
+    size_t n;
+};
+
+static int posted_wake(struct req *r, struct error *err)
+{
+    const struct posted *p = r->state;
+    char topic[WAIT_TOPIC_MAX];
+    wait_topic(topic, "log", p->task_id);
+    api_wake(r->api, topic);
+    return 0;
+}
+
+static int posted_store(struct req *r, struct error *err)
+{
+    const struct posted *p = r->state;
+    struct store_task task;
+    int64_t first_id;
+    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 ||
+        store_task_log_append(r->db, p->task_id, p->line, p->n, &first_id, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, posted_wake);
+}
+
+static int check_posted(const struct wire_task_log *log, size_t n, struct error *err)
+{
+    if (n == 0)
+        return error_set(err, ERR_INVALID, "logs must have at least one entry");
+    for (size_t i = 0; i < n; i++) {
+        if (!log[i].task_id || strcmp(log[i].task_id, log[0].task_id ? log[0].task_id : "") != 0)
+            return error_set(err, ERR_INVALID, "logs[%zu].taskId: all entries of one request must have the same task id", i);
+        if (log[i].has_id)
+            return error_set(err, ERR_INVALID, "logs[%zu].id must be left out; the master numbers the lines", i);
+    }
+    return 0;
+}
+
+static struct store_log_line line_of_wire(const struct wire_task_log *w, int64_t now_us)
+{
+    return (struct store_log_line){
+        .time_us = w->has_timestamp ? w->timestamp : now_us, .allocation_id = w->allocation_id, .agent_id = w->agent_id,
+        .container_id = w->container_id, .has_rank = w->has_rank_id, .rank = w->rank_id, .level = w->has_level ? (int32_t)w->level : 0,
+        .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
+}
+
+static int post(struct req *r, const struct wire_task_log *log, size_t n, struct error *err)
+{
+    if (check_posted(log, n, err) < 0)
+        return -1;
+    struct posted *p = arena_new(&r->arena, struct posted);
+    *p = (struct posted){.task_id = log[0].task_id, .line = arena_array(&r->arena, struct store_log_line, n), .n = n};
+    for (size_t i = 0; i < n; i++)
+        p->line[i] = line_of_wire(&log[i], r->now_us);
+    r->state = p;
+    return req_then(r, REQ_WRITE, posted_store);
+}
+
+int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in, struct wire_post_task_logs_response *ret,
+                       struct error *err)
+{
+    return post(r, in->logs, in->logs_n, err);
+}
+
+/* POST /task-logs: a bare list of entries; the same rows in the same codec, wrapped. */
+int raw_task_logs(struct req *r, struct error *err)
+{
+    size_t n;
+    const char *body = req_body(r, &n);
+    struct wire_post_task_logs_request *in = arena_new(&r->arena, struct wire_post_task_logs_request);
+    cleanup_strbuf struct strbuf wrapped = STRBUF_INIT;
+    strbuf_adds(&wrapped, "{\"logs\":");
+    strbuf_add(&wrapped, body, n);
+    strbuf_addc(&wrapped, '}');
+    if (codec_decode(&wire_msg_post_task_logs_request, wrapped.s, wrapped.n, &r->arena, in, err) < 0)
+        return -1;
+    strbuf_adds(&r->reply.body, "\"\"\n");
+    return post(r, in->logs, in->logs_n, err);
+}
+
+/* ---- stream ---- */
+
+struct log_stream {
+    struct store_log_filter filter;
+    const char **task_id; /* a trial may have had several, oldest first */
+    size_t task_n, at;
+    int32_t trial_id;     /* TrialLogs; 0: TaskLogs */
+    bool descending, follow;
+    int64_t left;         /* lines; -1: no limit */
+    struct store_log_reader *reader;
+    int64_t cursor;
+};
+
+static void log_stream_end(struct req *r)
+{
+    struct log_stream *s = r->state;
+    if (s)
+        store_log_reader_free(s->reader);
+}
+
+/* "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text": people read this form (contract: cli-output.md). */
+static const char *formatted(const struct store_log_line *l, struct arena *a)
+{
+    char time[CLOCK_TEXT_MAX], rank[24] = "";
+    clock_format_micros(l->time_us, time);
+    if (l->has_rank)
+        snprintf(rank, sizeof(rank), " [rank=%d]", l->rank);
+    const char *level = l->level ? codec_enum_name(&wire_enum_log_level, l->level) : NULL;
+    level = level && strncmp(level, "LOG_LEVEL_", 10) == 0 ? level + 10 : NULL;
+    return arena_printf(a, "[%s] %-8.8s%s || %s%s%.*s", time, l->container_id ? l->container_id : "", rank, level ? level : "",
+                        level ? ": " : "", (int)l->text_n, l->text);
+}
+
+static void add_task_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
+{
+    struct wire_task_logs_response out = {
+        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = formatted(l, a),
+        .level = (enum wire_log_level)l->level, .task_id = s->filter.task_id, .allocation_id = l->allocation_id,
+        .agent_id = l->agent_id, .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
+        .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};
+    stream_add(r, &out);
+}
+
+static void add_trial_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
+{
+    struct wire_trial_logs_response out = {
+        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = formatted(l, a),
+        .level = (enum wire_log_level)l->level, .trial_id = s->trial_id, .agent_id = l->agent_id,
+        .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
+        .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};
+    stream_add(r, &out);
+}
+
+/* The next task of a trial (from the last one back when descending). */
+static bool next_task(struct log_stream *s)
+{
+    store_log_reader_free(s->reader);
+    s->reader = NULL;
+    s->cursor = 0;
+    return ++s->at < s->task_n;
+}
+
+static int open_reader(struct log_stream *s, struct error *err)
+{
+    if (s->reader)
+        return 0;
+    s->filter.task_id = s->task_id[s->descending ? s->task_n - 1 - s->at : s->at];
+    return store_log_reader_new(&s->filter, s->descending, &s->reader, err);
+}
+
+/* A follower of a task's last line goes on until the task is over. It has to look at the end before it looks at the lines,
+ * else lines written between the two looks would be lost. */
+static int task_is_over(struct req *r, const struct log_stream *s, bool *ret, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_task task;
+    if (store_task_get(r->db, s->filter.task_id, &a, &task, err) < 0)
+        return -1;
+    *ret = task.end_us != 0;
+    return 0;
+}
+
+enum { LINES_PER_READ = 500 };
+
+static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_log_line *line;
+    size_t n, max = s->left >= 0 && s->left < LINES_PER_READ ? (size_t)s->left : LINES_PER_READ;
+    if (store_log_read(r->db, s->reader, &s->cursor, max, &a, &line, &n, ret_end, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (s->trial_id)
+            add_trial_line(r, s, &line[i], &a);
+        else
+            add_task_line(r, s, &line[i], &a);
+    }
+    if (s->left >= 0)
+        s->left -= (int64_t)n;
+    return 0;
+}
+
+static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
+{
+    struct log_stream *s = r->state;
+    *next = STREAM_END;
+    while (s->at < s->task_n && s->left != 0) {
+        bool end = false, over = false;
+        if (open_reader(s, err) < 0)
+            return -1;
+        bool last = s->follow && s->at + 1 == s->task_n;
+        if ((last && task_is_over(r, s, &over, err) < 0) || fetch_lines(r, s, &end, err) < 0)
+            return -1;
+        if (!end) {
+            if (stream_batch_bytes(r) < STREAM_BATCH_BYTES)
+                continue;
+            *next = STREAM_MORE;
+            return 0;
+        }
+        if (last && !over) {
+            *next = STREAM_WAIT;
+            return 0;
+        }
+        if (!next_task(s))
+            break;
+    }
+    return 0;
+}
+
+static struct store_ints levels_of(const enum wire_log_level *level, size_t n, struct arena *a)
+{
+    int32_t *number = arena_array(a, int32_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        number[i] = (int32_t)level[i];
+    return (struct store_ints){number, n};
+}
+
+static int start_logs(struct req *r, struct log_stream *s)
+{
+    char topic[WAIT_TOPIC_MAX];
+    r->state = s;
+    r->on_end = log_stream_end;
+    wait_topic(topic, "log", s->task_n ? s->task_id[s->task_n - 1] : "");
+    return req_stream(r, topic, fetch_logs);
+}
+
+static int task_logs_begin(struct req *r, struct error *err)
+{
+    return start_logs(r, r->state);
+}
+
+static int task_logs_check(struct req *r, struct error *err)
+{
+    const struct wire_task_logs_request *in = r->in;
+    struct store_task task;
+    if (store_task_get(r->db, in->task_id, &r->arena, &task, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, task_logs_begin);
+}
+
+int api_task_logs(struct req *r, const struct wire_task_logs_request *in, struct error *err)
+{
+    if (in->limit < 0)
+        return error_set(err, ERR_INVALID, "limit is %d, it must not be negative", in->limit);
+    if (in->limit && in->follow)
+        return error_set(err, ERR_INVALID, "limit and follow exclude each other");
+    struct log_stream *s = arena_new(&r->arena, struct log_stream);
+    *s = (struct log_stream){
+        .filter = {.allocation_ids = {in->allocation_ids, in->allocation_ids_n}, .agent_ids = {in->agent_ids, in->agent_ids_n},
+                   .container_ids = {in->container_ids, in->container_ids_n}, .stdtypes = {in->stdtypes, in->stdtypes_n},
+                   .sources = {in->sources, in->sources_n}, .rank_ids = {in->rank_ids, in->rank_ids_n},
+                   .levels = levels_of(in->levels, in->levels_n, &r->arena), .before_us = in->timestamp_before,
+                   .after_us = in->timestamp_after, .search = in->search_text, .regex = in->enable_regex},
+        .task_id = arena_array(&r->arena, const char *, 1), .task_n = 1, .descending = in->order_by == WIRE_ORDER_BY_DESC,
+        .follow = in->follow, .left = in->limit ? in->limit : -1};
+    s->task_id[0] = in->task_id;
+    r->state = s;
+    return req_then(r, REQ_READ, task_logs_check);
+}
+
+static int trial_logs_find(struct req *r, struct error *err)
+{
+    struct log_stream *s = r->state;
+    struct store_trial t;
+    if (store_trial_get(r->db, s->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+        return -1;
+    s->task_id = t.task_ids;
+    s->task_n = t.task_ids_n;
+    return req_then(r, REQ_LOOP, task_logs_begin);
+}
+
+int api_trial_logs(struct req *r, const struct wire_trial_logs_request *in, struct error *err)
+{
+    struct log_stream *s = arena_new(&r->arena, struct log_stream);
+    *s = (struct log_stream){
+        .filter = {.agent_ids = {in->agent_ids, in->agent_ids_n}, .container_ids = {in->container_ids, in->container_ids_n},
+                   .stdtypes = {in->stdtypes, in->stdtypes_n}, .sources = {in->sources, in->sources_n},
+                   .rank_ids = {in->rank_ids, in->rank_ids_n}, .levels = levels_of(in->levels, in->levels_n, &r->arena),
+                   .before_us = in->timestamp_before, .after_us = in->timestamp_after, .search = in->search_text,
+                   .regex = in->enable_regex},
+        .trial_id = in->trial_id, .descending = in->order_by == WIRE_ORDER_BY_DESC, .follow = in->follow,
+        .left = in->limit > 0 ? in->limit : in->limit < 0 ? 0 : -1};
+    r->state = s;
+    return req_then(r, REQ_READ, trial_logs_find);
+}
+
+/* ---- fields ---- */
+
+static int fetch_task_fields(struct req *r, enum stream_next *next, struct error *err)
+{
+    const struct wire_task_logs_fields_request *in = r->in;
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_log_fields f;
+    if (store_task_log_fields(r->db, in->task_id, &a, &f, err) < 0)
+        return -1;
+    struct wire_task_logs_fields_response out = {
+        .allocation_ids = f.allocation_id, .allocation_ids_n = f.allocation_id_n, .agent_ids = f.agent_id,
+        .agent_ids_n = f.agent_id_n, .container_ids = f.container_id, .container_ids_n = f.container_id_n, .rank_ids = f.rank,
+        .rank_ids_n = f.rank_n, .stdtypes = f.stdtype, .stdtypes_n = f.stdtype_n, .sources = f.source, .sources_n = f.source_n};
+    stream_add(r, &out);
+    bool follow = in->follow;
+    if (follow) {
+        struct store_task task;
+        if (store_task_get(r->db, in->task_id, &a, &task, err) < 0)
+            return -1;
+        follow = task.end_us == 0;
+    }
+    *next = follow ? STREAM_WAIT : STREAM_END;
+    return 0;
+}
+
+int api_task_logs_fields(struct req *r, const struct wire_task_logs_fields_request *in, struct error *err)
+{
+    char topic[WAIT_TOPIC_MAX];
+    wait_topic(topic, "log", in->task_id);
+    return req_stream(r, topic, fetch_task_fields);
+}

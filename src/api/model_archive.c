@@ -1,0 +1,88 @@
+#include "api/model_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+
+
+/* Types of util.v1.File: those of tar. */
+enum { FILE_REGULAR = '0', FILE_DIRECTORY = '5' };
+
+static int check_path(const char *path, struct error *err)
+{
+    if (!path || !*path)
+        return error_set(err, ERR_INVALID, "model definition: a file has no name");
+    if (path[0] == '/')
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' is an absolute path; only paths below the context are allowed", path);
+    for (const char *p = path; *p;) {
+        size_t n = strcspn(p, "/");
+        if (n == 2 && p[0] == '.' && p[1] == '.')
+            return error_set(err, ERR_INVALID, "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed", path);
+        p += n + (p[n] == '/');
+    }
+    return 0;
+}
+
+static int check_files(const struct wire_util_file *file, size_t n, struct error *err)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (check_path(file[i].path, err) < 0)
+            return -1;
+        if (file[i].type != FILE_REGULAR && file[i].type != FILE_DIRECTORY)
+            return error_set(err, ERR_INVALID, "model definition: '%.200s' has type %d; only files (48) and directories (53) are allowed, "
+                             "no links or devices", file[i].path, file[i].type);
+        total += file[i].content.n;
+    }
+    if (total > MODEL_DEFINITION_MAX)
+        return error_set(err, ERR_TOO_LARGE, "model definition: %zu bytes exceed the maximum allowed size of %d", total, MODEL_DEFINITION_MAX);
+    return 0;
+}
+
+static la_ssize_t append(struct archive *a, void *ctx, const void *data, size_t n)
+{
+    strbuf_add(ctx, data, n);
+    return (la_ssize_t)n;
+}
+
+static int write_file(struct archive *tar, struct archive_entry *entry, const struct wire_util_file *f)
+{
+    archive_entry_clear(entry);
+    archive_entry_set_pathname_utf8(entry, f->path);
+    archive_entry_set_filetype(entry, f->type == FILE_DIRECTORY ? AE_IFDIR : AE_IFREG);
+    archive_entry_set_perm(entry, (mode_t)(f->mode & 0777));
+    archive_entry_set_mtime(entry, f->mtime, 0);
+    archive_entry_set_size(entry, f->type == FILE_DIRECTORY ? 0 : (la_int64_t)f->content.n);
+    if (archive_write_header(tar, entry) != ARCHIVE_OK)
+        return -1;
+    if (f->type == FILE_REGULAR && f->content.n && archive_write_data(tar, f->content.data, f->content.n) != (la_ssize_t)f->content.n)
+        return -1;
+    return 0;
+}
+
+int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret, struct error *err)
+{
+    if (check_files(file, n, err) < 0)
+        return -1;
+    struct archive *tar = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    int rc = -1;
+    if (!tar || !entry)
+        goto out;
+    archive_write_add_filter_gzip(tar);
+    archive_write_set_filter_option(tar, "gzip", "compression-level", "1"); /* small and read once or twice: speed counts */
+    archive_write_set_filter_option(tar, "gzip", "timestamp", NULL);        /* same files, same bytes */
+    archive_write_set_format_pax_restricted(tar);
+    if (archive_write_open(tar, ret, NULL, append, NULL) != ARCHIVE_OK)
+        goto out;
+    for (size_t i = 0; i < n; i++)
+        if (write_file(tar, entry, &file[i]) < 0)
+            goto out;
+    rc = archive_write_close(tar) == ARCHIVE_OK ? 0 : -1;
+out:
+    if (rc < 0)
+        error_set(err, ERR_INVALID, "model definition: %s", tar && archive_error_string(tar) ? archive_error_string(tar) : "no memory");
+    archive_entry_free(entry);
+    archive_write_free(tar);
+    return rc;
+}

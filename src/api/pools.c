@@ -1,0 +1,213 @@
+/* Resource pools and their queues. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "common/config.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/experiments.h"
+
+/* ---- pools ---- */
+
+static const struct wire_job_queue_stats *queue_stats(struct req *r, const char *pool)
+{
+    struct core_job_view *job;
+    size_t n = core_queue(api_core(r->api), pool, &r->arena, &job);
+    struct wire_job_queue_stats *w = arena_new(&r->arena, struct wire_job_queue_stats);
+    for (size_t i = 0; i < n; i++) {
+        w->scheduled_count += job[i].scheduled;
+        w->queued_count += !job[i].scheduled;
+    }
+    return w;
+}
+
+static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d, struct arena *a)
+{
+    struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
+        arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);
+    p->default_priority = d->default_priority;
+    struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
+    w->priority_scheduler = p;
+    return w;
+}
+
+/* The slots of one agent, if all of the pool's have as many; else 0. The most common type of the first agent's slots. */
+static void slots_of_agents(const struct core *core, const char *pool, int32_t *ret_slots, enum wire_device_type *ret_type)
+{
+    bool seen = false;
+    *ret_slots = 0;
+    *ret_type = WIRE_DEVICE_TYPE_UNSPECIFIED;
+    for (size_t i = 0; i < core_agent_n(core); i++) {
+        struct core_agent_view v;
+        struct core_slot_view s;
+        if (!core_agent(core, i, &v) || strcmp(v.pool, pool) != 0)
+            continue;
+        if (!seen && core_slot(core, v.id, 0, &s))
+            *ret_type = (enum wire_device_type)s.device->type;
+        *ret_slots = !seen || *ret_slots == (int32_t)v.slot_n ? (int32_t)v.slot_n : 0;
+        seen = true;
+    }
+}
+
+static void pool_to_wire(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
+                         struct wire_resourcepool_resource_pool *ret)
+{
+    const struct api_defaults *all = &r->api->defaults;
+    *ret = (struct wire_resourcepool_resource_pool){
+        .name = arena_strdup(&r->arena, v->name), .description = d->description, .type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_STATIC,
+        .num_agents = v->agent_n, .slots_available = v->slots, .slots_used = v->slots_used,
+        .aux_container_capacity = v->aux_capacity, .aux_containers_running = v->aux_used,
+        .default_compute_pool = all->compute_pool && strcmp(v->name, all->compute_pool) == 0,
+        .default_aux_pool = all->aux_pool && strcmp(v->name, all->aux_pool) == 0,
+        .aux_container_capacity_per_agent = v->agent_n ? v->aux_capacity / v->agent_n : d->aux_per_agent,
+        .scheduler_type = WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY,
+        .scheduler_fitting_policy = d->fitting_worst ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
+        .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, v->name),
+        .cluster_name = "default"};
+    slots_of_agents(api_core(r->api), v->name, &ret->slots_per_agent, &ret->slot_type);
+}
+
+int api_get_resource_pools(struct req *r, const struct wire_get_resource_pools_request *in,
+                           struct wire_get_resource_pools_response *ret, struct error *err)
+{
+    struct page page = page_of(in->offset, in->limit);
+    struct page_window w;
+    if (page_of_memory_list(page, (int64_t)core_pool_n(api_core(r->api)), &w, err) < 0)
+        return -1;
+    ret->resource_pools = arena_array(&r->arena, struct wire_resourcepool_resource_pool, (size_t)(w.end - w.start) + 1);
+    for (int32_t i = w.start; i < w.end; i++) {
+        struct core_pool_view v;
+        if (core_pool(api_core(r->api), (size_t)i, &v))
+            pool_to_wire(r, &v, &r->api->defaults.pool[i], &ret->resource_pools[ret->resource_pools_n++]);
+    }
+    ret->pagination = pagination(page, w, &r->arena);
+    return 0;
+}
+
+/* ---- jobs: the order from the core, names and owners from the store ---- */
+
+enum { JOBS_DEFAULT = 100 };
+
+struct jobs {
+    struct core_job_view *job;
+    const char **id; /* copies: the view is the core's */
+    double *progress;
+    size_t n;
+    const char *pool;
+    struct page page;
+    struct page_window window;
+    bool v2;
+};
+
+static int fill_job(struct req *r, const struct jobs *j, size_t i, struct wire_job *ret, struct error *err)
+{
+    const struct core_job_view *v = &j->job[i];
+    struct store_experiment x;
+    if (store_experiment_get(r->db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
+    *summary = (struct wire_job_summary){.state = v->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED,
+                                         .jobs_ahead = v->jobs_ahead};
+    *ret = (struct wire_job){
+        .summary = summary, .type = WIRE_JOB_TYPE_EXPERIMENT, .submission_time = x.start_us, .has_submission_time = true,
+        .username = x.username, .user_id = x.user_id, .resource_pool = j->pool, .is_preemptible = true, .priority = v->priority,
+        .weight = v->weight, .entity_id = arena_printf(&r->arena, "%d", x.id), .job_id = j->id[i],
+        .requested_slots = v->requested_slots, .allocated_slots = v->allocated_slots, .name = x.name,
+        .progress = (float)x.progress, .workspace_id = x.workspace_id};
+    return 0;
+}
+
+static int jobs_read(struct req *r, struct error *err)
+{
+    const struct jobs *j = r->state;
+    size_t n = (size_t)(j->window.end - j->window.start);
+    struct wire_job *job = arena_array(&r->arena, struct wire_job, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (fill_job(r, j, (size_t)j->window.start + i, &job[i], err) < 0)
+            return -1;
+    const struct wire_pagination *page = pagination(j->page, j->window, &r->arena);
+    if (!j->v2) {
+        *(struct wire_get_jobs_response *)r->ret = (struct wire_get_jobs_response){.pagination = page, .jobs = job, .jobs_n = n};
+        return 0;
+    }
+    struct wire_job_rbac_job *full = arena_array(&r->arena, struct wire_job_rbac_job, n + 1);
+    for (size_t i = 0; i < n; i++)
+        full[i].full = &job[i];
+    *(struct wire_get_jobs_v2_response *)r->ret = (struct wire_get_jobs_v2_response){.pagination = page, .jobs = full, .jobs_n = n};
+    return 0;
+}
+
+static void reverse(struct core_job_view *job, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        struct core_job_view other = job[i];
+        job[i] = job[n - 1 - i];
+        job[n - 1 - i] = other;
+    }
+}
+
+static bool wanted(const struct core_job_view *v, const enum wire_job_state *state, size_t n)
+{
+    if (n == 0)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (state[i] == (v->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED))
+            return true;
+    return false;
+}
+
+static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, bool v2, struct error *err)
+{
+    struct jobs *j = arena_new(&r->arena, struct jobs);
+    struct core_job_view *all;
+    j->pool = in->resource_pool && *in->resource_pool ? in->resource_pool : r->api->defaults.compute_pool;
+    size_t n = core_queue(api_core(r->api), j->pool, &r->arena, &all);
+    j->job = all;
+    for (size_t i = 0; i < n; i++)
+        if (wanted(&all[i], in->states, in->states_n))
+            j->job[j->n++] = all[i];
+    if (in->order_by == WIRE_ORDER_BY_DESC)
+        reverse(j->job, j->n);
+    j->id = arena_array(&r->arena, const char *, j->n + 1);
+    for (size_t i = 0; i < j->n; i++)
+        j->id[i] = arena_strdup(&r->arena, j->job[i].job_id);
+    j->page = page_of(in->offset, in->limit);
+    j->v2 = v2;
+    struct page asked = {.offset = in->offset, .limit = in->limit ? in->limit : JOBS_DEFAULT};
+    if (page_of_memory_list(asked, (int64_t)j->n, &j->window, err) < 0)
+        return -1;
+    r->state = j;
+    return req_then(r, REQ_READ, jobs_read);
+}
+
+int api_get_jobs_v2(struct req *r, const struct wire_get_jobs_v2_request *in, struct wire_get_jobs_v2_response *ret, struct error *err)
+{
+    return list_jobs(r, in, true, err);
+}
+
+int api_get_jobs(struct req *r, const struct wire_get_jobs_request *in, struct wire_get_jobs_response *ret, struct error *err)
+{
+    struct wire_get_jobs_v2_request same = {.offset = in->offset, .limit = in->limit, .resource_pool = in->resource_pool,
+                                            .order_by = in->order_by, .states = in->states, .states_n = in->states_n};
+    return list_jobs(r, &same, false, err);
+}
+
+int api_get_job_queue_stats(struct req *r, const struct wire_get_job_queue_stats_request *in,
+                            struct wire_get_job_queue_stats_response *ret, struct error *err)
+{
+    size_t n = core_pool_n(api_core(r->api));
+    ret->results = arena_array(&r->arena, struct wire_rp_queue_stat, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        struct core_pool_view v;
+        bool asked = in->resource_pools_n == 0;
+        if (!core_pool(api_core(r->api), i, &v))
+            break;
+        for (size_t k = 0; k < in->resource_pools_n && !asked; k++)
+            asked = strcmp(in->resource_pools[k], v.name) == 0;
+        if (asked)
+            ret->results[ret->results_n++] = (struct wire_rp_queue_stat){.stats = queue_stats(r, v.name),
+                                                                         .resource_pool = arena_strdup(&r->arena, v.name)};
+    }
+    return 0;
+}

@@ -1,0 +1,166 @@
+/* Metrics, in both directions. A report is stored and, if it is a validation, told to the core in one and the same
+ * transaction, so that the searcher neither misses nor repeats one across a crash. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "api/stream.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/metrics.h"
+#include "store/trials.h"
+
+/* ---- reports ---- */
+
+struct report {
+    struct store_report row;
+    struct store_report_result result;
+};
+
+static int store_report_of(struct store *db, void *ctx, struct error *err)
+{
+    struct req *r = ctx;
+    struct report *p = r->state;
+    return store_report_add(db, &p->row, &p->result, err);
+}
+
+static void report_stored(void *ctx, const struct error *err)
+{
+    struct error copy = ERROR_INIT;
+    if (err)
+        error_set(&copy, err->kind, "%s", error_msg(err));
+    req_finish(ctx, &copy);
+}
+
+static int validated_step(struct req *r, struct error *err)
+{
+    const struct report *p = r->state;
+    struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .now_us = r->now_us,
+                            .validated = {.trial_id = p->row.trial_id, .metrics = p->row.avg_metrics}};
+    struct companion companion = {.store = store_report_of, .done = report_stored, .ctx = r};
+    if (api_core_step(r->api, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+static int plain_step(struct req *r, struct error *err)
+{
+    struct report *p = r->state;
+    return store_report_add(r->db, &p->row, &p->result, err);
+}
+
+static int check_group(const char *group, struct error *err)
+{
+    if (!group || !*group)
+        return error_set(err, ERR_INVALID, "the metric group is missing");
+    if (strchr(group, '.'))
+        return error_set(err, ERR_INVALID, "metric group '%.100s' must not contain a dot", group);
+    return 0;
+}
+
+/* On a reader: would it be taken? The trial must be there; keys that clash with stored ones are refused before the core hears
+ * of the validation. */
+static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
+{
+    if (!m)
+        return error_set(err, ERR_INVALID, "metrics are missing");
+    struct store_trial t;
+    if (check_group(group, err) < 0 || store_trial_get(r->db, m->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+        return -1;
+    struct report *p = arena_new(&r->arena, struct report);
+    p->row = (struct store_report){
+        .trial_id = m->trial_id, .run_id = m->trial_run_id, .group = group, .has_steps = m->has_steps_completed,
+        .steps = m->steps_completed, .report_us = m->has_report_time ? m->report_time : r->now_us,
+        .avg_metrics = m->metrics && m->metrics->avg_metrics ? m->metrics->avg_metrics : "{}",
+        .batch_metrics = m->metrics ? json_of_raw_list(m->metrics->batch_metrics, m->metrics->batch_metrics_n, &r->arena) : NULL};
+    r->state = p;
+    if (store_report_check(r->db, &p->row, err) < 0)
+        return -1;
+    if (strcmp(group, "validation") == 0)
+        return req_then(r, REQ_LOOP, validated_step);
+    return req_then(r, REQ_WRITE, plain_step);
+}
+
+int api_report_trial_metrics(struct req *r, const struct wire_report_trial_metrics_request *in,
+                             struct wire_report_trial_metrics_response *ret, struct error *err)
+{
+    return report(r, in->metrics, in->group, err);
+}
+
+int api_report_trial_training_metrics(struct req *r, const struct wire_report_trial_training_metrics_request *in,
+                                      struct wire_report_trial_training_metrics_response *ret, struct error *err)
+{
+    return report(r, in->training_metrics, "training", err);
+}
+
+int api_report_trial_validation_metrics(struct req *r, const struct wire_report_trial_validation_metrics_request *in,
+                                        struct wire_report_trial_validation_metrics_response *ret, struct error *err)
+{
+    return report(r, in->validation_metrics, "validation", err);
+}
+
+/* ---- streams of metrics: trial by trial, in order of steps ---- */
+
+enum { ROWS_PER_LINE = 100 };
+
+struct metrics_stream {
+    const int32_t *trial_id;
+    size_t trial_n, at;
+    const char *group; /* NULL: all */
+    struct store_metric_cursor cursor;
+};
+
+static void report_to_wire(const struct store_metric_row *m, struct wire_trial_metrics_report *ret)
+{
+    *ret = (struct wire_trial_metrics_report){
+        .trial_id = m->trial_id, .end_time = m->end_us, .has_end_time = true, .metrics = m->metrics,
+        .total_batches = m->total_batches, .archived = m->archived, .id = (int32_t)m->id, .trial_run_id = m->run_id,
+        .group = m->group};
+}
+
+/* GetMetrics, GetTrainingMetrics and GetValidationMetrics answer with the same message under three names. */
+static int fetch_metrics(struct req *r, enum stream_next *next, struct error *err)
+{
+    struct metrics_stream *s = r->state;
+    while (s->at < s->trial_n && stream_batch_bytes(r) < STREAM_BATCH_BYTES) {
+        cleanup_arena struct arena a = ARENA_INIT;
+        struct store_metric_row *row;
+        size_t n;
+        if (store_metrics_next(r->db, s->trial_id[s->at], s->group, &s->cursor, ROWS_PER_LINE, &a, &row, &n, err) < 0)
+            return -1;
+        if (n == 0) {
+            s->at++;
+            s->cursor = (struct store_metric_cursor){0};
+            continue;
+        }
+        struct wire_get_metrics_response out = {.metrics = arena_array(&a, struct wire_trial_metrics_report, n), .metrics_n = n};
+        for (size_t i = 0; i < n; i++)
+            report_to_wire(&row[i], &out.metrics[i]);
+        stream_add(r, &out);
+    }
+    *next = s->at < s->trial_n ? STREAM_MORE : STREAM_END;
+    return 0;
+}
+
+static int start_metrics(struct req *r, const int32_t *trial_id, size_t trial_n, const char *group)
+{
+    struct metrics_stream *s = arena_new(&r->arena, struct metrics_stream);
+    *s = (struct metrics_stream){.trial_id = trial_id, .trial_n = trial_n, .group = group};
+    r->state = s;
+    return req_stream(r, NULL, fetch_metrics);
+}
+
+int api_get_metrics(struct req *r, const struct wire_get_metrics_request *in, struct error *err)
+{
+    return start_metrics(r, in->trial_ids, in->trial_ids_n, in->group && *in->group ? in->group : NULL);
+}
+
+int api_get_training_metrics(struct req *r, const struct wire_get_training_metrics_request *in, struct error *err)
+{
+    return start_metrics(r, in->trial_ids, in->trial_ids_n, "training");
+}
+
+int api_get_validation_metrics(struct req *r, const struct wire_get_validation_metrics_request *in, struct error *err)
+{
+    return start_metrics(r, in->trial_ids, in->trial_ids_n, "validation");
+}

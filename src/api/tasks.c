@@ -1,0 +1,113 @@
+/* Tasks and their context. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/experiments.h"
+#include "store/tasks.h"
+#include "store/trials.h"
+
+int api_get_task(struct req *r, const struct wire_get_task_request *in, struct wire_get_task_response *ret, struct error *err)
+{
+    struct store_task t;
+    struct allocation_row *row;
+    size_t n;
+    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0 ||
+        store_allocations_of_task(r->db, in->task_id, &r->arena, &row, &n, err) < 0)
+        return -1;
+    struct wire_task *w = arena_new(&r->arena, struct wire_task);
+    int32_t type = 0;
+    codec_enum_number(&wire_enum_task_type, arena_printf(&r->arena, "TASK_TYPE_%s", t.type), &type);
+    *w = (struct wire_task){
+        .task_id = t.id, .task_type = (enum wire_task_type)type, .start_time = t.start_us, .has_start_time = true,
+        .end_time = t.end_us, .has_end_time = t.end_us != 0, .config = t.config, .parent_id = t.parent_id,
+        .forked_from = t.forked_from, .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1), .allocations_n = n};
+    for (size_t i = 0; i < n; i++)
+        allocation_to_wire(&row[i], &r->arena, &w->allocations[i]);
+    ret->task = w;
+    return 0;
+}
+
+/* ---- what runs or waits now ---- */
+
+static void resources_to_summary(const struct core *c, const struct allocation_row *row, struct arena *a,
+                                 struct wire_task_allocation_summary *ret)
+{
+    const struct container_row *container;
+    size_t n = 0;
+    while (core_allocation_container(c, row->id, n))
+        n++;
+    ret->resources = arena_array(a, struct wire_task_resources_summary, n + 1);
+    ret->resources_n = n;
+    for (size_t i = 0; (container = core_allocation_container(c, row->id, i)); i++) {
+        struct wire_map_task_resources_summary_devices *devices = arena_new(a, struct wire_map_task_resources_summary_devices);
+        devices->key = arena_strdup(a, container->agent_id);
+        devices->value.devices = arena_array(a, struct wire_device, (size_t)container->device_n + 1);
+        devices->value.devices_n = (size_t)container->device_n;
+        for (int32_t d = 0; d < container->device_n; d++)
+            devices->value.devices[d].id = container->device_id[d];
+        ret->resources[i] = (struct wire_task_resources_summary){
+            .resources_id = arena_strdup(a, container->id), .resources_type = "docker-container",
+            .allocation_id = arena_strdup(a, row->id), .agent_devices = devices, .agent_devices_n = 1,
+            .container_id = arena_strdup(a, container->id)};
+    }
+}
+
+struct tasks_listing {
+    struct core *core;
+    struct arena *arena;
+    struct wire_map_task_allocation_summary *entry;
+    size_t n;
+};
+
+static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
+{
+    struct core_trial_view trial;
+    struct core_experiment_view experiment = {0};
+    bool known = core_trial(l->core, row->trial_id, &trial) && core_experiment(l->core, trial.row->experiment_id, &experiment);
+    struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
+    e->key = arena_strdup(l->arena, row->id);
+    e->value = (struct wire_task_allocation_summary){
+        .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
+        .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
+        .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
+        .slots_needed = row->slots, .scheduler_type = "priority", .has_priority = known, .priority = experiment.priority};
+    resources_to_summary(l->core, row, l->arena, &e->value);
+}
+
+int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret, struct error *err)
+{
+    struct core *c = api_core(r->api);
+    const struct allocation_row *const *row;
+    size_t n = core_allocations(c, &r->arena, &row);
+    struct tasks_listing l = {.core = c, .arena = &r->arena, .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
+    for (size_t i = 0; i < n; i++)
+        add_allocation(&l, row[i]);
+    ret->allocation_id_to_summary = l.entry;
+    ret->allocation_id_to_summary_n = l.n;
+    return 0;
+}
+
+/* ---- context: a trial's is its experiment's model definition ---- */
+
+int api_get_task_context_directory(struct req *r, const struct wire_get_task_context_directory_request *in,
+                                   struct wire_get_task_context_directory_response *ret, struct error *err)
+{
+    struct store_task t;
+    struct store_trial trial;
+    const void *tgz = NULL;
+    size_t n = 0;
+    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0)
+        return -1;
+    if (t.has_trial) {
+        if (store_trial_get(r->db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+            store_experiment_model_definition(r->db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0)
+            return -1;
+    } else if (store_task_context(r->db, in->task_id, &r->arena, &tgz, &n, err) < 0) {
+        return -1;
+    }
+    ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
+    return 0;
+}

@@ -1,0 +1,42 @@
+"""Fixtures of all black-box suites: real programs in temporary directories."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from support.cluster import Cluster  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory):
+    """A master without agents, shared by the tests of a module, with `determined` logged in."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        cluster.start_master()
+        cluster.login()
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A master and an agent with two slots, shared by the tests of a module, with `determined` logged in."""
+    with Cluster(tmp_path_factory.mktemp("cluster")) as c:
+        c.start_master()
+        c.start_agent(slots=2)
+        c.login()
+        yield c
+
+
+@pytest.fixture
+def new_cluster(tmp_path):
+    """Makes clusters of a test's own: new_cluster(config=…)."""
+    made = []
+
+    def make(name="cluster", **options):
+        made.append(Cluster(tmp_path / name, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.__exit__()

@@ -1,0 +1,285 @@
+"""A real master (and agents) in a temporary directory, for tests: started on a free port, stopped by pid, logs kept.
+
+    with Cluster(tmp_path) as c:
+        c.start_agent(slots=2)
+        c.login("determined")
+        c.get("/api/v1/me")
+
+The programs are taken from $DET_BUILD (default: build/ of the tree).
+"""
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from contract_check import Contract  # noqa: E402
+
+CONTRACT = Contract()
+BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
+PASSWORD = "Test-Passw0rd"
+TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(what, condition, timeout_s=TIMEOUT_S):
+    """Polls until condition() is true; the exception names what did not happen."""
+    end = time.monotonic() + timeout_s
+    delay = 0.002
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {timeout_s:.0f} s for {what}")
+        time.sleep(delay)
+        delay = min(delay * 1.5, 0.1)
+
+
+def client_hash(password):
+    return hashlib.sha512(("GubPEmmotfiK9TMD6Zdw" + password).encode()).hexdigest() if password else ""
+
+
+def find_rpc(method, path):
+    """The row of the contract that a request meets: the first in order, as the master does it."""
+    parts = urllib.parse.unquote(path.split("?")[0]).strip("/").split("/")
+    for rpc, row in CONTRACT.routes.items():
+        pattern = row["path"].strip("/").split("/")
+        if row["method"] == method and len(pattern) == len(parts) and all(
+                p.startswith("{") or p == q for p, q in zip(pattern, parts)):
+            return rpc
+    return None
+
+
+def check_contract(method, path, reply):
+    """Every good reply of a test is held against the contract."""
+    rpc = find_rpc(method, path) if path.startswith("/api/v1/") and reply.status == 200 else None
+    if rpc and CONTRACT.routes[rpc].get("stream"):
+        for line in reply.lines:
+            if "result" in line:
+                CONTRACT.check_line(rpc, line)
+    elif rpc:
+        CONTRACT.check_reply(rpc, reply.json)
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.body.splitlines() if line]
+
+    def __repr__(self):
+        return f"<{self.status} {self.body[:300]!r}>"
+
+
+class Cluster:
+    def __init__(self, directory, config=None, password=PASSWORD, env=None):
+        self.dir = pathlib.Path(directory)
+        self.dir.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self.password = password
+        self.token = None
+        self.env = {**os.environ, **(env or {})}
+        self.master = None
+        self.agents = {}
+        self.storage = self.dir / "checkpoints"
+        self.storage.mkdir(exist_ok=True)
+        self.storage.chmod(0o777)
+        self.config = {
+            "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage)},
+            "security": {"initial_user_password": password},
+            **(config or {}),
+        }
+
+    # ---- programs ----
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start_master(self, wait=True, expect_accounts=True):
+        (self.dir / "master.yaml").write_text(json.dumps(self.config))
+        log = open(self.dir / "master.log", "ab")
+        self.master = subprocess.Popen(
+            [BUILD / "determined-master", "--config-file", self.dir / "master.yaml", "--data-dir", self.dir / "data",
+             "--port", str(self.port), "--bind-host", "127.0.0.1"],
+            stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
+        log.close()
+        if wait:
+            wait_for("the master's /health", self._healthy)
+        if wait and expect_accounts and self.password:
+            wait_for("the first accounts", lambda: self.login("admin", keep=False).status == 200)
+        return self
+
+    def _healthy(self):
+        if self.master.poll() is not None:
+            raise AssertionError(f"the master ended with {self.master.returncode}:\n{self.master_log()[-4000:]}")
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            return self.request("GET", "/health", token=None).status == 200
+        return False
+
+    def master_log(self):
+        return (self.dir / "master.log").read_text(errors="replace")
+
+    def stop_master(self, signo=signal.SIGTERM):
+        if self.master and self.master.poll() is None:
+            self.master.send_signal(signo)
+            try:
+                self.master.wait(20)
+            except subprocess.TimeoutExpired:
+                self.master.kill()
+                self.master.wait()
+                raise
+        status = self.master.returncode if self.master else None
+        self.master = None
+        return status
+
+    def start_agent(self, name="agent0", slots=1, wait=True, **options):
+        config = {"master_host": "127.0.0.1", "master_port": self.port, "agent_id": name, "artificial_slots": slots,
+                  "container_runtime": "process", "token_file": str(self.dir / "data/agent.token"),
+                  "data_dir": str(self.dir / name), "allow_root_tasks": True, **options}
+        path = self.dir / f"{name}.yaml"
+        path.write_text(json.dumps(config))
+        log = open(self.dir / f"{name}.log", "ab")
+        self.agents[name] = subprocess.Popen([BUILD / "determined-agent", "run", "--config-file", path],
+                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
+        log.close()
+        if wait:
+            wait_for(f"agent {name}", lambda: self.agent_is_up(name))
+        return self.agents[name]
+
+    def agent_is_up(self, name):
+        if self.agents[name].poll() is not None:
+            text = (self.dir / f"{name}.log").read_text(errors="replace")
+            raise AssertionError(f"agent {name} ended with {self.agents[name].returncode}:\n{text[-4000:]}")
+        if not self.token:
+            self.login("admin")
+        return any(a["id"] == name for a in self.get("/api/v1/agents").json["agents"])
+
+    def stop_agent(self, name="agent0", signo=signal.SIGTERM):
+        process = self.agents.pop(name)
+        if process.poll() is None:
+            process.send_signal(signo)
+            process.wait(20)
+        return process.returncode
+
+    def supervisors(self):
+        """Process ids of the task supervisors (and whatever else) that work below this cluster's directory."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if str(self.dir).encode() in (entry / "cmdline").read_bytes() and int(entry.name) != os.getpid():
+                    found.append(int(entry.name))
+        known = {p.pid for p in [self.master, *self.agents.values()] if p}
+        return [pid for pid in found if pid not in known]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        for name in list(self.agents):
+            self.stop_agent(name, signal.SIGKILL)
+        if self.master:
+            self.stop_master(signal.SIGKILL)
+        for pid in self.supervisors():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+    # ---- requests ----
+
+    def request(self, method, path, body=None, token="", headers=None, raw=None, timeout=TIMEOUT_S):
+        """body: a value, sent as JSON; raw: bytes, sent as they are. token None: no credentials; "": those of login()."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        sent = dict(headers or {})
+        token = self.token if token == "" else token
+        if token:
+            sent.setdefault("Authorization", f"Bearer {token}")
+        data = raw if raw is not None else (json.dumps(body).encode() if body is not None else None)
+        try:
+            connection.request(method, path, body=data, headers=sent)
+            reply = connection.getresponse()
+            answer = Reply(reply.status, reply.headers, reply.read())
+        finally:
+            connection.close()
+        check_contract(method, path, answer)
+        return answer
+
+    def get(self, path, **k):
+        return self.request("GET", path, **k)
+
+    def post(self, path, body=None, **k):
+        return self.request("POST", path, body, **k)
+
+    def patch(self, path, body=None, **k):
+        return self.request("PATCH", path, body, **k)
+
+    def login(self, user="determined", password=None, keep=True):
+        password = self.password if password is None else password
+        reply = self.request("POST", "/api/v1/auth/login",
+                             {"username": user, "password": client_hash(password), "isHashed": True}, token=None)
+        if keep and reply.status == 200:
+            self.token = reply.json["token"]
+        return reply
+
+    # ---- experiments ----
+
+    def experiment_config(self, **changes):
+        config = {"name": "test", "entrypoint": ["python3", "-c", "print('hello')"],
+                  "searcher": {"name": "single", "metric": "loss"}, "max_restarts": 0,
+                  "resources": {"slots_per_trial": 1}}
+        config.update(changes)
+        return config
+
+    def create(self, files=None, activate=True, config=None, **changes):
+        import base64
+        entries = [{"path": name, "type": 48, "content": base64.b64encode(text.encode()).decode(), "mtime": "0", "mode": 0o644,
+                    "uid": 0, "gid": 0} for name, text in (files or {}).items()]
+        reply = self.post("/api/v1/experiments", {
+            "config": json.dumps(config or self.experiment_config(**changes)), "modelDefinition": entries, "activate": activate})
+        assert reply.status == 200, reply
+        return reply.json["experiment"]["id"]
+
+    def experiment(self, experiment_id):
+        reply = self.get(f"/api/v1/experiments/{experiment_id}")
+        assert reply.status == 200, reply
+        return reply.json["experiment"]
+
+    def wait_experiment(self, experiment_id, timeout_s=TIMEOUT_S):
+        final = {"STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR"}
+        return wait_for(f"the end of experiment {experiment_id}",
+                        lambda: (lambda x: x if x["state"] in final else None)(self.experiment(experiment_id)), timeout_s)
+
+    def trial_ids(self, experiment_id):
+        return [t["id"] for t in self.get(f"/api/v1/experiments/{experiment_id}/trials").json["trials"]]
+
+    def trial_log(self, trial_id):
+        return "".join(line["result"]["log"] for line in self.get(f"/api/v1/trials/{trial_id}/logs").lines)
+
+    def metric(self, name):
+        """A number of GET /metrics."""
+        text = self.get("/metrics").body.decode()
+        found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.M)
+        assert found, f"{name} is not in /metrics"
+        return float(found.group(1))
