@@ -219,6 +219,9 @@ class Session:
             fresh = connection.sock is None
             connection.request(method, self._target(path), payload, self._headers(payload))
             sent = True
+            if self._closed.is_set():
+                # close() may have come while we were connecting, when there was nothing yet to shut down.
+                raise ConnectionAbortedError("the session was closed")
             response = connection.getresponse()
             return response.status, response.read()
         except http.client.RemoteDisconnected as e:

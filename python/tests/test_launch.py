@@ -77,6 +77,10 @@ def test_launch__lets_python3_be_the_interpreter_that_runs_it(task):
     assert process.out == sys.prefix + "\n", process.err
 
 
+def test_launch__lets_python_print_at_once(task):
+    assert task.launch("echo $PYTHONUNBUFFERED").out == "1\n"
+
+
 def test_launch__tells_a_signal_as_a_shell_does(task):
     assert task.launch("kill -9 $$").returncode == 128 + 9
 

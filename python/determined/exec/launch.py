@@ -59,8 +59,12 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
 
 
 def environment() -> Dict[str, str]:
-    """Our own, in which ``python3`` means the interpreter that runs us: a task without a container may be in a venv."""
-    env = dict(os.environ)
+    """Our own, made fit for Python programs.
+
+    ``python3`` means the interpreter that runs us, since a task without a container may be in a venv; and what they
+    print is logged at once, as in the images that tasks used to run in.
+    """
+    env = {"PYTHONUNBUFFERED": "1", **os.environ}
     if sys.prefix != sys.base_prefix:
         env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
     return env
