@@ -50,7 +50,7 @@ static int put(const char *dir, const char *file, const char *text, struct error
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/%s", dir, file);
-    cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+    cleanup_close int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
         return error_errno(err, "cgroup: cannot write %s to %s", text, path);
     return 0;
