@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/slots.h"
@@ -42,10 +44,17 @@ static const struct wire_link_expected_task *expectation(const struct wire_link_
     return NULL;
 }
 
+static void reap_hook(struct agent *a)
+{
+    if (a->hook && waitpid(a->hook, NULL, WNOHANG) != 0)
+        a->hook = 0;
+}
+
 /* The agent is the truth about processes, the master about intentions. */
 static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 {
     struct agent *a = ctx;
+    reap_hook(a);
     for (struct task *t = a->tasks, *next; t; t = next) {
         next = task_next(t);
         const struct wire_link_expected_task *e = expectation(hello, task_container_id(t));
@@ -88,6 +97,18 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
         task_logs_acked(t, (uint64_t)m->logs_ack->seq);
     else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED && (t = task_find(a, m->state_ack->container_id)))
         task_end_acked(t);
+}
+
+/* hooks.on_connection_lost: the predecessor's agent ended here; ours tells whoever wants to know and goes on trying. */
+static void on_lost(void *ctx, int attempts)
+{
+    struct agent *a = ctx;
+    char **argv = a->config->on_connection_lost;
+    log_error("link.lost", "attempts=%d hook=%s", attempts, argv ? log_quote(argv[0]) : "none");
+    reap_hook(a);
+    int r = argv && !a->hook ? posix_spawnp(&a->hook, argv[0], NULL, NULL, argv, environ) : 0;
+    if (r != 0)
+        log_error("agent.hook_failed", "program=%s error=%s", log_quote(argv[0]), log_quote(strerror(r)));
 }
 
 static void on_fatal(void *ctx, const char *reason)
@@ -156,7 +177,7 @@ static int set_up(struct agent *a, struct error *err)
     const struct agent_config *c = a->config;
     struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct link_handler link = {.make_hello = make_hello, .on_up = on_up, .on_message = on_message, .on_down = on_down,
-                                .on_fatal = on_fatal, .on_closed = on_closed, .ctx = a};
+                                .on_lost = on_lost, .on_fatal = on_fatal, .on_closed = on_closed, .ctx = a};
     if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
         slots_find(c->slot_type, c->artificial_slots, "/proc/cpuinfo", &a->arena, &a->device, &a->device_n, err) < 0 ||
         take_lock(a, err) < 0)

@@ -28,6 +28,7 @@ struct agent {
     size_t device_n;
     struct task *tasks; /* by container id */
     int lock_fd;
+    pid_t hook; /* hooks.on_connection_lost, until reaped; 0 if none */
     bool stopping, failed;
 };
 

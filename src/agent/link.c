@@ -123,6 +123,8 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
                     log_quote(why ? why : ""), k->failures);
     if (was_up)
         k->handler.on_down(k->handler.ctx);
+    if (k->opened && k->failures == k->config->reconnect_attempts)
+        k->handler.on_lost(k->handler.ctx, k->failures);
     if (k->opened)
         retry_later(k);
     else

@@ -22,6 +22,7 @@ struct link_handler {
     void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
     void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
     void (*on_down)(void *ctx);                                             /* only after on_up */
+    void (*on_lost)(void *ctx, int attempts); /* as many attempts in a row as agent_reconnect_attempts were in vain; it goes on */
     void (*on_fatal)(void *ctx, const char *reason); /* the master will never take this agent as it is */
     void (*on_closed)(void *ctx);                    /* after link_close(): nothing is open any more */
     void *ctx;

@@ -92,6 +92,7 @@ class Connection:
     def __init__(self, master, sock, rfile, query):
         self.master, self.sock, self.rfile, self.query = master, sock, rfile, query
         self.lock = threading.Lock()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send_frame(self, opcode, data):
         n = len(data)

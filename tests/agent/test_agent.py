@@ -112,6 +112,19 @@ def test_agent_reconnects_for_ever_and_a_wrong_token_is_never_logged(master, pla
     assert "wrong-secret" not in a.log_text() and fakemaster.TOKEN not in a.log_text()
 
 
+def test_a_lost_master_is_told_to_the_hook_and_the_agent_goes_on(master, place):
+    mark = place / "lost"
+    a = Agent(master, place / "agent", agent_reconnect_attempts=2, hooks={"on_connection_lost": ["touch", str(mark)]}).start()
+    master.wait_agent()
+    port = master.port
+    master.close()
+    wait_for(mark.exists)
+    master.port = port
+    master.open()
+    master.wait_agent(2)
+    a.kill(signal.SIGTERM)
+
+
 def test_a_lower_epoch_is_refused_even_after_a_restart(master, agent):
     master.epoch = 7
     master.drop()
