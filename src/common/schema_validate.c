@@ -107,7 +107,7 @@ static void wrong_type(struct validation *w, const struct schema_key *key, struc
 
 static void format_bound(double bound, char ret[JSON_DOUBLE_MAX])
 {
-    if (bound == floor(bound) && fabs(bound) < 1e15)
+    if (bound == floor(bound) && fabs(bound) < 1e16)
         snprintf(ret, JSON_DOUBLE_MAX, "%.0f", bound);
     else
         json_format_double(bound, ret);
@@ -214,10 +214,10 @@ static size_t distance(const char *a, const char *b, size_t limit)
 static void unknown_member(struct validation *w, const struct schema_key *key, const char *name, const char *kind)
 {
     const char *near = NULL;
-    size_t best = strlen(name) > 4 ? 2 : 1;
+    size_t limit = strlen(name) > 3 ? 2 : 1, best = limit + 1;
     for (size_t i = 0; i < key->child_n; i++) {
-        size_t d = distance(name, key->child[i].name, best);
-        if (d <= best && schema_member(key, key->child[i].name, kind)) {
+        size_t d = distance(name, key->child[i].name, limit);
+        if (d < best && schema_member(key, key->child[i].name, kind)) {
             best = d;
             near = key->child[i].name;
         }
@@ -360,8 +360,9 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
         return;
     }
     int before = w->problems->n;
+    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check is all that looks into it */
     check_typed(w, key, v);
-    if (key->check && w->problems->n == before)
+    if (key->check && (untyped || w->problems->n == before))
         run_named_check(w, key, v);
 }
 

@@ -39,13 +39,13 @@ static bool check_bound(const struct site *s, struct json_object *v, const char 
     struct json_object *bound = json_object_object_get(v, name);
     cleanup_free char *p = member_path(path, name);
     bool is_int = json_object_is_type(bound, json_type_int), is_double = json_object_is_type(bound, json_type_double);
+    if (is_double && !isfinite(json_object_get_double(bound)))
+        return false; /* reported for every number already */
     if (!bound && required)
         schema_problem(s->problems, s->place, path, "\"%s\" must be set", name);
     else if (bound && !is_int && !(is_double && type == BOUND_NUMBER))
         schema_problem(s->problems, s->place, p, "expected %s, found %s", type == BOUND_INT ? "a whole number" : "a number",
                        json_object_to_json_string_ext(bound, JSON_C_TO_STRING_PLAIN));
-    else if (is_double && !isfinite(json_object_get_double(bound)))
-        schema_problem(s->problems, s->place, p, "must be a finite number");
     else
         return bound != NULL;
     return false;
@@ -152,23 +152,17 @@ static void check_typed(const struct site *s, struct json_object *v, const char 
     type->check(s, v, path);
 }
 
-static void check_finite(const struct site *s, struct json_object *v, const char *path)
-{
-    if (json_object_is_type(v, json_type_double) && !isfinite(json_object_get_double(v)))
-        schema_problem(s->problems, s->place, path, "must be a finite number");
-}
-
 static void check_hyperparameter(const struct site *s, struct json_object *v, const char *path)
 {
-    if (!json_object_is_type(v, json_type_object)) {
-        check_finite(s, v, path);
-    } else if (json_object_object_get(v, "type")) {
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    if (json_object_object_get(v, "type")) {
         check_typed(s, v, path);
-    } else {
-        json_object_object_foreach(v, name, value) {
-            cleanup_free char *p = member_path(path, name);
-            check_hyperparameter(s, value, p);
-        }
+        return;
+    }
+    json_object_object_foreach(v, name, value) {
+        cleanup_free char *p = member_path(path, name);
+        check_hyperparameter(s, value, p);
     }
 }
 
