@@ -113,21 +113,20 @@ static void format_bound(double bound, char ret[JSON_DOUBLE_MAX])
         json_format_double(bound, ret);
 }
 
-static void out_of_range(struct validation *w, const struct schema_key *key, const char *found)
+/* The bounds of 32 bits are only worth a word to somebody who has crossed them. */
+static void out_of_range(struct validation *w, const struct schema_key *key, double value, const char *found)
 {
     char low[JSON_DOUBLE_MAX], high[JSON_DOUBLE_MAX];
     format_bound(key->min, low);
     format_bound(key->max, high);
     const char *unit = key->unit ? key->unit : "", *blank = key->unit ? " " : "";
-    bool has_max = (key->flags & SCHEMA_HAS_MAX) && key->max != INT32_MAX;
+    bool has_max = (key->flags & SCHEMA_HAS_MAX) && (key->max != INT32_MAX || value > key->max);
     if (key->flags & SCHEMA_MIN_EXCLUSIVE)
         problem(w, "must be more than %s%s%s, found %s", low, blank, unit, found);
-    else if ((key->flags & SCHEMA_HAS_MIN) && has_max)
+    else if (has_max)
         problem(w, "must be %s to %s%s%s, found %s", low, high, blank, unit, found);
-    else if ((key->flags & SCHEMA_HAS_MIN) && key->min != INT32_MIN)
-        problem(w, "must be at least %s%s%s, found %s", low, blank, unit, found);
     else
-        problem(w, "must fit 32 bits, found %s", found);
+        problem(w, "must be at least %s%s%s, found %s", low, blank, unit, found);
 }
 
 static bool in_range(const struct schema_key *key, double d)
@@ -145,7 +144,7 @@ static void check_number(struct validation *w, const struct schema_key *key, str
     else if (json_object_is_type(v, json_type_int) && json_object_get_int64(v) == INT64_MAX)
         problem(w, "is too large: %s", json_object_get_string(v));
     else if (!in_range(key, d))
-        out_of_range(w, key, json_object_get_string(v));
+        out_of_range(w, key, d, json_object_get_string(v));
 }
 
 static void check_size(struct validation *w, const struct schema_key *key, struct json_object *v)
@@ -153,7 +152,7 @@ static void check_size(struct validation *w, const struct schema_key *key, struc
     int64_t bytes = 0;
     size_parse(json_object_get_string(v), &bytes);
     if (!in_range(key, (double)bytes))
-        out_of_range(w, key, json_object_get_string(v));
+        out_of_range(w, key, (double)bytes, json_object_get_string(v));
 }
 
 static void check_choice(struct validation *w, const struct schema_key *key, struct json_object *v)

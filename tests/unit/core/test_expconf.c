@@ -207,7 +207,7 @@ static void test_expconf__every_mistake_is_named_at_once(void **state)
                    "<config>.resources.weight (line 12, column 11): must be at least 0, found -1\n"
                    "<config>.resources.devices[0] (line 13, column 13): must be HOST:CONTAINER or HOST:CONTAINER:MODE, found \"/dev/a\"\n"
                    "<config>.labels[0] (line 14, column 10): expected a text, found a whole number: 1\n"
-                   "<config>.max_restarts (line 15, column 15): must be at least 0, found 99999999999\n"
+                   "<config>.max_restarts (line 15, column 15): must be 0 to 2147483647, found 99999999999\n"
                    "<config>.log_policies (line 16, column 15): two policies have the name \"a\"\n"
                    "<config>.data.deep[1].x (line 17, column 22): must be a finite number\n"
                    "<config>.reproducibility.experiment_seed (line 18, column 36): must be 0 to 2147483647, found 2147483648");
