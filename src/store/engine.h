@@ -39,7 +39,10 @@ struct engine_stmt;
 
 struct engine_ops {
     const char *name;
-    int (*open)(const char *path, bool writer, enum store_durability durability, struct engine **ret, struct error *err);
+    /* A writer's commits are safe against a crash of this program at first, and as durable as wanted from set_durability on:
+     * what migrations write becomes durable with the first commit after them. */
+    int (*open)(const char *path, bool writer, struct engine **ret, struct error *err);
+    int (*set_durability)(struct engine *e, enum store_durability durability, struct error *err);
     void (*close)(struct engine *e);
     int (*exec)(struct engine *e, const char *sql, struct error *err); /* statements without parameters and rows */
     bool (*in_transaction)(const struct engine *e);

@@ -251,7 +251,9 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a) 
 int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
                           struct store_experiment_list *ret, struct error *err) {
     const struct list_spec spec = {
-        .count = F_EXPERIMENTS_COUNT, .rows = f->with_config ? F_EXPERIMENTS_ROWS_WITH_CONFIG : F_EXPERIMENTS_ROWS,
+        .count = F_EXPERIMENTS_COUNT, .rows = F_EXPERIMENTS_PAGE, .wide = true,
+        .wide_open = f->with_config ? F_EXPERIMENTS_WIDE_OPEN_WITH_CONFIG : F_EXPERIMENTS_WIDE_OPEN,
+        .wide_close = f->with_config ? F_EXPERIMENTS_WIDE_CLOSE_WITH_CONFIG : F_EXPERIMENTS_WIDE_CLOSE,
         .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
         .page = f->page, .window = page_of_query_list, .read = read_experiment, .row_size = sizeof(struct store_experiment),

@@ -26,16 +26,26 @@ static int count(struct store *st, const struct list_spec *s, struct arena *a, i
     return rc;
 }
 
+static void add_sort(struct compose *c, const struct list_spec *s, enum sql_fragment sort) {
+    if (s->add_sort)
+        s->add_sort(c, s);
+    else
+        compose_add(c, sort, SQL_NO_ARGS);
+}
+
 static int read_page(struct store *st, const struct list_spec *s, enum sql_fragment sort, const struct page_window *w,
                      struct arena *a, void *ret_rows, size_t *ret_n, struct error *err) {
     struct compose c = COMPOSE_INIT;
+    if (s->wide)
+        compose_add(&c, s->wide_open, SQL_NO_ARGS);
     add_start(&c, s, s->rows);
     s->add_filters(&c, s->filter, a);
-    if (s->add_sort)
-        s->add_sort(&c, s);
-    else
-        compose_add(&c, sort, SQL_NO_ARGS);
+    add_sort(&c, s, sort);
     compose_add(&c, F_LIMIT_OFFSET, SQL_ARGS(sql_int(w->end - w->start), sql_int(w->start)));
+    if (s->wide) {
+        compose_add(&c, s->wide_close, SQL_NO_ARGS);
+        add_sort(&c, s, sort);
+    }
     int rc = query_all_composed(st, &c, s->read, s->row_size, a, ret_rows, ret_n, err);
     compose_release(&c);
     return rc;

@@ -73,12 +73,11 @@ static void release_statements(struct store *st) {
 
 /* ---- opening ---- */
 
-static int open_engine(const char *path, bool writer, enum store_durability durability, struct store **ret,
-                       struct error *err) {
+static int open_engine(const char *path, bool writer, struct store **ret, struct error *err) {
     struct store *st = calloc(1, sizeof(*st));
     if (!st)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
-    if (engine_sqlite.open(path, writer, durability, &st->engine, err) < 0) {
+    if (engine_sqlite.open(path, writer, &st->engine, err) < 0) {
         free(st);
         return error_wrap(err, "opening the database %s", path);
     }
@@ -88,9 +87,9 @@ static int open_engine(const char *path, bool writer, enum store_durability dura
 
 int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err) {
     struct store *st = NULL;
-    if (open_engine(path, true, durability, &st, err) < 0)
+    if (open_engine(path, true, &st, err) < 0)
         return -1;
-    if (migrate(st->engine, path, err) < 0) {
+    if (migrate(st->engine, path, err) < 0 || st->engine->ops->set_durability(st->engine, durability, err) < 0) {
         store_close(st);
         return -1;
     }
@@ -99,7 +98,7 @@ int store_open(const char *path, enum store_durability durability, struct store 
 }
 
 int store_open_reader(const char *path, struct store **ret, struct error *err) {
-    return open_engine(path, false, STORE_DURABLE_FULL, ret, err);
+    return open_engine(path, false, ret, err);
 }
 
 void store_close(struct store *st) {

@@ -128,19 +128,27 @@ SELECT content FROM searcher_snapshots WHERE experiment_id = $1;
 DELETE FROM searcher_snapshots WHERE experiment_id = $1;
 
 -- ---- the list ----
--- The page is found on the experiments table alone; names, places and documents are joined to its rows.
+-- The page is found on the experiments table alone (and the users, when it is sorted by them); names, places and documents are
+-- joined to its rows.
 
 -- fragment: experiments_count
 SELECT count(*) FROM experiments x WHERE 1 = 1
 
--- fragment: experiments_rows
-SELECT {experiment_columns}, NULL, NULL FROM experiments x {experiment_names} WHERE 1 = 1
+-- fragment: experiments_page
+SELECT x.id FROM experiments x LEFT JOIN users u ON u.id = x.user_id WHERE 1 = 1
 
--- fragment: experiments_rows_with_config
-SELECT {experiment_columns}, d.config, d.original_config
-FROM experiments x {experiment_names}
+-- fragment: experiments_wide_open
+SELECT {experiment_columns}, NULL, NULL FROM (
+
+-- fragment: experiments_wide_close
+) page JOIN experiments x ON x.id = page.id {experiment_names}
+
+-- fragment: experiments_wide_open_with_config
+SELECT {experiment_columns}, d.config, d.original_config FROM (
+
+-- fragment: experiments_wide_close_with_config
+) page JOIN experiments x ON x.id = page.id {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
-WHERE 1 = 1
 
 -- fragment: experiment_filter_name
 -- sqlite: AND instr(lower(x.name), lower($1)) > 0

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "store/meta.h"
@@ -28,6 +29,21 @@ static void test_open__brings_an_empty_directory_to_the_last_version(void **stat
     int version;
     OK(f, store_version(f->st, &version, &f->err));
     assert_int_equal(version, SQL_MIGRATION_NR);
+}
+
+static void test_open__makes_a_file_for_its_owner_alone(void **state) {
+    struct fixture *f = *state;
+    struct stat st;
+    assert_int_equal(stat(f->path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void test_open__says_why_it_cannot(void **state) {
+    struct fixture *f = *state;
+    struct store *other = NULL;
+    FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db", store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other,
+                                                                                 &f->err));
+    FAILS(f, ERR_IO, "opening the database /nowhere/master.db", store_open_reader("/nowhere/master.db", &other, &f->err));
 }
 
 static void test_open__keeps_what_was_there(void **state) {
@@ -222,6 +238,8 @@ static void test_ids__are_never_used_twice(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_open__brings_an_empty_directory_to_the_last_version),
+        TEST(test_open__makes_a_file_for_its_owner_alone),
+        TEST(test_open__says_why_it_cannot),
         TEST(test_open__keeps_what_was_there),
         TEST(test_open__refuses_a_database_of_a_newer_version),
         TEST(test_open__says_which_file_is_no_database),
