@@ -7,7 +7,8 @@
  * Variables that begin with DET_ but name no key are left alone: other programs own them.
  *
  * A missing default file is a warning, a missing file that somebody asked for (--config-file, DET_CONFIG_FILE) an error.
- * After loading, a `struct config` is only read, except through config_change(); it may be read from any thread then. */
+ * After loading, a `struct config` is only read, except through config_change(); it may be read from any thread then
+ * (values and copies; printing a borrowed tree is not reading: json-c keeps the text within the tree). */
 #ifndef DET_COMMON_CONFIG_H
 #define DET_COMMON_CONFIG_H
 

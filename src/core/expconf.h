@@ -87,7 +87,8 @@ struct exp_storage {
     struct json_object *tree; /* the whole section */
 };
 
-/* Everything below lives and dies with the struct. Read only: it may be shared between threads once it is made. */
+/* Everything below lives and dies with the struct. Read only: it may be shared between threads once it is made, but for
+ * printing its trees (json-c keeps the text within them); use `json`. */
 struct exp_config {
     const char *json; /* the effective configuration, compact: what the store keeps and the API returns */
     const char *original; /* the text as submitted; NULL if made from the effective form */

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "common/log.h"
 #include "gen/config_tables.h"
 #include "master/master.h"
+#include "master/settings.h"
 #include "store/meta.h"
 #include "store/store.h"
 
@@ -82,19 +82,6 @@ static bool healthy(void *ctx)
 
 /* ---- building ---- */
 
-/* XDG for people, /var/lib for the system. */
-static char *default_data_dir(void)
-{
-    if (geteuid() == 0)
-        return strdup("/var/lib/determined");
-    const char *xdg = getenv("XDG_DATA_HOME");
-    if (xdg && *xdg)
-        return path_join(xdg, "determined");
-    const struct passwd *pw = getpwuid(geteuid());
-    const char *home = getenv("HOME") ? getenv("HOME") : pw ? pw->pw_dir : "/";
-    return path_join(home, ".local/share/determined");
-}
-
 static int lock_data_dir(struct master *m, struct error *err)
 {
     cleanup_free char *path = path_join(m->data_dir, "lock");
@@ -108,8 +95,7 @@ static int lock_data_dir(struct master *m, struct error *err)
 
 static int open_data_dir(struct master *m, struct error *err)
 {
-    const char *dir = config_str(m->config, "data_dir");
-    m->data_dir = dir && *dir ? strdup(dir) : default_data_dir();
+    m->data_dir = strdup(config_str(m->config, "data_dir"));
     if (dir_make(m->data_dir, 0700, err) < 0)
         return error_wrap(err, "making the data directory %s (--data-dir chooses another)", m->data_dir);
     return lock_data_dir(m, err);
@@ -130,9 +116,8 @@ static int uuid_new(char ret[37], struct error *err)
 
 static int open_store(struct master *m, struct error *err)
 {
-    const char *path = config_str(m->config, "db.path"), *durability = config_str(m->config, "db.durability");
-    m->db_path = path && *path ? strdup(path) : path_join(m->data_dir, "determined.db");
-    bool normal = durability && strcmp(durability, "normal") == 0;
+    m->db_path = strdup(config_str(m->config, "db.path"));
+    bool normal = strcmp(config_str(m->config, "db.durability"), "normal") == 0;
     if (store_open(m->db_path, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
         return -1;
     char proposal[37], *master_id = arena_alloc(&m->texts, 37);
@@ -286,7 +271,7 @@ static int load_config(struct master *m, int argc, char **argv, struct error *er
         fputs(strbuf_str(&help), stdout);
         exit(0);
     }
-    if (config_load(&in, &m->config, err) < 0)
+    if (master_settings_load(&in, &m->config, err) < 0)
         return -1;
     enum log_level level = LOG_INFO;
     log_level_parse(config_str(m->config, "log.level"), &level);

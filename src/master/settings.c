@@ -1,5 +1,6 @@
 #include "master/settings.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "core/expconf_checks.h"
 #include "gen/config_tables.h"
 
 #define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration of 64-bit nanoseconds */
@@ -59,7 +61,7 @@ static void derive_checked(struct config *c, const char *path, struct json_objec
     const struct schema_key *key = schema_find(master_config_keys, path);
     cleanup_json struct json_object *value = take_value;
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
-    schema_validate(key, value, SCHEMA_FINISHED, NULL, &(struct schema_place){0}, &problems);
+    schema_validate(key, value, SCHEMA_FINISHED, expconf_checks, &(struct schema_place){0}, &problems);
     if (problems.n)
         config_problem(c, path, "made from the older form `scheduler` or `provisioner`: %s", strbuf_str(&problems.text));
     else
@@ -195,9 +197,10 @@ static char *default_data_dir(void)
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (geteuid() == 0)
         return strdup("/var/lib/determined");
-    if (xdg && *xdg == '/')
+    if (xdg && *xdg == '/') /* the XDG rules have relative paths ignored */
         return path_join(xdg, "determined");
-    return path_join(home && *home ? home : "/tmp", ".local/share/determined");
+    const struct passwd *pw = home && *home ? NULL : getpwuid(geteuid());
+    return path_join(pw ? pw->pw_dir : home && *home ? home : "/", ".local/share/determined");
 }
 
 static void derive_defaults(struct config *c)
@@ -214,7 +217,9 @@ static void derive_defaults(struct config *c)
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err)
 {
     cleanup_config struct config *c = NULL;
-    if (config_load(in, &c, err) < 0)
+    struct config_input with_checks = *in;
+    with_checks.checks = expconf_checks; /* task_container_defaults has devices, log policies and pods, too */
+    if (config_load(&with_checks, &c, err) < 0)
         return -1;
     rewrite_older_forms(c);
     derive_defaults(c);

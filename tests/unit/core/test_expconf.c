@@ -233,7 +233,7 @@ static void test_expconf__what_is_missing_is_named(void **state)
     expect_refused(&k.ctx, "workspace: w", "<config>: \"searcher\" must be set\n<config>: \"checkpoint_storage\" must be set\n"
                                            "<config>: \"entrypoint\" must be set, as the cluster runs this experiment\n"
                                            "<config>: \"workspace\" and \"project\" must be set together");
-    cluster_init(&k);
+    k.ctx.checkpoint_storage = k.storage;
     expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: custom, metric: m}",
                    "<config>.searcher: the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, random, grid or single");
     expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: m, max_trials: 4}",
