@@ -578,36 +578,39 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
 
 /* The master's greeting */
 
-static const char *text_of(struct cli *cli, struct json_object *v, const char *key)
-{
-    struct json_object *text;
-    return json_object_object_get_ex(v, key, &text) ? arena_strdup(&cli->arena, json_object_get_string(text)) : "";
-}
-
 static int fetch_info(struct cli *cli, struct http_fetch_reply *reply, struct error *err)
 {
     struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s/info", cli->master), .no_retry = true};
     return fetch(cli, &x, reply, err);
 }
 
-void api_info(struct cli *cli, struct master_info *ret)
+struct json_object *api_info(struct cli *cli)
 {
-    cleanup_json struct json_object *v = NULL;
+    static const char *const key[] = {"cluster_id", "master_id", "version"};
+    struct json_object *v = NULL;
     struct http_fetch_reply reply = {0};
-    *ret = (struct master_info){"", "", ""};
-    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 && json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0)
-        *ret = (struct master_info){text_of(cli, v, "version"), text_of(cli, v, "cluster_id"), text_of(cli, v, "master_id")};
+    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 && json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0 &&
+        !json_object_is_type(v, json_type_object)) {
+        json_object_put(v);
+        v = NULL;
+    }
     http_fetch_reply_release(&reply);
+    if (v)
+        return v;
+    v = json_object_new_object();
+    for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
+        json_object_object_add(v, key[i], json_object_new_string(""));
+    return v;
 }
 
 void api_warn_about_version(struct cli *cli)
 {
-    struct master_info info;
-    api_info(cli, &info);
-    if (!*info.version)
+    cleanup_json struct json_object *info = api_info(cli);
+    struct json_object *version;
+    const char *text = json_object_object_get_ex(info, "version", &version) && version ? json_object_get_string(version) : "";
+    if (!*text)
         cli_say(cli, CLI_YELLOW, "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m'.",
                 cli->master);
-    else if (strcmp(info.version, DET_VERSION) != 0)
-        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.", DET_VERSION,
-                info.version);
+    else if (strcmp(text, DET_VERSION) != 0)
+        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.", DET_VERSION, text);
 }

@@ -25,11 +25,8 @@ typedef int api_record_fn(struct json_object *record, void *ctx, struct error *e
 int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx, bool *ret_dropped,
                struct error *err);
 
-/* GET /info without a login. version is "" when no master answers. */
-struct master_info {
-    const char *version, *cluster_id, *master_id;
-};
-void api_info(struct cli *cli, struct master_info *ret);
+/* GET /info without a login. Its "version" is "" when no master answers. */
+struct json_object *api_info(struct cli *cli); /* caller puts it */
 void api_warn_about_version(struct cli *cli);
 
 /* Logging in. */

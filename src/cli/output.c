@@ -145,6 +145,12 @@ void output_yaml(struct cli *cli, struct json_object *v, bool empty_line)
     strbuf_release(&text);
 }
 
+/* A whole number in a field of fractions prints as a fraction. */
+static struct json_object *as_fraction(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_int) ? json_new_double(json_object_get_double(v)) : json_object_get(v);
+}
+
 static void fill_field(const struct codec_field *f, struct json_object *v)
 {
     if (f->flags & CODEC_REPEATED && json_object_is_type(v, json_type_array)) {
@@ -169,6 +175,8 @@ void output_fill_absent(const struct codec_message *m, struct json_object *docum
         struct json_object *v;
         if (!json_object_object_get_ex(document, f->json, &v))
             json_object_object_add(document, f->json, NULL);
+        else if ((f->type == CODEC_DOUBLE || f->type == CODEC_FLOAT) && !(f->flags & (CODEC_REPEATED | CODEC_MAP)))
+            json_object_object_add(document, f->json, as_fraction(v));
         else if (f->type == CODEC_MESSAGE)
             fill_field(f, v);
     }

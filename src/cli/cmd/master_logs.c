@@ -8,12 +8,19 @@ static const char *text(struct json_object *v, const char *key)
     return json_object_object_get_ex(v, key, &s) && s ? json_object_get_string(s) : "";
 }
 
+static const char *level(struct json_object *entry)
+{
+    static const char prefix[] = "LOG_LEVEL_";
+    const char *name = text(entry, "level");
+    return strncmp(name, prefix, sizeof(prefix) - 1) == 0 ? name + sizeof(prefix) - 1 : name;
+}
+
 static int print_record(struct json_object *record, void *ctx, struct error *err)
 {
     struct cli *cli = ctx;
     struct json_object *entry;
     if (json_object_object_get_ex(record, "logEntry", &entry))
-        fprintf(cli->out, "%s [%s]: %s\n", text(entry, "timestamp"), text(entry, "level"), text(entry, "message"));
+        fprintf(cli->out, "%s [%s]: %s\n", text(entry, "timestamp"), level(entry), text(entry, "message"));
     fflush(cli->out);
     return 0;
 }

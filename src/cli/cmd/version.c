@@ -3,16 +3,11 @@
 
 int cmd_version(struct cli *cli, struct error *err)
 {
-    struct master_info info;
-    api_info(cli, &info);
     cleanup_json struct json_object *v = json_object_new_object();
-    struct json_object *client = json_object_new_object(), *master = json_object_new_object();
+    struct json_object *client = json_object_new_object();
     json_object_object_add(client, "version", json_object_new_string(DET_VERSION));
-    json_object_object_add(master, "cluster_id", json_object_new_string(info.cluster_id));
-    json_object_object_add(master, "master_id", json_object_new_string(info.master_id));
-    json_object_object_add(master, "version", json_object_new_string(info.version));
     json_object_object_add(v, "client", client);
-    json_object_object_add(v, "master", master);
+    json_object_object_add(v, "master", api_info(cli));
     json_object_object_add(v, "master_address", json_object_new_string(cli->master));
     output_yaml(cli, v, true);
     return 0;

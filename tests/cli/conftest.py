@@ -1,0 +1,45 @@
+import os
+import pathlib
+import subprocess
+
+import fake_master
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("DET_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
+
+
+@pytest.fixture
+def server(tmp_path):
+    running = fake_master.start(storage=tmp_path / "storage")
+    yield running
+    running.shutdown()
+
+
+@pytest.fixture
+def master(server):
+    return server.master
+
+
+class Det:
+    """Runs the binary against the fake master, with a store of logins of its own."""
+
+    def __init__(self, url, config):
+        self.url, self.config = url, config
+        self.environment = {"PATH": os.environ["PATH"], "DET_MASTER": url, "DET_DEBUG_CONFIG_PATH": str(config), "DET_USER": "determined",
+                            "DET_PASS": fake_master.PASSWORD, "HOME": str(config)}
+
+    def run(self, *words, program=None, stdin="", **environment):
+        env = {k: v for k, v in {**self.environment, **environment}.items() if v is not None}
+        return subprocess.run([str(program or BUILD / "det"), *map(str, words)], input=stdin, capture_output=True, text=True, env=env,
+                              timeout=60, start_new_session=True)
+
+    def __call__(self, *words, **more):
+        """The output of a command that must succeed."""
+        done = self.run(*words, **more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def det(server, tmp_path):
+    return Det(server.url, tmp_path / "config")

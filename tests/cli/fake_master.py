@@ -1,0 +1,357 @@
+"""A master that only answers: enough of the API for det, from the Python standard library.
+
+Replies are made from the contract (contract/api.json): `message("experiment.v1.Experiment", id=1)` has every field that a real
+reply has, so that the released client can be driven against the same master, too.
+"""
+import http.server
+import json
+import pathlib
+import re
+import threading
+import time
+import urllib.parse
+
+CONTRACT = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "api.json").read_text())
+MESSAGES = CONTRACT["messages"]
+ENUMS = CONTRACT["enums"]
+PASSWORD = "Secret123"
+PASSWORD_HASH = (  # what goes over the wire for it
+    __import__("hashlib").sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()
+)
+TOKEN = "token-of-determined"
+
+
+def _zero(field):
+    kind = field["t"]
+    if field.get("rep"):
+        return []
+    if kind.startswith("map<"):
+        return {}
+    if kind in ("string", "bytes"):
+        return ""
+    if kind == "bool":
+        return False
+    if kind in ("int64", "uint64"):
+        return "0"
+    if kind.startswith("enum:"):
+        values = ENUMS[kind[5:]]["values"] if isinstance(ENUMS[kind[5:]], dict) else ENUMS[kind[5:]]
+        first = values[0] if isinstance(values, list) else next(iter(values))
+        return first["n"] if isinstance(first, dict) and "n" in first else first[0] if isinstance(first, list) else first
+    if kind.startswith(("msg:", "wkt:")):
+        return None
+    return 0
+
+
+def message(kind_, /, **given):
+    out = {}
+    for field in MESSAGES[kind_]["fields"]:
+        if field["j"] in given:
+            out[field["j"]] = given.pop(field["j"])
+        elif not field.get("opt") and not field.get("oneof"):
+            out[field["j"]] = _zero(field)
+    assert not given, f"{kind_} has no {sorted(given)}"
+    return out
+
+
+def page(total, offset=0, limit=0):
+    return message("api.v1.Pagination", offset=offset, limit=limit, startIndex=offset, endIndex=total, total=total)
+
+
+def user(uid, name, **more):
+    return message("user.v1.User", id=uid, username=name, active=True, modifiedAt="2026-11-21T07:00:00Z", **more)
+
+
+def experiment(eid, **more):
+    given = dict(id=eid, name="digits", username="determined", userId=2, state="STATE_COMPLETED", startTime="2026-11-21T07:12:01.123456Z",
+                 resourcePool="default", searcherType="single", jobId="j" * 8 + str(eid), projectId=1, workspaceId=1, projectName="Uncategorized",
+                 workspaceName="Uncategorized", numTrials=1, config=CONFIG, originalConfig="name: digits\n", projectOwnerId=1)
+    given.update(more)
+    return message("experiment.v1.Experiment", **given)
+
+
+CONFIG = {"name": "digits", "searcher": {"name": "single", "metric": "accuracy"}, "hyperparameters": {"lr": 0.1},
+          "checkpoint_storage": {"type": "shared_fs", "host_path": "/nonexistent"}}
+
+
+def metrics(**values):
+    return message("common.v1.Metrics", avgMetrics=values)
+
+
+def trial(tid, **more):
+    given = dict(id=tid, experimentId=1, state="STATE_COMPLETED", startTime="2026-11-21T07:12:02Z", endTime="2026-11-21T07:13:02Z",
+                 hparams={"lr": 0.1, "nested": {"width": 3}}, totalBatchesProcessed=100, summaryMetrics={"avg_metrics": {"loss": {"last": 0.5}}},
+                 taskId=f"1.task-{tid}", taskIds=[f"1.task-{tid}"])
+    given.update(more)
+    return message("trial.v1.Trial", **given)
+
+
+def workload_metrics(batches, time, **values):
+    return message("trial.v1.MetricsWorkload", totalBatches=batches, endTime=time, metrics=metrics(**values))
+
+
+def checkpoint(uuid, host_path, **more):
+    config = dict(CONFIG, checkpoint_storage={"type": "shared_fs", "host_path": str(host_path)})
+    training = message("checkpoint.v1.CheckpointTrainingMetadata", trialId=1, experimentId=1, experimentConfig=config, hparams={"lr": 0.1},
+                       trainingMetrics=metrics(), validationMetrics=metrics(accuracy=0.9625, loss=0.25))
+    given = dict(uuid=uuid, taskId="1.task-1", reportTime="2026-11-21T07:13:00Z", state="STATE_COMPLETED", training=training,
+                 resources={"state_dict.pth": "2048", "metadata.json": "20"}, metadata={"steps_completed": 100, "framework": "torch"})
+    given.update(more)
+    return message("checkpoint.v1.Checkpoint", **given)
+
+
+def log_line(i, text, **more):
+    return message("api.v1.TrialLogsResponse", id=str(i), timestamp=f"2026-11-21T07:12:{i % 60:02d}Z", trialId=1, level="LOG_LEVEL_INFO",
+                   message=f"[2026-11-21T07:12:{i % 60:02d}.000000Z] 12345678 || INFO: {text}\n", log=text, **more)
+
+
+class Failure(Exception):
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status, self.text = status, text
+
+
+class Master:
+    """State and handlers; `requests` records (method, path, query, body) of everything that was asked."""
+
+    def __init__(self, storage="/nonexistent"):
+        self.requests = []
+        self.failures = {}  # path prefix → Failure
+        self.created = []
+        self.patches = []
+        self.storage = storage
+        self.lines = [log_line(i, f"line {i}") for i in range(1, 6)]
+        self.drop_after = None  # a followed log stream breaks off once after so many lines
+        self.states = ["STATE_RUNNING", "STATE_COMPLETED"]
+        self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
+        self.users = [user(1, "admin", admin=True), user(2, "determined", displayName="Det Ermined",
+                      agentUserGroup={"agentUid": 1000, "agentGid": 1000, "agentUser": "det", "agentGroup": "det"})]
+
+    # handlers: (method, path pattern, function(self, match, query, body) → reply)
+    def login(self, match, query, body):
+        if body["username"] not in ("determined", "admin") or body["password"] != PASSWORD_HASH or body["isHashed"] is not True:
+            raise Failure(401, "invalid credentials")
+        return {"token": f"token-of-{body['username']}", "user": self.users[1]}
+
+    def me(self, match, query, body):
+        return {"user": self.users[1]}
+
+    def get_master(self, match, query, body):
+        return message("api.v1.GetMasterResponse", version="0.38.1", masterId="m", clusterId="c", clusterName="test", branding="determined",
+                       product="PRODUCT_UNSPECIFIED")
+
+    def get_users(self, match, query, body):
+        return {"users": self.users, "pagination": page(len(self.users))}
+
+    def user_by_name(self, match, query, body):
+        for u in self.users:
+            if u["username"] == match[1]:
+                return {"user": u}
+        raise Failure(404, f"user '{match[1]}' not found")
+
+    def post_user(self, match, query, body):
+        self.created.append(body)
+        return {"user": user(3, body["user"]["username"])}
+
+    def patch_user(self, match, query, body):
+        self.patches.append(body)
+        return {"user": self.users[1]}
+
+    def agents(self, match, query, body):
+        slot = message("agent.v1.Slot", id="/agents/b/slots/0", enabled=True, device=message("device.v1.Device", id=0, brand="CPU × 2", uuid="x", type="TYPE_CPU"),
+                       container=message("container.v1.Container", id="cont-1", state="STATE_RUNNING"))
+        free = message("agent.v1.Slot", id="/agents/a/slots/0", enabled=True, device=message("device.v1.Device", id=0, brand="GPU", uuid="y", type="TYPE_CUDA"))
+        stats = message("agent.v1.SlotStats")
+        return {"agents": [
+            message("agent.v1.Agent", id="b", version="0.1.0", enabled=True, registeredTime="2026-11-21T07:00:00Z", addresses=["127.0.0.1"],
+                    resourcePools=["default"], slots={"/agents/b/slots/0": slot}, slotStats=stats),
+            message("agent.v1.Agent", id="a", version="0.1.0", enabled=True, registeredTime="2026-11-21T07:00:01.5Z", addresses=["10.0.0.1", "::1"],
+                    resourcePools=["default", "gpu"], slots={"/agents/a/slots/0": free}, slotStats=stats)], "pagination": page(2)}
+
+    def tasks(self, match, query, body):
+        summary = message("task.v1.AllocationSummary", taskId="1.task-1", allocationId="1.task-1.0", name="Trial 1 (Experiment 1)",
+                          registeredTime="2026-11-21T07:12:00Z", resourcePool="default", slotsNeeded=1, schedulerType="priority", priority=42,
+                          resources=[message("task.v1.ResourcesSummary", resourcesId="cont-1", resourcesType="docker-container", allocationId="1.task-1.0",
+                                             agentDevices={"b": {"devices": []}}, containerId="cont-1")])
+        return {"allocationIdToSummary": {"1.task-1.0": summary}}
+
+    def nothing(self, match, query, body):
+        return {}
+
+    def experiments(self, match, query, body):
+        offset = int(query.get("offset", ["0"])[0])
+        every = [experiment(1, endTime="2026-11-21T07:13:01Z", progress=1.0), experiment(2, name="a name, with \"quotes\"", state="STATE_RUNNING",
+                 progress=0.123, forkedFrom=1), experiment(3, name="größer", state="STATE_PAUSED")]
+        return {"experiments": every[offset:offset + 2], "pagination": page(3) | {"endIndex": min(offset + 2, 3)}}
+
+    def get_experiment(self, match, query, body):
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if match[1] not in ("1", "7"):
+            raise Failure(404, f"experiment '{match[1]}' not found")
+        return message("api.v1.GetExperimentResponse", experiment=experiment(int(match[1]), state=state, endTime="2026-11-21T07:13:01Z", progress=1.0,
+                       labels=["b", "a"], description="handwritten"), config=CONFIG)
+
+    def create_experiment(self, match, query, body):
+        self.created.append(body)
+        return message("api.v1.CreateExperimentResponse", experiment=experiment(7), config=CONFIG)
+
+    def patch_experiment(self, match, query, body):
+        self.patches.append(body)
+        return {"experiment": experiment(1)}
+
+    def trials(self, match, query, body):
+        return {"trials": [trial(1), trial(2, hparams={})], "pagination": page(2)}
+
+    def get_trial(self, match, query, body):
+        return {"trial": trial(int(match[1]))}
+
+    def workloads(self, match, query, body):
+        if match[1] != "1":
+            return {"workloads": [], "pagination": page(0)}
+        saved = message("trial.v1.CheckpointWorkload", uuid="uuid-1", endTime="2026-11-21T07:12:52Z", state="STATE_COMPLETED", totalBatches=100,
+                        resources={"a": "10"}, metadata={"steps_completed": 100})
+        return {"workloads": [{"training": workload_metrics(50, "2026-11-21T07:12:30Z", loss=0.75)},
+                              {"training": workload_metrics(100, "2026-11-21T07:12:50Z", loss=0.5)},
+                              {"validation": workload_metrics(100, "2026-11-21T07:12:51Z", accuracy=0.9625)},
+                              {"checkpoint": saved}], "pagination": page(4)}
+
+    def checkpoints(self, match, query, body):
+        return {"checkpoints": [checkpoint("uuid-1", self.storage), checkpoint("uuid-2", self.storage, state="STATE_DELETED")], "pagination": page(2)}
+
+    def get_checkpoint(self, match, query, body):
+        if match[1] != "uuid-1":
+            raise Failure(404, f"checkpoint '{match[1]}' not found")
+        return {"checkpoint": checkpoint("uuid-1", self.storage)}
+
+    def model_def(self, match, query, body):
+        return {"b64Tgz": "aGVsbG8gd29ybGQh"}
+
+    def pools(self, match, query, body):
+        return {"resourcePools": [message("resourcepool.v1.ResourcePool", name="default", description="all", type="RESOURCE_POOL_TYPE_STATIC", numAgents=2,
+                slotsAvailable=2, slotsUsed=1, slotType="TYPE_CPU", defaultComputePool=True, defaultAuxPool=True, schedulerType="SCHEDULER_TYPE_PRIORITY",
+                schedulerFittingPolicy="FITTING_POLICY_BEST", details=message("resourcepool.v1.ResourcePoolDetail"), minAgents=0)], "pagination": page(1)}
+
+    def jobs(self, match, query, body):
+        job = message("job.v1.Job", summary={"state": "STATE_SCHEDULED", "jobsAhead": 0}, type="TYPE_EXPERIMENT", submissionTime="2026-11-21T07:12:00Z",
+                      username="determined", userId=2, resourcePool="default", isPreemptible=True, priority=42, weight=1, entityId="1",
+                      jobId="0123456789abcdef", requestedSlots=1, allocatedSlots=1, name="digits", workspaceId=1)
+        return {"pagination": page(1), "jobs": [{"full": job}]}
+
+    def workspaces(self, match, query, body):
+        return {"workspaces": [message("workspace.v1.Workspace", id=1, name="Uncategorized", numProjects=1, username="admin", immutable=True,
+                userId=1, state="WORKSPACE_STATE_UNSPECIFIED", numExperiments=3)], "pagination": page(1)}
+
+    def projects(self, match, query, body):
+        return {"projects": [message("project.v1.Project", id=1, name="Uncategorized", workspaceId=1, key="UNC", username="admin", userId=1,
+                state="WORKSPACE_STATE_UNSPECIFIED", numExperiments=3, numActiveExperiments=1)], "pagination": page(1)}
+
+    def config(self, match, query, body):
+        return {"config": {"port": 8080, "db": {"type": "sqlite"}, "a list": [1, "two"]}}
+
+    def logs(self, match, query, body):
+        lines = list(self.lines)
+        after = query.get("timestampAfter", [""])[0]
+        if after:
+            lines = [line for line in lines if line["timestamp"] > after]
+        if query.get("orderBy") == ["ORDER_BY_DESC"]:
+            lines.reverse()
+        limit = int(query.get("limit", ["0"])[0])
+        return lines[:limit] if limit else lines
+
+    def master_logs(self, match, query, body):
+        return [message("api.v1.MasterLogsResponse", logEntry=message("log.v1.LogEntry", id=i, message=f"event {i}", timestamp="2026-11-21T07:00:00Z",
+                level="LOG_LEVEL_INFO")) for i in (1, 2)]
+
+    ROUTES = [
+        ("POST", r"/api/v1/auth/login", login), ("POST", r"/api/v1/auth/logout", nothing), ("GET", r"/api/v1/me", me),
+        ("GET", r"/api/v1/master/config", config), ("GET", r"/api/v1/master/logs", master_logs), ("GET", r"/api/v1/master", get_master),
+        ("GET", r"/api/v1/users/([^/]+)/by-username", user_by_name), ("GET", r"/api/v1/users", get_users), ("POST", r"/api/v1/users", post_user),
+        ("PATCH", r"/api/v1/users/(\d+)", patch_user), ("GET", r"/api/v1/agents", agents), ("POST", r"/api/v1/agents/.*/(enable|disable)", nothing),
+        ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", logs), ("GET", r"/api/v1/experiments", experiments),
+        ("POST", r"/api/v1/experiments", create_experiment), ("GET", r"/api/v1/experiments/(\d+)/trials", trials),
+        ("GET", r"/api/v1/experiments/(\d+)/checkpoints", checkpoints), ("GET", r"/api/v1/experiments/(\d+)/model_def", model_def),
+        ("POST", r"/api/v1/experiments/(\d+)/\w+", nothing), ("PATCH", r"/api/v1/experiments/(\d+)", patch_experiment),
+        ("DELETE", r"/api/v1/experiments/(\d+)", nothing), ("GET", r"/api/v1/experiments/(\d+)", get_experiment),
+        ("GET", r"/api/v1/trials/(\d+)/workloads", workloads), ("GET", r"/api/v1/trials/(\d+)/logs", logs),
+        ("GET", r"/api/v1/trials/(\d+)/checkpoints", checkpoints), ("POST", r"/api/v1/trials/(\d+)/kill", nothing),
+        ("GET", r"/api/v1/trials/(\d+)", get_trial), ("GET", r"/api/v1/checkpoints/([^/]+)", get_checkpoint),
+        ("GET", r"/api/v1/resource-pools", pools), ("GET", r"/api/v1/job-queues-v2", jobs), ("GET", r"/api/v1/workspaces", workspaces),
+        ("GET", r"/api/v1/workspaces/(\d+)/projects", projects),
+    ]
+
+    def answer(self, method, path, query, body, token):
+        if path == "/info":
+            return {"version": self.version, "cluster_id": "c", "master_id": "m", "cluster_name": "test", "sso_providers": None}
+        for prefix, failure in self.failures.items():
+            if path.startswith(prefix):
+                raise failure
+        for wanted, pattern, function in self.ROUTES:
+            match = re.fullmatch(pattern, path)
+            if match and wanted == method:
+                if path not in ("/api/v1/auth/login", "/api/v1/master") and token not in self.tokens:
+                    raise Failure(401, "token missing")
+                return function(self, match, query, body)
+        raise Failure(501, "Not Implemented")
+
+    version = "0.38.1"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *args):
+        pass
+
+    def handle_any(self):
+        master = self.server.master
+        split = urllib.parse.urlsplit(self.path)
+        query = urllib.parse.parse_qs(split.query, keep_blank_values=True)
+        text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(text) if text else None
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        master.requests.append((self.command, split.path, query, body))
+        try:
+            reply, status = master.answer(self.command, split.path, query, body, token), 200
+        except Failure as e:
+            reply, status = {"error": {"code": 5, "reason": "Failed", "error": e.text}}, e.status
+        if isinstance(reply, list):
+            self.send_stream(master, reply, "follow" in query)
+            return
+        data = json.dumps(reply).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def send_stream(self, master, records, follow):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for i, record in enumerate(records):
+            if follow and master.drop_after == i:
+                master.drop_after = None
+                self.close_connection = True
+                return
+            line = json.dumps({"result": record}).encode() + b"\n"
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        self.wfile.write(b"0\r\n\r\n")
+
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any
+
+
+def start(**options):
+    """A running master; `.url`, `.master`, `.shutdown()`."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.master = Master(**options)
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
+if __name__ == "__main__":
+    running = start()
+    print(running.url, flush=True)
+    while True:
+        time.sleep(3600)

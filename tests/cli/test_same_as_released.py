@@ -1,0 +1,37 @@
+"""The released client (determined 0.38.1) and ours print the same for the same master.
+
+Runs where DET_RELEASED_CLIENT names the released `det`, else skips."""
+import os
+import pathlib
+
+import pytest
+
+RELEASED = os.environ.get("DET_RELEASED_CLIENT", "")
+
+pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no released client: set DET_RELEASED_CLIENT to its det")
+
+
+@pytest.mark.parametrize("words", [
+    "user whoami", "user list", "agent list", "agent list --csv", "agent list --json", "slot list", "slot list --json", "slot list --csv",
+    "task list", "task list --json", "task list --csv", "experiment list", "experiment list --csv", "experiment list -a --show_project",
+    "experiment describe 1", "experiment describe 1 --metrics", "experiment describe 1 --metrics --csv", "experiment describe 1 --json",
+    "experiment list-trials 1", "experiment list-checkpoints 1", "experiment list-checkpoints 1 --best 1 --csv", "experiment config 1",
+    "experiment logs 1", "experiment kill 1", "experiment label add 1 x", "experiment wait 1", "trial describe 1", "trial describe 1 --json",
+    "trial logs 1", "trial logs 1 --tail 2", "trial logs 1 --head 2 --json", "trial kill 1", "checkpoint describe uuid-1",
+    "workspace list", "workspace list --json", "project list Uncategorized", "project list Uncategorized --json",
+    "master info", "master info --json", "master config", "master logs", "agent disable b --drain",
+    "experiment list --limit x", "experiment describe 99",
+])
+def test_same_output_and_exit_code(det, master, words, tmp_path):
+    master.states = ["STATE_COMPLETED"]
+    det.config.mkdir()
+    ours = det.run(*words.split())
+    det.environment["DET_DEBUG_CONFIG_PATH"] = str(tmp_path / "released")
+    released = det.run(*words.split(), program=RELEASED)
+    assert (ours.returncode, ours.stdout) == (released.returncode, released.stdout), released.stderr
+
+
+def test_both_share_a_login(det, master):
+    det("user", "whoami", program=RELEASED)
+    assert det("user", "whoami") == "You are logged in as user 'determined'\n"
+    assert [path for _, path, _, _ in master.requests].count("/api/v1/auth/login") == 1
