@@ -104,7 +104,6 @@ def test_session__says_when_a_refused_request_may_have_been_carried_out_before(m
 
 
 def test_session__close_wakes_a_long_poll(master, session):
-    started = time.monotonic()
     failure = []
 
     def poll():
@@ -118,8 +117,8 @@ def test_session__close_wakes_a_long_poll(master, session):
     while "AllocationPreemptionSignal" not in master.rpcs():
         time.sleep(0.01)
     session.close()
-    thread.join(timeout=5)
-    assert failure and time.monotonic() - started < 5
+    thread.join()  # without the wake the poll would end by its own time-out, and not with this error
+    assert failure
 
 
 def test_session__goes_through_the_proxy_of_the_environment(master, monkeypatch):

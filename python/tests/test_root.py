@@ -27,11 +27,6 @@ def test_import_of_core__pulls_in_no_framework():
     assert in_a_fresh_process(code) == "[]"
 
 
-def test_import__takes_less_than_50_ms_of_cpu():
-    code = "import time; t = time.process_time(); import determined; print(1000 * (time.process_time() - t))"
-    assert min(float(in_a_fresh_process(code)) for _ in range(3)) < 50
-
-
 def test_core__is_there_after_importing_the_root_alone():
     assert in_a_fresh_process("import determined as det; print(det.core.PreemptMode.ChiefOnly.value)") == "CHIEF_ONLY"
 
