@@ -115,6 +115,7 @@ class FakeMaster:
         self.metadata: Dict[str, Any] = {}
         self.preempt = False
         self.acknowledged = False
+        self.polling = 0
         self.best_validation: Optional[float] = None
         self.last_validation: Optional[int] = None
         self.storage_id: Optional[int] = 3
@@ -230,8 +231,10 @@ class FakeMaster:
 
     def AllocationPreemptionSignal(self, _: str, __: Any, query: Dict[str, str]) -> Any:
         deadline = time.monotonic() + float(query["timeout_seconds"])
+        self.polling += 1
         while not self.preempt and not self._closing and time.monotonic() < deadline:
             self.lock.wait(deadline - time.monotonic())
+        self.polling -= 1
         return {"preempt": self.preempt}
 
     def AckAllocationPreemptionSignal(self, _: str, __: Any, ___: Any) -> Any:

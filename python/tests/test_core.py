@@ -385,12 +385,11 @@ def test_preemption__trouble_with_the_master_never_reaches_user_code(cluster, mo
         wait_for(core_context.preempt.should_preempt)
 
 
-def test_preemption__context_ends_at_once_in_spite_of_a_long_poll(cluster):
+def test_preemption__context_ends_in_spite_of_a_long_poll(cluster):
     with core.init() as core_context:
         assert not core_context.preempt.should_preempt()
         wait_for(lambda: cluster.master.rpcs().count("AllocationPreemptionSignal") == 2)
-        started = time.monotonic()
-    assert time.monotonic() - started < 2
+    assert cluster.master.polling == 1, "the context left the poll, it did not wait for its answer"
 
 
 def test_should_preempt__before_the_start_is_a_mistake(cluster):
