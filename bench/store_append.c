@@ -1,5 +1,5 @@
-/* What does the store take in a second, on one connection, fsync at each commit? Single commits show the disk; groups show the
- * store. Usage: store_append [DIRECTORY] (default /tmp; a directory on the disk that matters). */
+/* What does the store take in a second, on one connection, fsync at each commit? Single commits show the disk; groups
+ * show the store. Usage: store_append [DIRECTORY] (default /tmp; a directory on the disk that matters). */
 #include "store/metrics.h"
 #include "store/task_logs.h"
 #include "store_bench.h"
@@ -62,7 +62,8 @@ static void reports(struct store *st, const char *what, int per_commit) {
         char avg[128];
         struct store_report_result result;
         snprintf(avg, sizeof(avg), "{\"loss\":%d.5,\"accuracy\":0.%d,\"lr\":0.001}", i, i);
-        const struct store_report r = {.trial_id = trial, .run_id = 1, .group = "training", .has_steps = true, .steps = i,
+        const struct store_report r = {.trial_id = trial, .run_id = 1, .group = "training", .has_steps = true,
+                                       .steps = i,
                                        .report_us = 1, .avg_metrics = avg};
         if (i % per_commit == 0)
             MUST(store_begin(st, &bench_err));
@@ -77,7 +78,9 @@ static void logs(struct store *st, const char *what, size_t batch, int batches_a
     static struct store_log_line line[1000];
     static char text[1000][120];
     for (size_t i = 0; i < batch; i++) {
-        snprintf(text[i], sizeof(text[i]), "[rank=0] step %zu loss 0.%zu accuracy 0.9%zu on the way to the next epoch\n", i, i * 7919 % 10007, i * 31 % 97);
+        snprintf(text[i], sizeof(text[i]),
+                 "[rank=0] step %zu loss 0.%zu accuracy 0.9%zu on the way to the next epoch\n", i, i * 7919 % 10007,
+                     i * 31 % 97);
         line[i] = (struct store_log_line){.time_us = 1700000000000000 + (int64_t)i * 137, .allocation_id = "1.x.1",
                                           .agent_id = "agent", .container_id = "c", .level = 3, .source = "task",
                                           .stdtype = "stdout", .text = text[i], .text_n = strlen(text[i])};

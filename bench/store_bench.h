@@ -59,7 +59,8 @@ static inline void bench_experiment(struct store *st, int32_t id, const char *co
         .start_us = 1700000000000000 + id, .searcher_type = "single", .searcher_metric = "validation_loss",
         .smaller_is_better = true, .resource_pool = "default", .config = config, .original_config = "name: mnist\n",
     };
-    MUST(store_experiment_insert(st, &x, context, context_n < sizeof(context) ? context_n : sizeof(context), &bench_err));
+    MUST(store_experiment_insert(st, &x, context, context_n < sizeof(context) ? context_n : sizeof(context),
+                                 &bench_err));
 }
 
 static inline void bench_report(const char *what, double n, int64_t start_us) {

@@ -1,4 +1,5 @@
-/* How many lists of 50 experiments of 1,000 does one reader thread give a second? (Aim: 2,000 with everything around it.) */
+/* How many lists of 50 experiments of 1,000 does one reader thread give a second? (Aim: 2,000 with everything around
+ * it.) */
 #include "store_bench.h"
 
 enum { EXPERIMENTS = 1000, ROUNDS = 3000 };
@@ -27,10 +28,12 @@ int main(int argc, char **argv) {
     MUST(store_commit(st, &bench_err));
     MUST(store_open_reader(bench_path, &reader, &bench_err));
     measure(reader, "50 of 1,000 by id", &(struct store_experiment_filter){.page = page});
-    measure(reader, "the same with configurations (3 KB each)", &(struct store_experiment_filter){.page = page, .with_config = true});
+    measure(reader, "the same with configurations (3 KB each)",
+            &(struct store_experiment_filter){.page = page, .with_config = true});
     measure(reader, "not archived, newest first (det e list)",
             &(struct store_experiment_filter){.page = page, .has_archived = true, .sort_by = 1, .descending = true});
-    measure(reader, "by name, descending", &(struct store_experiment_filter){.page = page, .sort_by = 11, .descending = true});
+    measure(reader, "by name, descending", &(struct store_experiment_filter){.page = page, .sort_by = 11,
+                                                                             .descending = true});
     measure(reader, "whose name contains a text", &(struct store_experiment_filter){.page = page, .name = "pytorch"});
     measure(reader, "with a label", &(struct store_experiment_filter){
                         .page = page, .labels = {(const char *const[]){"bench"}, 1}});

@@ -1,4 +1,5 @@
-/* Agents: what an administrator decided about them (enabled, draining, slots switched off) outlives their connection. */
+/* Agents: what an administrator decided about them (enabled, draining, slots switched off) outlives their
+ * connection. */
 #ifndef DET_STORE_AGENTS_H
 #define DET_STORE_AGENTS_H
 

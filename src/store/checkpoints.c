@@ -22,7 +22,9 @@ static void read_counted(struct query *q, struct arena *a, void *row) {
     c->resources = take_text(q, a);
 }
 
-static bool counts(const char *state) { return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0; }
+static bool counts(const char *state) {
+    return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0;
+}
 
 static int add_to_counters(struct store *st, const struct counted *c, int sign, struct error *err) {
     if (!c->has_trial || !counts(c->state))
@@ -82,8 +84,8 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
 }
 
 int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err) {
-    return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err, "checkpoint %s",
-                          uuid);
+    return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err,
+                          "checkpoint %s", uuid);
 }
 
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err) {
@@ -136,12 +138,13 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
-int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a, struct store_checkpoint **ret,
-                              size_t *ret_n, struct error *err) {
+int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
+                              struct store_checkpoint **ret, size_t *ret_n, struct error *err) {
     struct store_checkpoint *rows = arena_array(a, struct store_checkpoint, uuids.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < uuids.n; i++) {
-        int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuids.text[i])), read_checkpoint, a, &rows[n], err);
+        int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuids.text[i])), read_checkpoint, a, &rows[n],
+                           err);
         if (rc < 0)
             return -1;
         n += (size_t)rc;
@@ -202,8 +205,8 @@ static void read_gc_row(struct query *q, struct arena *a, void *row) {
 
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
                              size_t *ret_n, struct error *err) {
-    return query_all(st, Q_CHECKPOINTS_FOR_GC, SQL_ARGS(sql_int(experiment_id)), read_gc_row, sizeof(**ret), a, ret, ret_n,
-                     err);
+    return query_all(st, Q_CHECKPOINTS_FOR_GC, SQL_ARGS(sql_int(experiment_id)), read_gc_row, sizeof(**ret), a, ret,
+                     ret_n, err);
 }
 
 /* ---- storage backends ---- */
@@ -219,7 +222,8 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config, struct error *err) {
+int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config,
+                              struct error *err) {
     int rc = query_one(st, Q_STORAGE_BACKENDS_GET, SQL_ARGS(sql_int(id)), read_text, a, ret_config, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "storage backend '%d' not found", id) : rc < 0 ? -1 : 0;
 }

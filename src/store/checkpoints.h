@@ -45,8 +45,8 @@ struct store_checkpoint_list { struct store_checkpoint *checkpoint; size_t check
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err);
 /* By uuid, in the order given; unknown ones are left out. */
-int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a, struct store_checkpoint **ret,
-                              size_t *ret_n, struct error *err);
+int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
+                              struct store_checkpoint **ret, size_t *ret_n, struct error *err);
 
 /* What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first. */
 struct store_gc_row {
@@ -61,6 +61,7 @@ int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct are
 
 /* The id of a storage configuration (canonical JSON); the same text always has the same id. */
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err);
-int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config, struct error *err);
+int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config,
+                              struct error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* The database engine under the store: one connection, its statements and transactions.
  *
- * SQLite is the engine that is embedded (engine_sqlite.c). Another one is one more file with these functions; nothing else
- * in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark in `failure`. */
+ * SQLite is the engine that is embedded (engine_sqlite.c). Another one is one more file with these functions; nothing
+ * else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark in
+ * `failure`. */
 #ifndef DET_STORE_ENGINE_H
 #define DET_STORE_ENGINE_H
 
@@ -39,8 +40,8 @@ struct engine_stmt;
 
 struct engine_ops {
     const char *name;
-    /* A writer's commits are safe against a crash of this program at first, and as durable as wanted from set_durability on:
-     * what migrations write becomes durable with the first commit after them. */
+    /* A writer's commits are safe against a crash of this program at first, and as durable as wanted from
+     * set_durability on: what migrations write becomes durable with the first commit after them. */
     int (*open)(const char *path, bool writer, struct engine **ret, struct error *err);
     int (*set_durability)(struct engine *e, enum store_durability durability, struct error *err);
     void (*close)(struct engine *e);

@@ -29,10 +29,12 @@ static int fail(struct sqlite_engine *e, const char *doing, struct error *err) {
         return error_set(err, ERR_CONFLICT, "%s", text);
     case SQLITE_FULL:
         e->base.failure |= ENGINE_FULL;
-        return error_set(err, ERR_UNAVAILABLE, "the disk that holds the database is full: make room, the master goes on by itself");
+        return error_set(err, ERR_UNAVAILABLE,
+                         "the disk that holds the database is full: make room, the master goes on by itself");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return error_set(err, ERR_UNAVAILABLE, "the database is locked by another process for more than %d s (is a second master"
+        return error_set(err, ERR_UNAVAILABLE,
+                         "the database is locked by another process for more than %d s (is a second master"
                          " running on it?)", BUSY_TIMEOUT_MS / 1000);
     case SQLITE_NOMEM:
         return error_set(err, ERR_NO_MEMORY, "out of memory in the database");
@@ -67,13 +69,15 @@ static void op_close(struct engine *base) {
 }
 
 static int op_set_durability(struct engine *base, enum store_durability durability, struct error *err) {
-    return op_exec(base, durability == STORE_DURABLE_FULL ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", err);
+    return op_exec(base, durability == STORE_DURABLE_FULL ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                   err);
 }
 
-/* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error would
- * be a SIGBUS instead of an error. */
+/* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error
+ * would be a SIGBUS instead of an error. */
 static int configure(struct sqlite_engine *e, bool writer, bool fresh, struct error *err) {
-    if (op_exec(&e->base, "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF",
+    if (op_exec(&e->base,
+                "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF",
                 err) < 0)
         return -1;
     if (!writer)
@@ -188,7 +192,9 @@ static void op_reset(struct engine_stmt *s) {
     sqlite3_clear_bindings(s->stmt);
 }
 
-static bool op_is_null(struct engine_stmt *s, int column) { return sqlite3_column_type(s->stmt, column) == SQLITE_NULL; }
+static bool op_is_null(struct engine_stmt *s, int column) {
+    return sqlite3_column_type(s->stmt, column) == SQLITE_NULL;
+}
 static int64_t op_integer(struct engine_stmt *s, int column) { return sqlite3_column_int64(s->stmt, column); }
 static double op_real(struct engine_stmt *s, int column) { return sqlite3_column_double(s->stmt, column); }
 

@@ -44,7 +44,8 @@ static void read_experiment(struct query *q, struct arena *a, void *row) {
 
 /* ---- writing ---- */
 
-static int insert_row(struct store *st, const struct store_experiment *x, size_t model_definition_n, struct error *err) {
+static int insert_row(struct store *st, const struct store_experiment *x, size_t model_definition_n,
+                      struct error *err) {
     if (query_exec(st, Q_EXPERIMENTS_INSERT,
                    SQL_ARGS(sql_int(x->id), sql_text(x->job_id), sql_text(x->state), sql_int(x->user_id),
                             sql_int(x->project_id), sql_text(x->name), sql_text(x->description), sql_text(x->notes),
@@ -55,7 +56,8 @@ static int insert_row(struct store *st, const struct store_experiment *x, size_t
                             sql_opt_text(x->external_id), sql_int((int64_t)model_definition_n)), NULL, err) == 0)
         return 0;
     if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
-        return explain_conflict(err, "experiment %d: project %d or user %d does not exist", x->id, x->project_id, x->user_id);
+        return explain_conflict(err, "experiment %d: project %d or user %d does not exist", x->id, x->project_id,
+                                x->user_id);
     if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "external_id"))
         return explain_conflict(err, "an experiment with the external id \"%s\" already exists", x->external_id);
     return error_wrap(err, "experiment %d", x->id);
@@ -68,7 +70,8 @@ int store_experiment_insert(struct store *st, const struct store_experiment *x, 
         return -1;
     if (query_exec(st, Q_EXPERIMENT_DOCUMENTS_INSERT, SQL_ARGS(sql_int(x->id), sql_text(x->config),
                                                                sql_text(x->original_config)), NULL, err) < 0 ||
-        query_exec(st, Q_MODEL_DEFINITIONS_INSERT, SQL_ARGS(sql_int(x->id), sql_blob(model_definition, model_definition_n)),
+        query_exec(st, Q_MODEL_DEFINITIONS_INSERT, SQL_ARGS(sql_int(x->id),
+                                                            sql_blob(model_definition, model_definition_n)),
                    NULL, err) < 0 ||
         query_exec(st, Q_JOBS_PUT, SQL_ARGS(sql_text(x->job_id), sql_text("EXPERIMENT"), sql_int(x->user_id),
                                             sql_text(x->resource_pool), position, sql_null(), sql_null(),
@@ -79,7 +82,8 @@ int store_experiment_insert(struct store *st, const struct store_experiment *x, 
 
 int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err) {
     if (query_exec_one(st, Q_EXPERIMENTS_PUT, SQL_ARGS(sql_int(x->id), sql_text(run_state_name(x->state)),
-                                                       sql_real(x->progress), sql_time(x->end_us), sql_int(x->owner_id)),
+                                                       sql_real(x->progress), sql_time(x->end_us),
+                                                           sql_int(x->owner_id)),
                        err, "experiment %d", x->id) < 0)
         return -1;
     return query_exec(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), NULL, err);
@@ -93,38 +97,43 @@ int store_experiment_set_state(struct store *st, int32_t id, const char *state, 
 }
 
 int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err) {
-    return query_exec_one(st, Q_EXPERIMENTS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err, "experiment %d", id);
+    return query_exec_one(st, Q_EXPERIMENTS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err,
+                          "experiment %d", id);
 }
 
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err) {
-    if (query_exec_one(st, Q_EXPERIMENTS_SET_PROJECT, SQL_ARGS(sql_int(id), sql_int(project_id)), err, "experiment %d", id) < 0)
+    if (query_exec_one(st, Q_EXPERIMENTS_SET_PROJECT, SQL_ARGS(sql_int(id), sql_int(project_id)), err, "experiment %d",
+                       id) < 0)
         return explain_conflict(err, "project %d does not exist", project_id);
     return 0;
 }
 
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
                                 struct error *err) {
-    if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err, "experiment %d",
-                       id) < 0)
+    if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err,
+                       "experiment %d", id) < 0)
         return -1;
     return query_exec(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), NULL, err);
 }
 
 int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err) {
-    if (query_exec_one(st, Q_EXPERIMENTS_SET_USER, SQL_ARGS(sql_int(id), sql_int(user_id)), err, "experiment %d", id) < 0)
+    if (query_exec_one(st, Q_EXPERIMENTS_SET_USER, SQL_ARGS(sql_int(id), sql_int(user_id)), err, "experiment %d",
+                       id) < 0)
         return explain_conflict(err, "user %d does not exist", user_id);
     return 0;
 }
 
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err) {
-    return query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name), sql_opt_text(p->description),
+    return query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name),
+                                                            sql_opt_text(p->description),
                                                             sql_opt_text(p->notes), sql_opt_text(p->labels)),
                           err, "experiment %d", id);
 }
 
 int store_experiment_delete(struct store *st, int32_t id, struct error *err) {
     static const enum sql_query hanging[] = {
-        Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS, Q_EXPERIMENTS_DELETE_JOB,
+        Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS,
+        Q_EXPERIMENTS_DELETE_JOB,
     };
     if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
         return -1;
@@ -256,12 +265,14 @@ int store_experiment_list(struct store *st, const struct store_experiment_filter
         .wide_close = f->with_config ? F_EXPERIMENTS_WIDE_CLOSE_WITH_CONFIG : F_EXPERIMENTS_WIDE_CLOSE,
         .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list, .read = read_experiment, .row_size = sizeof(struct store_experiment),
+        .page = f->page, .window = page_of_query_list, .read = read_experiment,
+        .row_size = sizeof(struct store_experiment),
     };
     return list_run(st, &spec, a, &ret->experiment, &ret->experiment_n, &ret->window, err);
 }
 
 int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
                             struct error *err) {
-    return query_all(st, Q_EXPERIMENT_LABELS, SQL_ARGS(sql_int(project_id)), read_text, sizeof(**ret), a, ret, ret_n, err);
+    return query_all(st, Q_EXPERIMENT_LABELS, SQL_ARGS(sql_int(project_id)), read_text, sizeof(**ret), a, ret, ret_n,
+                     err);
 }

@@ -1,5 +1,6 @@
-/* Experiments, with their configuration, their model definition and the searcher's snapshot in tables of their own, so that
- * a list never reads them. Counters (trials, checkpoints) and the best trial are kept by the statements that change them. */
+/* Experiments, with their configuration, their model definition and the searcher's snapshot in tables of their own, so
+ * that a list never reads them. Counters (trials, checkpoints) and the best trial are kept by the statements that
+ * change them. */
 #ifndef DET_STORE_EXPERIMENTS_H
 #define DET_STORE_EXPERIMENTS_H
 
@@ -76,8 +77,8 @@ struct store_int_filter {
     struct store_ints incl, not_in;
 };
 
-/* GET /experiments with all its filters; sorting by the numbers of api.v1.GetExperimentsRequest.SortBy, unspecified is by
- * id. Rows without a value come last in both directions. */
+/* GET /experiments with all its filters; sorting by the numbers of api.v1.GetExperimentsRequest.SortBy, unspecified is
+ * by id. Rows without a value come last in both directions. */
 struct store_experiment_filter {
     const char *name, *description; /* substrings without regard to case */
     struct store_texts labels;      /* every one of them */

@@ -18,7 +18,8 @@ int store_job_put(struct store *st, const struct store_job *j, struct error *err
     return query_exec(st, Q_JOBS_PUT, SQL_ARGS(sql_text(j->id), sql_text(j->type), sql_int(j->user_id),
                                                sql_text(j->resource_pool), sql_int(j->position),
                                                sql_opt_int(j->has_priority, j->priority),
-                                               sql_opt_real(j->has_weight, j->weight), sql_int(j->submitted_us)), NULL, err);
+                                               sql_opt_real(j->has_weight, j->weight), sql_int(j->submitted_us)), NULL,
+                                                   err);
 }
 
 int store_job_get(struct store *st, const char *id, struct arena *a, struct store_job *ret, struct error *err) {

@@ -51,12 +51,10 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
     return rc;
 }
 
-int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
-             struct page_window *ret_window, struct error *err) {
+static int run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
+               struct page_window *ret_window, struct error *err) {
     enum sql_fragment sort = 0;
     int64_t total;
-    *(void **)ret_rows = NULL;
-    *ret_n = 0;
     if (!s->add_sort && find_sort(s, &sort, err) < 0)
         return -1;
     if (count(st, s, a, &total, err) < 0 || s->window(s->page, total, ret_window, err) < 0)
@@ -64,4 +62,18 @@ int list_run(struct store *st, const struct list_spec *s, struct arena *a, void 
     if (ret_window->start == ret_window->end)
         return 0;
     return read_page(st, s, sort, ret_window, a, ret_rows, ret_n, err);
+}
+
+/* Both statements see one version of the database, so that the total fits the page. */
+int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
+             struct page_window *ret_window, struct error *err) {
+    bool own = !store_in_transaction(st);
+    *(void **)ret_rows = NULL;
+    *ret_n = 0;
+    if (own && store_begin_read(st, err) < 0)
+        return -1;
+    int rc = run(st, s, a, ret_rows, ret_n, ret_window, err);
+    if (own)
+        store_rollback(st);
+    return rc;
 }

@@ -1,4 +1,5 @@
-/* Within the store: lists with filters, a sort and a page, as two composed statements: one counts, one reads the page. */
+/* Within the store: lists with filters, a sort and a page, as two composed statements: one counts, one reads the
+ * page. */
 #ifndef DET_STORE_LIST_H
 #define DET_STORE_LIST_H
 
@@ -13,8 +14,8 @@ struct list_sort {
 
 struct list_spec {
     enum sql_fragment count, rows; /* up to WHERE, with a first condition */
-    /* Wide rows: `rows` gives ids only, and stands within wide_open … wide_close, which join what is shown to the page's rows.
-     * Sorting a thousand rows by hand costs ten times as much when each carries all its columns. */
+    /* Wide rows: `rows` gives ids only, and stands within wide_open … wide_close, which join what is shown to the
+     * page's rows. Sorting a thousand rows by hand costs ten times as much when each carries all its columns. */
     bool wide;
     enum sql_fragment wide_open, wide_close;
     void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */

@@ -31,8 +31,8 @@ static void add_string(struct strbuf *b, const char *s, size_t n) {
     strbuf_add(b, s, n);
 }
 
-/* The distinct strings of a batch: a handful, so a walk is quicker than a hash. Beyond TABLE_SCAN the walk stops and a string
- * may be written again, which costs room but is right. */
+/* The distinct strings of a batch: a handful, so a walk is quicker than a hash. Beyond TABLE_SCAN the walk stops and a
+ * string may be written again, which costs room but is right. */
 enum { TABLE_SCAN = 32 };
 struct table {
     const char **s;
@@ -198,8 +198,8 @@ static int decode_plain(struct cursor c, int64_t first_id, struct arena *a, stru
     return 0;
 }
 
-int log_block_decode(const void *data, size_t n, int64_t first_id, struct arena *a, struct store_log_line **ret, size_t *ret_n,
-                     struct error *err) {
+int log_block_decode(const void *data, size_t n, int64_t first_id, struct arena *a, struct store_log_line **ret,
+                     size_t *ret_n, struct error *err) {
     struct cursor c = {data, (const uint8_t *)data + n};
     uint64_t plain_n;
     if (n < 3 || c.p[0] != VERSION || c.p[1] > ZSTD)

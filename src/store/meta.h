@@ -5,7 +5,8 @@
 #include "store/store.h"
 
 /* Small values by key. Keys are lower case with dots: "agent_token.sha256", "master.config.log". */
-int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err); /* NULL if unset */
+/* *ret is NULL if the key is unset. */
+int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err);
 int store_kv_set(struct store *st, const char *key, const char *value, struct error *err);
 int store_kv_delete(struct store *st, const char *key, struct error *err);
 

@@ -45,7 +45,8 @@ static const char *type_of(struct json_object *v) {
     case json_type_array:
         return "array";
     case json_type_string:
-        return clock_parse(json_object_get_string(v), (size_t)json_object_get_string_len(v), &us) == 0 ? "date" : "string";
+        return clock_parse(json_object_get_string(v), (size_t)json_object_get_string_len(v), &us) == 0 ? "date"
+               : "string";
     default:
         return "null";
     }

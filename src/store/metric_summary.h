@@ -1,8 +1,8 @@
 /* Within the store: the running summary of a trial's metrics in one group.
  *
  * Kept as JSON {name: [type, count, sum, min, max, last, last step]}; shown as the client expects it:
- * {name: {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}. Only numbers have a sum, an extent
- * and a mean. A name that was reported with different types counts as "string", as in the predecessor. */
+ * {name: {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}. Only numbers have a sum, an
+ * extent and a mean. A name that was reported with different types counts as "string", as in the predecessor. */
 #ifndef DET_STORE_METRIC_SUMMARY_H
 #define DET_STORE_METRIC_SUMMARY_H
 

@@ -40,7 +40,8 @@ static const char *group_kind(const char *group) {
 
 static int check_group(const char *group, struct error *err) {
     if (!group || !*group)
-        return error_set(err, ERR_INVALID, "a metrics report needs a group: \"training\", \"validation\" or a name of your own");
+        return error_set(err, ERR_INVALID,
+                         "a metrics report needs a group: \"training\", \"validation\" or a name of your own");
     if (strchr(group, '.'))
         return error_set(err, ERR_INVALID, "metric group \"%s\": a group's name must not contain a dot", group);
     return 0;
@@ -63,7 +64,8 @@ static void read_text(struct query *q, struct arena *a, void *row) { *(const cha
 static int load_summary(struct store *st, const struct store_report *r, struct arena *a, struct json_object **ret,
                         struct error *err) {
     const char *text = NULL;
-    if (query_one(st, Q_SUMMARIES_GET, SQL_ARGS(sql_int(r->trial_id), sql_text(r->group)), read_text, a, &text, err) < 0)
+    if (query_one(st, Q_SUMMARIES_GET, SQL_ARGS(sql_int(r->trial_id), sql_text(r->group)), read_text, a, &text,
+                  err) < 0)
         return -1;
     if (text)
         return json_parse(text, strlen(text), ret, err);
@@ -105,7 +107,8 @@ static bool searcher_value(const struct trial_context *t, struct json_object *me
     return json_object_object_get_ex(metrics, t->searcher_metric, &v) && metric_number(v, ret) && !isnan(*ret);
 }
 
-static void rebuild_validation(struct rebuilt *b, const struct trial_context *t, int64_t id, struct json_object *metrics) {
+static void rebuild_validation(struct rebuilt *b, const struct trial_context *t, int64_t id,
+                               struct json_object *metrics) {
     double v;
     b->latest_id = id;
     b->has_latest = searcher_value(t, metrics, &v);
@@ -119,7 +122,8 @@ static void rebuild_validation(struct rebuilt *b, const struct trial_context *t,
     }
 }
 
-static int rebuild_row(struct rebuilt *b, const struct trial_context *t, const struct report_row *row, struct error *err) {
+static int rebuild_row(struct rebuilt *b, const struct trial_context *t, const struct report_row *row,
+                       struct error *err) {
     cleanup_json struct json_object *metrics = NULL;
     struct json_object *summary;
     if (json_parse(row->avg_metrics, strlen(row->avg_metrics), &metrics, err) < 0)
@@ -138,8 +142,8 @@ static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_c
                         struct error *err) {
     struct query q;
     int rc;
-    if (query_start(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), sql_int(INT64_MIN), sql_int(0), sql_int(-1)), &q,
-                    err) < 0)
+    if (query_start(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), sql_int(INT64_MIN), sql_int(0), sql_int(-1)),
+                    &q, err) < 0)
         return -1;
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
@@ -191,8 +195,8 @@ static int note_validation(struct store *st, const struct store_report *r, const
                                                   sql_bool(t->smaller_is_better)), &changes, err) < 0)
         return -1;
     *ret_best = changes > 0;
-    return query_exec(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)), NULL,
-                      err);
+    return query_exec(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)),
+                      NULL, err);
 }
 
 /* ---- merging ---- */
@@ -209,15 +213,16 @@ static int fresh_keys(const struct store_report *r, struct json_object *old, str
         double x, y;
         bool numbers = metric_number(v, &x) && metric_number(was, &y);
         if (numbers ? x != y && !(isnan(x) && isnan(y)) : !json_object_equal(was, v))
-            return error_set(err, ERR_INVALID, "trial %d already reported %s metric \"%s\" at step %d with another value"
+            return error_set(err, ERR_INVALID,
+                             "trial %d already reported %s metric \"%s\" at step %d with another value"
                              " (%s, now %s)", r->trial_id, r->group, name, r->steps, json_object_to_json_string(was),
                              json_object_to_json_string(v));
     }
     return 0;
 }
 
-static int merge(struct store *st, const struct store_report *r, const struct report_row *row, struct json_object *metrics,
-                 struct json_object *fresh, struct error *err) {
+static int merge(struct store *st, const struct store_report *r, const struct report_row *row,
+                 struct json_object *metrics, struct json_object *fresh, struct error *err) {
     cleanup_json struct json_object *merged = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (r->batch_metrics && row->batch_metrics)
@@ -235,8 +240,8 @@ static int merge(struct store *st, const struct store_report *r, const struct re
 }
 
 /* Merges into the report that is there, or inserts; `fresh` receives the keys that are new. */
-static int put_report(struct store *st, const struct store_report *r, struct json_object *metrics, struct json_object *fresh,
-                      int64_t *ret_id, struct error *err) {
+static int put_report(struct store *st, const struct store_report *r, struct json_object *metrics,
+                      struct json_object *fresh, int64_t *ret_id, struct error *err) {
     cleanup_arena struct arena a = ARENA_INIT;
     struct report_row row;
     int found = 0;
@@ -283,7 +288,8 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
 
 /* ---- a report ---- */
 
-static int add_report(struct store *st, const struct store_report *r, struct trial_context *t, struct json_object *metrics,
+static int add_report(struct store *st, const struct store_report *r, struct trial_context *t,
+                      struct json_object *metrics,
                       struct json_object *fresh, struct arena *a, struct store_report_result *ret, struct error *err) {
     if (r->has_steps && archive_older(st, r, t, &ret->archived_older, err) < 0)
         return -1;

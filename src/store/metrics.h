@@ -1,10 +1,10 @@
 /* Metrics: reports as they come (durable at once, one row each), summaries kept with every report.
  *
  * Rules (contract: lifecycle.md §11, gotchas 36):
- *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch metrics
- *    are not reported twice: ERR_INVALID otherwise, and nothing changes.
- *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step > S in
- *    the others. Summaries and best validations then count what is left.
+ *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch
+ *    metrics are not reported twice: ERR_INVALID otherwise, and nothing changes.
+ *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step
+ *    > S in the others. Summaries and best validations then count what is left.
  *  - NaN and the infinities travel as the strings "NaN", "Infinity", "-Infinity" and count as numbers.
  *  - Reports without a step (profiling) neither merge nor archive. */
 #ifndef DET_STORE_METRICS_H
@@ -31,7 +31,8 @@ struct store_report_result {
 /* Would store_report_add take it? The same errors, and nothing is written: for who must know before others are told. */
 int store_report_check(struct store *st, const struct store_report *r, struct error *err);
 /* The trial's row gives its experiment's searcher metric, by which a validation becomes the best. */
-int store_report_add(struct store *st, const struct store_report *r, struct store_report_result *ret, struct error *err);
+int store_report_add(struct store *st, const struct store_report *r, struct store_report_result *ret,
+                     struct error *err);
 
 /* A stored report as trial.v1.MetricsReport shows it. */
 struct store_metric_row {
@@ -41,7 +42,8 @@ struct store_metric_row {
     int32_t total_batches; /* 0 for reports without a step */
     int64_t end_us;
     bool archived;
-    const char *metrics; /* JSON: {"avg_metrics": …, "batch_metrics": […]}, or {"validation_metrics": …} for validation */
+    /* JSON: {"avg_metrics": …, "batch_metrics": […]}, or {"validation_metrics": …} for validation */
+    const char *metrics;
 };
 
 /* Pages through the reports of a trial that are not archived, in order of step: start with *cursor zeroed, call until
@@ -61,8 +63,8 @@ int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int3
 
 /* Names that trials of the experiments have reported, by group. */
 struct store_metric_name { const char *group, *name; };
-int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a, struct store_metric_name **ret,
-                       size_t *ret_n, struct error *err);
+int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
+                       struct store_metric_name **ret, size_t *ret_n, struct error *err);
 /* Steps at which a metric was reported in an experiment, ascending. */
 int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, struct arena *a,
                          int32_t **ret, size_t *ret_n, struct error *err);

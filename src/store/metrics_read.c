@@ -39,13 +39,15 @@ static void read_metric_row(struct query *q, struct arena *a, void *row) {
 }
 
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
-                       int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err) {
+                       int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n,
+                           struct error *err) {
     const struct sql_value after_steps = sql_int(cursor->started ? cursor->steps : INT64_MIN);
     const struct sql_value after_id = sql_int(cursor->id);
-    int rc = group ? query_all(st, Q_REPORTS_OF_GROUP, SQL_ARGS(sql_int(trial_id), sql_text(group), after_steps, after_id,
-                                                                sql_int(limit)),
+    int rc = group ? query_all(st, Q_REPORTS_OF_GROUP, SQL_ARGS(sql_int(trial_id), sql_text(group), after_steps,
+                                                                after_id, sql_int(limit)),
                                read_metric_row, sizeof(**ret), a, ret, ret_n, err)
-                   : query_all(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), after_steps, after_id, sql_int(limit)),
+                   : query_all(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), after_steps, after_id,
+                                                                sql_int(limit)),
                                read_metric_row, sizeof(**ret), a, ret, ret_n, err);
     if (rc == 0 && *ret_n) {
         const struct store_metric_row *last = &(*ret)[*ret_n - 1];
@@ -56,7 +58,8 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
 
 int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
                      struct store_metric_row **ret, size_t *ret_n, struct error *err) {
-    return query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group ? group : "validation"), sql_int(steps)),
+    return query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group ? group : "validation"),
+                                                     sql_int(steps)),
                      read_metric_row, sizeof(**ret), a, ret, ret_n, err);
 }
 
@@ -81,7 +84,8 @@ int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, c
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct summary_row *row;
     size_t n;
-    if (query_all(st, Q_SUMMARIES_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_summary, sizeof(*row), a, &row, &n, err) < 0)
+    if (query_all(st, Q_SUMMARIES_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_summary, sizeof(*row), a, &row, &n,
+                  err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         cleanup_json struct json_object *summary = NULL;
@@ -121,10 +125,10 @@ static void read_name(struct query *q, struct arena *a, void *row) {
     m->name = take_text(q, a);
 }
 
-int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a, struct store_metric_name **ret,
-                       size_t *ret_n, struct error *err) {
-    return query_all(st, Q_METRIC_NAMES, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), read_name, sizeof(**ret), a, ret,
-                     ret_n, err);
+int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
+                       struct store_metric_name **ret, size_t *ret_n, struct error *err) {
+    return query_all(st, Q_METRIC_NAMES, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), read_name, sizeof(**ret),
+                     a, ret, ret_n, err);
 }
 
 static void read_i32(struct query *q, struct arena *a, void *row) {
@@ -161,8 +165,8 @@ static struct json_object *pick(const struct store_series_query *q, struct json_
     return NULL;
 }
 
-static int to_point(const struct store_series_query *q, const struct report_row *r, struct arena *a, struct store_point *ret,
-                    double *ret_y, bool *ret_has, struct error *err) {
+static int to_point(const struct store_series_query *q, const struct report_row *r, struct arena *a,
+                    struct store_point *ret, double *ret_y, bool *ret_has, struct error *err) {
     cleanup_json struct json_object *metrics = NULL, *picked = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct json_object *epoch;
@@ -172,7 +176,8 @@ static int to_point(const struct store_series_query *q, const struct report_row 
     if (!(picked = pick(q, metrics)))
         return 0;
     json_print(picked, &text);
-    *ret = (struct store_point){.batches = r->steps, .time_us = r->report_us, .values = arena_strndup(a, text.s, text.n)};
+    *ret = (struct store_point){.batches = r->steps, .time_us = r->report_us,
+                                .values = arena_strndup(a, text.s, text.n)};
     ret->has_epoch = json_object_object_get_ex(metrics, "epoch", &epoch) && metric_number(epoch, &ret->epoch);
     *ret_has = true;
     /* The shape is that of the first name. */
@@ -181,8 +186,9 @@ static int to_point(const struct store_series_query *q, const struct report_row 
     return 0;
 }
 
-/* Largest triangle three buckets (Steinarsson 2013): keeps both ends, and of each bucket the point that spans the largest
- * triangle with the last one kept and the mean of the next bucket. Works in place; returns how many points are left. */
+/* Largest triangle three buckets (Steinarsson 2013): keeps both ends, and of each bucket the point that spans the
+ * largest triangle with the last one kept and the mean of the next bucket. Works in place; returns how many points are
+ * left. */
 static size_t thin(struct store_point *p, const double *y, size_t n, size_t max) {
     if (max < 3 || n <= max)
         return n;
@@ -257,7 +263,8 @@ static void start_workloads(struct compose *c, enum sql_fragment fragment, const
     const struct store_workload_filter *f = filter;
     compose_add(c, fragment,
                 SQL_ARGS(sql_int(f->trial_id), sql_opt_text(f->group && *f->group ? f->group : NULL),
-                         sql_bool(f->filter == ANY), sql_bool(f->filter != CHECKPOINT), sql_bool(f->filter != VALIDATION),
+                         sql_bool(f->filter == ANY), sql_bool(f->filter != CHECKPOINT),
+                             sql_bool(f->filter != VALIDATION),
                          sql_bool(!f->remove_deleted_checkpoints)));
 }
 

@@ -6,7 +6,8 @@ static const char create_table[] =
     "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT";
 
 /* Statements of this file run before the tables exist, so they are not among the named ones. */
-static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret, struct error *err) {
+static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret,
+                   struct error *err) {
     struct engine_stmt *s;
     if (e->ops->prepare(e, sql, &s, err) < 0)
         return -1;
@@ -48,7 +49,8 @@ static int step(struct engine *e, const char *path, struct error *err) {
     if (e->ops->exec(e, create_table, err) < 0 || migrate_version(e, &version, err) < 0)
         return -1;
     if (version > SQL_MIGRATION_NR)
-        return error_set(err, ERR_PRECONDITION, "the database %s is of version %d, this program knows versions up to %d: run the"
+        return error_set(err, ERR_PRECONDITION,
+                         "the database %s is of version %d, this program knows versions up to %d: run the"
                          " release that wrote it, or restore a backup from before the upgrade", path, version,
                          (int)SQL_MIGRATION_NR);
     if (version == SQL_MIGRATION_NR)

@@ -1,5 +1,5 @@
-/* Brings a database to the version of this program: migrations/NNNN_what.sql, forward only. Each runs in a transaction that
- * first inserts its own number, so that two starting masters cannot both run it. */
+/* Brings a database to the version of this program: migrations/NNNN_what.sql, forward only. Each runs in a transaction
+ * that first inserts its own number, so that two starting masters cannot both run it. */
 #ifndef DET_STORE_MIGRATE_H
 #define DET_STORE_MIGRATE_H
 

@@ -21,9 +21,11 @@ int page_of_memory_list(struct page asked, int64_t total, struct page_window *re
     return 0;
 }
 
-static int page_of_list(struct page asked, int64_t total, int64_t zero_means, struct page_window *ret, struct error *err) {
+static int page_of_list(struct page asked, int64_t total, int64_t zero_means, struct page_window *ret,
+                        struct error *err) {
     if (asked.limit < -2)
-        return error_set(err, ERR_INVALID, "limit is %d, allowed is -2 (counts only), -1 (all), 0 or more", asked.limit);
+        return error_set(err, ERR_INVALID, "limit is %d, allowed is -2 (counts only), -1 (all), 0 or more",
+                         asked.limit);
     if (asked.offset < 0)
         return error_set(err, ERR_INVALID, "offset is %d, allowed is 0 or more", asked.offset);
     int64_t n = asked.limit == -2 ? 0 : asked.limit == -1 ? total : asked.limit == 0 ? zero_means : asked.limit;

@@ -1,9 +1,9 @@
 /* Pagination as the contract has it, in its two families (contract: gotchas 19–22).
  *
- * memory lists (users, agents, workspaces, projects, checkpoints, pools …): limit 0 = all, a negative offset counts from the
- * end, an offset past the end and a negative limit are ERR_INVALID.
- * query lists (experiments, trials …): limit 0 = 100, -1 = all, -2 = no rows but the counts; an offset past the end is an
- * empty page.
+ * memory lists (users, agents, workspaces, projects, checkpoints, pools …): limit 0 = all, a negative offset counts
+ * from the end, an offset past the end and a negative limit are ERR_INVALID.
+ * query lists (experiments, trials …): limit 0 = 100, -1 = all, -2 = no rows but the counts; an offset past the end is
+ * an empty page.
  * trial workloads: as query lists, but limit 0 = all. */
 #ifndef DET_STORE_PAGE_H
 #define DET_STORE_PAGE_H

@@ -55,7 +55,8 @@ int query_exec(struct store *st, enum sql_query name, struct sql_args args, int6
     return rc;
 }
 
-int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...) {
+int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt,
+                   ...) {
     int64_t changes;
     if (query_exec(st, name, args, &changes, err) < 0)
         return -1;
@@ -95,7 +96,8 @@ int query_int(struct store *st, enum sql_query name, struct sql_args args, int64
     return query_one(st, name, args, read_int, NULL, ret, err) < 0 ? -1 : 0;
 }
 
-static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n, struct error *err) {
+static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
+               struct error *err) {
     char *rows = NULL;
     size_t n = 0, cap = 0;
     int rc;
@@ -118,8 +120,8 @@ static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, 
     return 0;
 }
 
-int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size, struct arena *a,
-              void *ret, size_t *ret_n, struct error *err) {
+int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
+              struct arena *a, void *ret, size_t *ret_n, struct error *err) {
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
@@ -202,8 +204,8 @@ void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args) {
 
 void compose_release(struct compose *c) { strbuf_release(&c->sql); }
 
-int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a, void *ret,
-                       size_t *ret_n, struct error *err) {
+int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
+                       void *ret, size_t *ret_n, struct error *err) {
     struct query q;
     if (start(st, store_composed_stmt(st, strbuf_str(&c->sql), err), c->value, c->value_n, &q, err) < 0)
         return -1;

@@ -1,4 +1,5 @@
-/* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql) and reading their rows.
+/* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql) and reading their
+ * rows.
  *
  *     query_exec(st, Q_USERS_TOUCH, SQL_ARGS(sql_int(id), sql_time(now_us)), NULL, err)
  *
@@ -32,13 +33,18 @@ static inline struct sql_value sql_null(void) { return (struct sql_value){.type 
 static inline struct sql_value sql_int(int64_t v) { return (struct sql_value){.type = SQL_INT, .integer = v}; }
 static inline struct sql_value sql_bool(bool v) { return sql_int(v); }
 static inline struct sql_value sql_real(double v) { return (struct sql_value){.type = SQL_REAL, .real = v}; }
-static inline struct sql_value sql_blob(const void *v, size_t n) { return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n}; }
+static inline struct sql_value sql_blob(const void *v, size_t n) {
+    return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n};
+}
 static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
 static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
 static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */
-static inline struct sql_value sql_text_n(const char *v, size_t n) { return (struct sql_value){.type = SQL_TEXT, .data = v, .n = n}; }
-static inline struct sql_value sql_opt_text(const char *v) { return v ? sql_text_n(v, strlen(v)) : sql_null(); } /* NULL is NULL */
-static inline struct sql_value sql_text(const char *v) { return sql_text_n(v ? v : "", v ? strlen(v) : 0); } /* NULL is "" */
+static inline struct sql_value sql_text_n(const char *v, size_t n) {
+    return (struct sql_value){.type = SQL_TEXT, .data = v, .n = n};
+}
+/* A NULL pointer is NULL; with sql_text it is the empty text. */
+static inline struct sql_value sql_opt_text(const char *v) { return v ? sql_text_n(v, strlen(v)) : sql_null(); }
+static inline struct sql_value sql_text(const char *v) { return sql_text_n(v ? v : "", v ? strlen(v) : 0); }
 
 struct query {
     struct store *st;
@@ -55,10 +61,11 @@ int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, 
     __attribute__((format(printf, 5, 6)));
 int query_one(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, struct arena *a, void *ret,
               struct error *err);
-int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err); /* 0: no row */
+/* The first column of the first row; 0 if there is none. */
+int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);
 /* *ret is an array of rows of row_size in the arena; NULL when there are none. */
-int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size, struct arena *a,
-              void *ret, size_t *ret_n, struct error *err);
+int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
+              struct arena *a, void *ret, size_t *ret_n, struct error *err);
 
 /* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). */
 int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err);
@@ -88,8 +95,8 @@ struct compose {
 #define COMPOSE_INIT {0}
 void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args);
 void compose_release(struct compose *c);
-int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a, void *ret,
-                       size_t *ret_n, struct error *err);
+int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
+                       void *ret, size_t *ret_n, struct error *err);
 int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err);
 
 /* Lists travel as one JSON parameter: ["a","b"] or [1,2]. */

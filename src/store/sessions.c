@@ -3,9 +3,11 @@
 #include "store/query.h"
 
 int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err) {
-    return query_int(st, Q_SESSIONS_INSERT, SQL_ARGS(sql_blob(s->token_hash, sizeof(s->token_hash)), sql_int(s->user_id),
+    return query_int(st, Q_SESSIONS_INSERT, SQL_ARGS(sql_blob(s->token_hash, sizeof(s->token_hash)),
+                                                     sql_int(s->user_id),
                                                      sql_text(s->kind), sql_opt_text(s->allocation_id),
-                                                     sql_int(s->created_us), sql_int(s->expiry_us), sql_bool(s->revoked),
+                                                     sql_int(s->created_us), sql_int(s->expiry_us),
+                                                         sql_bool(s->revoked),
                                                      sql_opt_text(s->description)), ret_id, err);
 }
 

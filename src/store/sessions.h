@@ -1,4 +1,5 @@
-/* Sessions: who a token stands for. Only the SHA-256 of a token is stored; the master keeps them all in memory as well. */
+/* Sessions: who a token stands for. Only the SHA-256 of a token is stored; the master keeps them all in memory as
+ * well. */
 #ifndef DET_STORE_SESSIONS_H
 #define DET_STORE_SESSIONS_H
 
@@ -10,7 +11,8 @@ struct store_session {
     int64_t id; /* given by store_session_insert */
     uint8_t token_hash[STORE_TOKEN_HASH_SIZE];
     int32_t user_id;
-    const char *kind;          /* "LOGIN", "TASK" (DET_USER_TOKEN of one), "ALLOCATION" (DET_SESSION_TOKEN), "ACCESS_TOKEN" */
+    const char *kind;          /* "LOGIN", "TASK" (DET_USER_TOKEN of one), "ALLOCATION" (DET_SESSION_TOKEN),
+                                  "ACCESS_TOKEN" */
     const char *allocation_id; /* TASK and ALLOCATION: whose; else NULL */
     int64_t created_us, expiry_us;
     bool revoked;            /* access tokens stay listed when revoked */

@@ -116,7 +116,9 @@ int store_version(struct store *st, int *ret_version, struct error *err) {
 
 /* ---- transactions ---- */
 
-static int exec(struct store *st, const char *sql, struct error *err) { return st->engine->ops->exec(st->engine, sql, err); }
+static int exec(struct store *st, const char *sql, struct error *err) {
+    return st->engine->ops->exec(st->engine, sql, err);
+}
 
 bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
 

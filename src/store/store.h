@@ -1,7 +1,7 @@
 /* The store: everything the platform must remember, behind plain synchronous calls on a connection.
  *
- * Threads and queues belong to the master. One connection writes (store_open: it also migrates and checkpoints), any number
- * read (store_open_reader); a connection belongs to one thread at a time. Families of tables have a header each:
+ * Threads and queues belong to the master. One connection writes (store_open: it also migrates and checkpoints), any
+ * number read (store_open_reader); a connection belongs to one thread at a time. Families of tables have a header each:
  *
  *     meta.h users.h sessions.h workspaces.h experiments.h trials.h tasks.h metrics.h checkpoints.h task_logs.h
  *     jobs.h agents.h
@@ -11,14 +11,15 @@
  *  - Results live in the caller's arena. A row that is not there is ERR_NOT_FOUND with a sentence that names it.
  *  - Times are µs UTC; 0 means "none" (NULL in the table). States are the contract's names without prefix: "ACTIVE".
  *  - JSON columns travel as text; a NULL `const char *` is SQL NULL. `has_x` tells whether an optional number is there.
- *  - Ids of experiments, trials, users, workspaces and projects are given by the caller (the loop allocates them in memory,
- *    starting from store_last_id); ids of reports, sessions and storage backends by the store. No id is ever used twice.
+ *  - Ids of experiments, trials, users, workspaces and projects are given by the caller (the loop allocates them in
+ *    memory, starting from store_last_id); ids of reports, sessions and storage backends by the store. No id is ever
+ *    used twice.
  *
  * Failures, beside the ordinary kinds:
  *     ERR_CONFLICT      a constraint said no (duplicate name, unknown parent); the savepoint can be rolled back
  *     ERR_UNAVAILABLE   store_is_full(): the disk is full. Roll back, stop admitting, retry the same batch later
  *     ERR_ABORTED       store_is_fenced(): another master took over; nothing may be written any more
- *     ERR_IO            store_is_broken(): reading, writing or fsync failed. What is on disk is unknown: exit and recover
+ *     ERR_IO            store_is_broken(): reading, writing or fsync failed. Exit and recover
  * The three flags stay set until store_clear_failure(). */
 #ifndef DET_STORE_STORE_H
 #define DET_STORE_STORE_H
@@ -44,7 +45,8 @@ int store_open_reader(const char *path, struct store **ret, struct error *err);
 void store_close(struct store *st); /* NULL is fine; an open transaction is rolled back */
 int store_version(struct store *st, int *ret_version, struct error *err); /* number of the last migration */
 
-/* Takes the next epoch, durably, in its own transaction. From then on every store_begin of this connection checks it. */
+/* Takes the next epoch, durably, in its own transaction. From then on every store_begin of this connection checks
+ * it. */
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err);
 /* Fails with ERR_ABORTED (store_is_fenced) when another master has taken a later epoch. store_begin calls it. */
 int store_check_epoch(struct store *st, struct error *err);
@@ -53,7 +55,8 @@ int store_begin(struct store *st, struct error *err);      /* write transaction,
 int store_begin_read(struct store *st, struct error *err); /* several reads of one and the same version */
 int store_commit(struct store *st, struct error *err);     /* on failure the transaction is rolled back */
 void store_rollback(struct store *st);
-bool store_in_transaction(const struct store *st); /* false as well after a failure that ended the transaction by itself */
+/* False as well after a failure that ended the transaction by itself. */
+bool store_in_transaction(const struct store *st);
 
 /* One job within a group: savepoint … release, or rollback_to, which undoes the job alone and ends the savepoint. */
 int store_savepoint(struct store *st, struct error *err);

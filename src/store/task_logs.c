@@ -69,8 +69,8 @@ static bool add_fields(struct json_object *fields, const struct store_log_line *
     return changed;
 }
 
-static int set_state(struct store *st, const char *task_id, const struct log_state *s, const struct store_log_line *line,
-                     size_t n, struct error *err) {
+static int set_state(struct store *st, const char *task_id, const struct log_state *s,
+                     const struct store_log_line *line, size_t n, struct error *err) {
     cleanup_json struct json_object *fields = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (json_parse(s->fields, strlen(s->fields), &fields, err) < 0)
@@ -96,8 +96,8 @@ static const char *common(const struct store_log_line *line, size_t n, size_t of
     return first;
 }
 
-static int insert_head(struct store *st, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n,
-                       struct error *err) {
+static int insert_head(struct store *st, const char *task_id, int64_t first_id, const struct store_log_line *line,
+                       size_t n, struct error *err) {
     cleanup_strbuf struct strbuf block = STRBUF_INIT;
     int64_t levels = 0, ranks = 0, first_us = line[0].time_us, last_us = line[0].time_us;
     for (size_t i = 0; i < n; i++) {
@@ -108,8 +108,8 @@ static int insert_head(struct store *st, const char *task_id, int64_t first_id, 
     }
     log_block_encode(line, n, &block);
     return query_exec(st, Q_TASK_LOG_HEADS_INSERT,
-                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)n - 1), sql_int(first_us),
-                               sql_int(last_us), sql_int(levels), sql_int(ranks),
+                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)n - 1),
+                               sql_int(first_us), sql_int(last_us), sql_int(levels), sql_int(ranks),
                                sql_opt_text(common(line, n, offsetof(struct store_log_line, allocation_id))),
                                sql_opt_text(common(line, n, offsetof(struct store_log_line, agent_id))),
                                sql_opt_text(common(line, n, offsetof(struct store_log_line, container_id))),
@@ -141,7 +141,8 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
     if (store_task_log_mark(st, container_id, &mark, err) < 0)
         return -1;
     if (first_seq < 1 || first_seq > mark + 1)
-        return error_set(err, ERR_OUT_OF_RANGE, "container %s sent log lines from %lld on, but %lld are stored: lines between"
+        return error_set(err, ERR_OUT_OF_RANGE,
+                         "container %s sent log lines from %lld on, but %lld are stored: lines between"
                          " are missing", container_id, (long long)first_seq, (long long)mark);
     size_t skip = (size_t)(mark + 1 - first_seq);
     if (skip > line_n)
@@ -150,7 +151,8 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
         if (store_task_log_append(st, task_id, line + skip, line_n - skip, &first_id, err) < 0)
             return -1;
         mark = first_seq + (int64_t)line_n - 1;
-        if (query_exec(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id), sql_int(mark)),
+        if (query_exec(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id),
+                                                               sql_int(mark)),
                        NULL, err) < 0)
             return -1;
     }
@@ -162,7 +164,8 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
 
 /* ---- fields ---- */
 
-static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a,
+                                                                       *(const char *const *)b); }
 static int compare_ints(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
@@ -225,13 +228,14 @@ int store_task_log_delete(struct store *st, const char *task_id, struct error *e
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines, struct error *err) {
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines,
+                         struct error *err) {
     cleanup_arena struct arena a = ARENA_INIT;
     const char **task;
     size_t n;
     int64_t lines = 0;
-    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days)), read_text, sizeof(*task), &a,
-                  &task, &n, err) < 0)
+    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days)), read_text, sizeof(*task),
+                  &a, &task, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         int64_t count;

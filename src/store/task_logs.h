@@ -1,6 +1,6 @@
 /* Task logs: lines in durable heads, one row per batch. Lines of a task are numbered 1, 2, 3 … as they arrive, and keep
- * their numbers for ever. A batch of a container's spool names its first sequence number; what was stored before is skipped,
- * so that each line is stored exactly once however often the agent sends it. */
+ * their numbers for ever. A batch of a container's spool names its first sequence number; what was stored before is
+ * skipped, so that each line is stored exactly once however often the agent sends it. */
 #ifndef DET_STORE_TASK_LOGS_H
 #define DET_STORE_TASK_LOGS_H
 
@@ -19,12 +19,14 @@ struct store_log_line {
 /* Appends the batch to the task's log in one row; *ret_first_id is the number of its first line. */
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
                           int64_t *ret_first_id, struct error *err);
-/* As above for a container's numbered lines: line[0] is number first_seq (from 1). Lines at or below the mark are skipped
- * (*ret_skipped), a gap above it is ERR_OUT_OF_RANGE. The mark moves in the same transaction; *ret_seq is where it is now. */
+/* As above for a container's numbered lines: line[0] is number first_seq (from 1). Lines at or below the mark are
+ * skipped (*ret_skipped), a gap above it is ERR_OUT_OF_RANGE. The mark moves in the same transaction; *ret_seq is where
+ * it is now. */
 int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
                                    const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
                                    size_t *ret_skipped, int64_t *ret_seq, struct error *err);
-int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err); /* 0: none yet */
+/* The last line of the container that is stored; 0: none yet. */
+int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err);
 
 struct store_log_filter {
     const char *task_id;
@@ -36,14 +38,15 @@ struct store_log_filter {
     bool regex;                  /* PCRE2, bounded; a bad one is ERR_INVALID with the position */
 };
 
-/* A reader holds the compiled filter and walks the log in either direction. Its lines live in the arena of each call. */
+/* A reader holds the compiled filter and walks the log in either direction. Its lines live in the arena of each
+ * call. */
 struct store_log_reader;
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
                          struct error *err);
 void store_log_reader_free(struct store_log_reader *r);
-/* Up to max matching lines after line *cursor (before it when descending); moves *cursor past what was looked at. Start at 0.
- * *ret_n 0 with *ret_end set: nothing further for now; new lines (ascending) will be found by the same cursor. Looks at
- * a bounded number of heads a call, so *ret_n can be 0 without *ret_end. */
+/* Up to max matching lines after line *cursor (before it when descending); moves *cursor past what was looked at. Start
+ * at 0. *ret_n 0 with *ret_end set: nothing further for now; new lines (ascending) will be found by the same cursor.
+ * Looks at a bounded number of heads a call, so *ret_n can be 0 without *ret_end. */
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err);
 /* Does the line match? For lines that are fed to followers from memory. */
@@ -62,7 +65,8 @@ int store_task_log_fields(struct store *st, const char *task_id, struct arena *a
                           struct error *err);
 
 int store_task_log_delete(struct store *st, const char *task_id, struct error *err);
-/* Retention: the logs of tasks that ended at least their retention (their own, else default_days; negative: for ever) ago. */
+/* Retention: the logs of tasks that ended at least their retention (their own, else default_days; negative: for ever)
+ * ago. */
 int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines, struct error *err);
 
 #endif

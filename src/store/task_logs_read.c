@@ -76,8 +76,8 @@ static int compile(struct store_log_reader *r, struct error *err) {
     size_t offset;
     if (!r->filter.search || !r->filter.regex)
         return 0;
-    r->regex = pcre2_compile((PCRE2_SPTR)r->filter.search, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code,
-                             &offset, NULL);
+    r->regex = pcre2_compile((PCRE2_SPTR)r->filter.search, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF,
+                             &code, &offset, NULL);
     if (!r->regex) {
         char text[160];
         pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
@@ -170,7 +170,8 @@ struct walk {
     int64_t cursor;
 };
 
-/* Takes what matches of a block, line by line in the direction; false when the batch is full before the block is done. */
+/* Takes what matches of a block, line by line in the direction; false when the batch is full before the block is
+ * done. */
 static bool take_lines(struct walk *w, const struct store_log_line *line, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];

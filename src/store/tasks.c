@@ -43,8 +43,8 @@ static void read_task(struct query *q, struct arena *a, void *row) {
 
 int store_task_insert(struct store *st, const struct store_task *t, struct error *err) {
     if (query_exec(st, Q_TASKS_INSERT,
-                   SQL_ARGS(sql_text(t->id), sql_text(t->type), sql_text(t->job_id), sql_opt_int(t->has_trial, t->trial_id),
-                            sql_int(t->start_us), sql_time(t->end_us),
+                   SQL_ARGS(sql_text(t->id), sql_text(t->type), sql_text(t->job_id),
+                            sql_opt_int(t->has_trial, t->trial_id), sql_int(t->start_us), sql_time(t->end_us),
                             sql_opt_int(t->has_log_retention, t->log_retention_days), sql_opt_text(t->state),
                             sql_opt_text(t->config), sql_opt_text(t->parent_id), sql_opt_text(t->forked_from),
                             sql_bool(t->no_pause), sql_opt_text(t->snapshot)), NULL, err) < 0)
@@ -147,7 +147,8 @@ static int insert_allocation(struct store *st, const struct allocation_row *x, c
 static int update_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err) {
     return query_exec_one(st, Q_ALLOCATIONS_UPDATE,
                           SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_int(x->slots),
-                                   sql_text(allocation_state_name(x->state)), sql_bool(x->ready), sql_int(x->request_us),
+                                   sql_text(allocation_state_name(x->state)), sql_bool(x->ready),
+                                       sql_int(x->request_us),
                                    sql_time(x->start_us), sql_time(x->end_us), sql_time(x->preempt_deadline_us),
                                    sql_bool(x->preempt_acked), sql_bool(x->preempt_pending), sql_bool(x->killed),
                                    sql_text(ports), sql_text(exit_kind_name(x->exit_kind)), sql_int(x->exit_code)),
@@ -160,15 +161,16 @@ int store_allocation_put(struct store *st, const struct allocation_row *x, bool 
     return insert ? insert_allocation(st, x, ports.s, err) : update_allocation(st, x, ports.s, err);
 }
 
-int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret, struct error *err) {
+int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret,
+                         struct error *err) {
     int rc = query_one(st, Q_ALLOCATIONS_BY_ID, SQL_ARGS(sql_text(id)), read_allocation, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
                               size_t *ret_n, struct error *err) {
-    return query_all(st, Q_ALLOCATIONS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_allocation, sizeof(**ret), a, ret, ret_n,
-                     err);
+    return query_all(st, Q_ALLOCATIONS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_allocation, sizeof(**ret), a, ret,
+                     ret_n, err);
 }
 
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
@@ -211,7 +213,8 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
     if (!insert)
         return query_exec_one(st, Q_CONTAINERS_UPDATE,
                               SQL_ARGS(sql_text(c->id), sql_text(c->agent_id), sql_int(c->rank), sql_text(devices.s),
-                                       sql_text(container_state_name(c->state)), sql_bool(c->daemon), sql_text(c->address),
+                                       sql_text(container_state_name(c->state)), sql_bool(c->daemon),
+                                           sql_text(c->address),
                                        sql_text(exit_kind_name(c->exit_kind)), sql_int(c->exit_code)),
                               err, "container %s", c->id);
     if (query_exec(st, Q_CONTAINERS_INSERT,
@@ -223,13 +226,14 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
     return 0;
 }
 
-int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a, struct container_row **ret,
-                                   size_t *ret_n, struct error *err) {
-    return query_all(st, Q_CONTAINERS_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), read_container, sizeof(**ret), a, ret,
-                     ret_n, err);
+int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,
+                                   struct container_row **ret, size_t *ret_n, struct error *err) {
+    return query_all(st, Q_CONTAINERS_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), read_container, sizeof(**ret),
+                     a, ret, ret_n, err);
 }
 
-int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n, struct error *err) {
+int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
+                          struct error *err) {
     return query_all(st, Q_CONTAINERS_OPEN, SQL_NO_ARGS, read_container, sizeof(**ret), a, ret, ret_n, err);
 }
 
@@ -256,6 +260,6 @@ int store_accelerator_set(struct store *st, const struct store_accelerator *x, s
 
 int store_accelerators_of_task(struct store *st, const char *task_id, struct arena *a, struct store_accelerator **ret,
                                size_t *ret_n, struct error *err) {
-    return query_all(st, Q_ACCELERATORS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_accelerator, sizeof(**ret), a, ret, ret_n,
-                     err);
+    return query_all(st, Q_ACCELERATORS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_accelerator, sizeof(**ret), a, ret,
+                     ret_n, err);
 }

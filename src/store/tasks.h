@@ -1,4 +1,5 @@
-/* Tasks (what somebody asked to run), their allocations (one run each, on slots) and the containers of an allocation. */
+/* Tasks (what somebody asked to run), their allocations (one run each, on slots) and the containers of an
+ * allocation. */
 #ifndef DET_STORE_TASKS_H
 #define DET_STORE_TASKS_H
 
@@ -31,11 +32,14 @@ int store_task_set_snapshot(struct store *st, const char *id, const char *snapsh
 int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err);
 /* The context directory of a task without an experiment: a gzipped tar. *ret is NULL if there is none. */
 int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err);
-int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n, struct error *err);
+int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n,
+                       struct error *err);
 
-/* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still open. */
+/* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still
+ * open. */
 int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err);
-int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret, struct error *err);
+int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret,
+                         struct error *err);
 int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
                               size_t *ret_n, struct error *err); /* in order of their numbers */
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,

@@ -83,13 +83,15 @@ int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, st
 }
 
 int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err) {
-    if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d", id) < 0)
+    if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d",
+                       id) < 0)
         return explain_conflict(err, "the experiment already has a trial with the external id \"%s\"", external_id);
     return 0;
 }
 
 int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err) {
-    return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d", id);
+    return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d",
+                          id);
 }
 
 int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err) {
@@ -100,7 +102,8 @@ int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_
 }
 
 int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err) {
-    return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d", id);
+    return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d",
+                          id);
 }
 
 int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err) {
@@ -108,8 +111,8 @@ int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error
 }
 
 int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err) {
-    return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err, "trial %d",
-                          id);
+    return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err,
+                          "trial %d", id);
 }
 
 /* ---- reading ---- */
@@ -117,8 +120,8 @@ int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
 static int add_task_ids(struct store *st, struct arena *a, struct store_trial *t, struct error *err) {
-    return query_all(st, Q_TASK_IDS_OF_TRIAL, SQL_ARGS(sql_int(t->row.id)), read_text, sizeof(*t->task_ids), a, &t->task_ids,
-                     &t->task_ids_n, err);
+    return query_all(st, Q_TASK_IDS_OF_TRIAL, SQL_ARGS(sql_int(t->row.id)), read_text, sizeof(*t->task_ids), a,
+                     &t->task_ids, &t->task_ids_n, err);
 }
 
 static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, struct error *err) {
@@ -127,7 +130,8 @@ static int add_details(struct store *st, bool full, struct arena *a, struct stor
     return full ? store_summary_metrics(st, t->row.id, a, &t->summary_metrics, err) : 0;
 }
 
-int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret, struct error *err) {
+int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
+                    struct error *err) {
     struct store_trial t;
     int rc = query_one(st, full ? Q_TRIALS_BY_ID_FULL : Q_TRIALS_BY_ID, SQL_ARGS(sql_int(id)), read_trial, a, &t, err);
     if (rc <= 0)
@@ -140,7 +144,8 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 
 int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
                                struct arena *a, struct store_trial *ret, struct error *err) {
-    int rc = query_one(st, Q_TRIALS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_experiment_id), sql_text(external_trial_id)),
+    int rc = query_one(st, Q_TRIALS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_experiment_id),
+                                                             sql_text(external_trial_id)),
                        read_trial, a, ret, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", external_trial_id) : -1;
@@ -149,8 +154,8 @@ int store_trial_by_external_id(struct store *st, const char *external_experiment
 
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
                               struct store_trial *ret, struct error *err) {
-    int rc = query_one(st, Q_TRIALS_BY_REQUEST_ID, SQL_ARGS(sql_int(experiment_id), sql_text(request_id)), read_trial, a, ret,
-                       err);
+    int rc = query_one(st, Q_TRIALS_BY_REQUEST_ID, SQL_ARGS(sql_int(experiment_id), sql_text(request_id)), read_trial,
+                       a, ret, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", request_id) : -1;
     return add_details(st, false, a, ret, err);
@@ -158,8 +163,8 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
 
 int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct store_trial **ret,
                                size_t *ret_n, struct error *err) {
-    if (query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_trial, sizeof(**ret), a, ret, ret_n,
-                  err) < 0)
+    if (query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_trial, sizeof(**ret), a, ret,
+                  ret_n, err) < 0)
         return -1;
     for (size_t i = 0; i < *ret_n; i++)
         if (add_details(st, false, a, &(*ret)[i], err) < 0)
@@ -172,13 +177,14 @@ static void read_id(struct query *q, struct arena *a, void *row) {
     *(int32_t *)row = take_i32(q);
 }
 
-int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret, size_t *ret_n,
-                                  struct error *err) {
-    return query_all(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_id, sizeof(**ret), a, ret, ret_n,
-                     err);
+int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
+                                  size_t *ret_n, struct error *err) {
+    return query_all(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_id, sizeof(**ret), a, ret,
+                     ret_n, err);
 }
 
-int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n, struct error *err) {
+int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
+                            struct error *err) {
     return query_all(st, Q_TRIALS_UNFINISHED, SQL_NO_ARGS, read_core, sizeof(**ret), a, ret, ret_n, err);
 }
 
@@ -225,7 +231,8 @@ int store_trial_list(struct store *st, const struct store_trial_filter *f, int64
                      struct store_trial_list *ret, struct error *err) {
     const struct trial_list_filter filter = {f, now_us};
     const struct list_spec spec = {
-        .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters, .filter = &filter,
+        .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters,
+            .filter = &filter,
         .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
         .page = f->page, .window = page_of_query_list, .read = read_trial, .row_size = sizeof(struct store_trial),

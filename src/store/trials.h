@@ -35,7 +35,8 @@ struct store_trial {
 /* Writes what the core owns; beside it the row keeps what the functions below set. */
 int store_trial_put(struct store *st, const struct trial_row *t, bool insert, struct error *err);
 /* `full` fills the last block as well. */
-int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret, struct error *err);
+int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
+                    struct error *err);
 int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
                                struct arena *a, struct store_trial *ret, struct error *err);
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
@@ -43,11 +44,12 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
 /* In order of their ids. */
 int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct store_trial **ret,
                                size_t *ret_n, struct error *err);
-int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret, size_t *ret_n,
-                                  struct error *err);
+int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
+                                  size_t *ret_n, struct error *err);
 
 /* Of experiments that are not over, by id: what a starting master restores. */
-int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n, struct error *err);
+int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
+                            struct error *err);
 
 int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err);
 int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err);

@@ -33,7 +33,8 @@ int store_user_insert(struct store *st, const struct store_user *u, struct error
 }
 
 int store_user_update(struct store *st, const struct store_user *u, struct error *err) {
-    if (query_exec_one(st, Q_USERS_UPDATE, SQL_ARGS(sql_int(u->id), sql_text(u->username), sql_opt_text(u->display_name),
+    if (query_exec_one(st, Q_USERS_UPDATE, SQL_ARGS(sql_int(u->id), sql_text(u->username),
+                                                    sql_opt_text(u->display_name),
                                                     sql_bool(u->admin), sql_bool(u->active), sql_bool(u->remote),
                                                     AGENT_ARGS(&u->agent), sql_int(u->modified_us)),
                        err, "user %d", u->id) < 0)
@@ -41,9 +42,10 @@ int store_user_update(struct store *st, const struct store_user *u, struct error
     return 0;
 }
 
-int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us, struct error *err) {
-    return query_exec_one(st, Q_USERS_SET_PASSWORD, SQL_ARGS(sql_int(id), sql_opt_text(password_hash), sql_int(now_us)), err,
-                          "user %d", id);
+int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us,
+                            struct error *err) {
+    return query_exec_one(st, Q_USERS_SET_PASSWORD, SQL_ARGS(sql_int(id), sql_opt_text(password_hash), sql_int(now_us)),
+                          err, "user %d", id);
 }
 
 int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err) {
@@ -55,7 +57,8 @@ int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_u
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
-int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret, struct error *err) {
+int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,
+                       struct error *err) {
     int rc = query_one(st, Q_USERS_BY_NAME, SQL_ARGS(sql_text(username)), read_user, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%s' not found", username) : rc < 0 ? -1 : 0;
 }
@@ -108,9 +111,10 @@ int store_user_setting_set(struct store *st, int32_t user_id, const struct store
                                                         sql_text(s->value)), NULL, err);
 }
 
-int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret, size_t *ret_n,
-                        struct error *err) {
-    return query_all(st, Q_USER_SETTINGS_ALL, SQL_ARGS(sql_int(user_id)), read_setting, sizeof(**ret), a, ret, ret_n, err);
+int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
+                        size_t *ret_n, struct error *err) {
+    return query_all(st, Q_USER_SETTINGS_ALL, SQL_ARGS(sql_int(user_id)), read_setting, sizeof(**ret), a, ret, ret_n,
+                     err);
 }
 
 int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err) {

@@ -27,7 +27,8 @@ int store_user_update(struct store *st, const struct store_user *u, struct error
 int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us, struct error *err);
 int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err);
 int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err);
-int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret, struct error *err);
+int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,
+                       struct error *err);
 
 /* Sorting is by the numbers of api.v1.GetUsersRequest.SortBy; unspecified is by id. */
 struct store_user_filter {
@@ -43,8 +44,8 @@ int store_user_list(struct store *st, const struct store_user_filter *f, struct 
 
 struct store_user_setting { const char *key, *storage_path, *value; };
 int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err);
-int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret, size_t *ret_n,
-                        struct error *err);
+int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
+                        size_t *ret_n, struct error *err);
 int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err);
 
 #endif

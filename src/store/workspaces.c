@@ -73,9 +73,10 @@ int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinn
     return 0;
 }
 
-int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a, struct store_workspace *ret,
-                        struct error *err) {
-    int rc = query_one(st, Q_WORKSPACES_BY_ID, SQL_ARGS(sql_int(asking_user_id), sql_int(id)), read_workspace, a, ret, err);
+int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a,
+                        struct store_workspace *ret, struct error *err) {
+    int rc = query_one(st, Q_WORKSPACES_BY_ID, SQL_ARGS(sql_int(asking_user_id), sql_int(id)), read_workspace, a, ret,
+                       err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "workspace '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
@@ -118,7 +119,8 @@ int store_workspace_list(struct store *st, const struct store_workspace_filter *
         .add_filters = add_workspace_filters, .filter = f,
         .sort = workspace_sorts, .sort_n = sizeof(workspace_sorts) / sizeof(*workspace_sorts),
         .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, .read = read_workspace, .row_size = sizeof(struct store_workspace),
+        .page = f->page, .window = page_of_memory_list, .read = read_workspace,
+        .row_size = sizeof(struct store_workspace),
     };
     return list_run(st, &spec, a, &ret->workspace, &ret->workspace_n, &ret->window, err);
 }
@@ -180,7 +182,8 @@ int store_project_update(struct store *st, const struct store_project *p, struct
 }
 
 int store_project_delete(struct store *st, int32_t id, struct error *err) {
-    if (check_mutable(st, Q_PROJECTS_IMMUTABLE, "project", id, err) < 0 || mark_last_id(st, STORE_IDS_PROJECTS, err) < 0)
+    if (check_mutable(st, Q_PROJECTS_IMMUTABLE, "project", id, err) < 0 ||
+        mark_last_id(st, STORE_IDS_PROJECTS, err) < 0)
         return -1;
     if (query_exec_one(st, Q_PROJECTS_DELETE, SQL_ARGS(sql_int(id)), err, "project %d", id) < 0)
         return explain_conflict(err, "project %d still has experiments: move or delete them first", id);
@@ -194,11 +197,13 @@ int store_project_get(struct store *st, int32_t id, struct arena *a, struct stor
 
 int store_project_by_name(struct store *st, int32_t workspace_id, const char *name, struct arena *a,
                           struct store_project *ret, struct error *err) {
-    int rc = query_one(st, Q_PROJECTS_BY_NAME, SQL_ARGS(sql_int(workspace_id), sql_text(name)), read_project, a, ret, err);
+    int rc = query_one(st, Q_PROJECTS_BY_NAME, SQL_ARGS(sql_int(workspace_id), sql_text(name)), read_project, a, ret,
+                       err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", name) : rc < 0 ? -1 : 0;
 }
 
-int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret, struct error *err) {
+int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
+                         struct error *err) {
     int rc = query_one(st, Q_PROJECTS_BY_KEY, SQL_ARGS(sql_text(key)), read_project, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", key) : rc < 0 ? -1 : 0;
 }

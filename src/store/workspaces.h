@@ -29,8 +29,8 @@ int store_workspace_update(struct store *st, const struct store_workspace *w, st
 int store_workspace_delete(struct store *st, int32_t id, struct error *err); /* ERR_CONFLICT while it has projects */
 int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err);
 /* asking_user_id: whose pin counts; 0: nobody's. */
-int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a, struct store_workspace *ret,
-                        struct error *err);
+int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a,
+                        struct store_workspace *ret, struct error *err);
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
                             struct error *err);
 
@@ -72,7 +72,8 @@ int store_project_delete(struct store *st, int32_t id, struct error *err); /* ER
 int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err);
 int store_project_by_name(struct store *st, int32_t workspace_id, const char *name, struct arena *a,
                           struct store_project *ret, struct error *err);
-int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret, struct error *err);
+int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
+                         struct error *err);
 
 /* Sorting by the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy. */
 struct store_project_filter {

@@ -3,7 +3,8 @@ INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, report_us, stat
                          steps_completed, storage_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = excluded.allocation_id,
-    trial_id = excluded.trial_id, report_us = excluded.report_us, state = excluded.state, resources = excluded.resources,
+    trial_id = excluded.trial_id, report_us = excluded.report_us, state = excluded.state,
+        resources = excluded.resources,
     metadata = excluded.metadata, size = excluded.size, steps_completed = excluded.steps_completed,
     storage_id = excluded.storage_id;
 
@@ -22,9 +23,10 @@ UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
 UPDATE checkpoints SET state = $2 WHERE uuid = $1;
 
 -- define: checkpoint_columns
-c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size, c.steps_completed,
-c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
--- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type IN ('integer', 'real')) AS searcher_metric
+c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size,
+    c.steps_completed, c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
+-- sqlite: IN ('integer', 'real')) AS searcher_metric
 -- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision AS searcher_metric
 
 -- The reports of the same trial at the same step.
@@ -81,15 +83,18 @@ ORDER BY searcher_metric NULLS LAST, c.report_us, c.uuid
 -- fragment: checkpoint_sort_searcher_metric_desc
 ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
 -- fragment: checkpoint_sort_metric
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) NULLS LAST, c.report_us, c.uuid
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
+-- sqlite: NULLS LAST, c.report_us, c.uuid
 -- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision NULLS LAST, c.report_us, c.uuid
 -- fragment: checkpoint_sort_metric_desc
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) DESC NULLS LAST, c.report_us, c.uuid
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
+-- sqlite: DESC NULLS LAST, c.report_us, c.uuid
 -- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision DESC NULLS LAST, c.report_us, c.uuid
 
 -- name: checkpoints_for_gc
 SELECT c.uuid, c.trial_id, c.steps_completed,
--- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type IN ('integer', 'real')),
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
+-- sqlite: IN ('integer', 'real')),
 -- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision,
     coalesce(v.id, 0), c.storage_id
 FROM trials t

@@ -128,8 +128,8 @@ SELECT content FROM searcher_snapshots WHERE experiment_id = $1;
 DELETE FROM searcher_snapshots WHERE experiment_id = $1;
 
 -- ---- the list ----
--- The page is found on the experiments table alone (and the users, when it is sorted by them); names, places and documents are
--- joined to its rows.
+-- The page is found on the experiments table alone (and the users, when it is sorted by them); names, places and
+-- documents are joined to its rows.
 
 -- fragment: experiments_count
 SELECT count(*) FROM experiments x WHERE 1 = 1
@@ -160,7 +160,8 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 
 -- Every label that was asked for is among the experiment's.
 -- fragment: experiment_filter_labels
--- sqlite: AND NOT EXISTS (SELECT 1 FROM json_each($1) q WHERE q.value NOT IN (SELECT l.value FROM json_each(x.labels) l))
+-- sqlite: AND NOT EXISTS (SELECT 1 FROM json_each($1) q WHERE q.value NOT IN (SELECT l.value FROM json_each(x.labels)
+-- sqlite: l))
 -- postgres: AND x.labels::jsonb @> $1::jsonb
 
 -- fragment: experiment_filter_archived
@@ -171,8 +172,10 @@ AND x.archived = $1
 -- postgres: AND x.state IN (SELECT json_array_elements_text($1::json))
 
 -- fragment: experiment_filter_users
--- sqlite: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT value FROM json_each($1)) UNION SELECT value FROM json_each($2))
--- postgres: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT json_array_elements_text($1::json)) UNION SELECT json_array_elements_text($2::json)::bigint)
+-- sqlite: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT value FROM json_each($1)) UNION SELECT value
+-- sqlite: FROM json_each($2))
+-- postgres: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT json_array_elements_text($1::json)) UNION
+-- postgres: SELECT json_array_elements_text($2::json)::bigint)
 
 -- fragment: experiment_filter_project
 AND x.project_id = $1

@@ -79,8 +79,8 @@ ORDER BY r.steps;
 -- ---- workloads: reports and checkpoints in one list ----
 
 -- define: workload_reports
-SELECT CASE r.group_name WHEN 'validation' THEN 1 ELSE 0 END AS kind, r.steps AS steps, r.report_us AS end_us, r.avg_metrics,
-    r.batch_metrics, NULL AS uuid, NULL AS state, NULL AS resources, NULL AS metadata, r.id AS tie
+SELECT CASE r.group_name WHEN 'validation' THEN 1 ELSE 0 END AS kind, r.steps AS steps, r.report_us AS end_us,
+    r.avg_metrics, r.batch_metrics, NULL AS uuid, NULL AS state, NULL AS resources, NULL AS metadata, r.id AS tie
 FROM metric_reports r WHERE r.trial_id = $1 AND r.archived = 0
 
 -- define: workload_checkpoints
@@ -113,8 +113,10 @@ ORDER BY w.end_us, w.steps, w.kind, w.tie
 -- fragment: workload_sort_end_desc
 ORDER BY w.end_us DESC, w.steps DESC, w.kind DESC, w.tie DESC
 -- fragment: workload_sort_metric
--- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) NULLS LAST, w.steps, w.kind, w.tie
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
+-- sqlite: NULLS LAST, w.steps, w.kind, w.tie
 -- postgres: ORDER BY (w.avg_metrics::json->>$1)::double precision NULLS LAST, w.steps, w.kind, w.tie
 -- fragment: workload_sort_metric_desc
--- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real')) DESC NULLS LAST, w.steps, w.kind, w.tie
+-- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
+-- sqlite: DESC NULLS LAST, w.steps, w.kind, w.tie
 -- postgres: ORDER BY (w.avg_metrics::json->>$1)::double precision DESC NULLS LAST, w.steps, w.kind, w.tie

@@ -9,8 +9,8 @@ ON CONFLICT (task_id) DO UPDATE SET last_id = excluded.last_id, fields = exclude
 UPDATE task_log_state SET fields = '{}' WHERE task_id = $1;
 
 -- name: task_log_heads_insert
-INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask, allocation_id, agent_id,
-                            container_id, lines)
+INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask, allocation_id,
+    agent_id, container_id, lines)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- Whole batches that cannot hold a line the reader wants are passed over: NULL or 0 means that any will do.
@@ -20,17 +20,20 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
   AND ($5 = 0 OR h.first_us <= $5)
   AND ($6 = 0 OR h.last_us > $6)
 -- sqlite: AND ($7 IS NULL OR h.allocation_id IS NULL OR h.allocation_id IN (SELECT value FROM json_each($7)))
--- postgres: AND ($7::text IS NULL OR h.allocation_id IS NULL OR h.allocation_id IN (SELECT json_array_elements_text($7::json)))
+-- postgres: AND ($7::text IS NULL OR h.allocation_id IS NULL OR h.allocation_id IN (SELECT
+-- postgres: json_array_elements_text($7::json)))
 -- sqlite: AND ($8 IS NULL OR h.agent_id IS NULL OR h.agent_id IN (SELECT value FROM json_each($8)))
 -- postgres: AND ($8::text IS NULL OR h.agent_id IS NULL OR h.agent_id IN (SELECT json_array_elements_text($8::json)))
 -- sqlite: AND ($9 IS NULL OR h.container_id IS NULL OR h.container_id IN (SELECT value FROM json_each($9)))
--- postgres: AND ($9::text IS NULL OR h.container_id IS NULL OR h.container_id IN (SELECT json_array_elements_text($9::json)))
+-- postgres: AND ($9::text IS NULL OR h.container_id IS NULL OR h.container_id IN (SELECT
+-- postgres: json_array_elements_text($9::json)))
 
 -- The batch that line $2 + 1 lies in, and those after it.
 -- name: task_log_heads_after
 SELECT h.first_id, h.last_id, h.lines FROM task_log_heads h
 WHERE h.task_id = $1
-  AND h.first_id >= coalesce((SELECT max(b.first_id) FROM task_log_heads b WHERE b.task_id = $1 AND b.first_id <= $2 + 1), 0)
+  AND h.first_id >= coalesce(
+    (SELECT max(b.first_id) FROM task_log_heads b WHERE b.task_id = $1 AND b.first_id <= $2 + 1), 0)
   {head_filters}
 ORDER BY h.first_id;
 

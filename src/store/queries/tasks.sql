@@ -1,6 +1,6 @@
 -- name: tasks_insert
-INSERT INTO tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from,
-                   no_pause, snapshot)
+INSERT INTO tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id,
+    forked_from, no_pause, snapshot)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 -- name: tasks_set_end
@@ -13,7 +13,8 @@ UPDATE tasks SET state = $2 WHERE id = $1;
 UPDATE tasks SET snapshot = $2 WHERE id = $1;
 
 -- define: task_columns
-id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause, snapshot
+id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause,
+    snapshot
 
 -- name: tasks_by_id
 SELECT {task_columns} FROM tasks WHERE id = $1;

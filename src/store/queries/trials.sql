@@ -4,7 +4,8 @@ INSERT INTO trials (id, experiment_id, request_id, task_id, state, start_us, end
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
 
 -- name: trials_update
-UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7, steps_completed = $8,
+UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,
+    steps_completed = $8,
     latest_checkpoint = $9, warm_start_checkpoint = $10, early_exit = $11, stopped_by_searcher = $12
 WHERE id = $1;
 

@@ -67,7 +67,8 @@ AND (n.pinned_us IS NOT NULL) = ($1 <> 0)
 
 -- fragment: workspaces_filter_owner
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR w.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR w.user_id IN (SELECT json_array_elements_text($2::json)::bigint))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR w.user_id IN (SELECT
+-- postgres: json_array_elements_text($2::json)::bigint))
 
 -- fragment: workspaces_sort_id
 ORDER BY w.id
@@ -81,8 +82,8 @@ ORDER BY w.name DESC
 -- ---- projects ----
 
 -- name: projects_insert
-INSERT INTO projects (id, workspace_id, user_id, name, key, description, notes, archived, immutable, state, error_message,
-                      created_us)
+INSERT INTO projects (id, workspace_id, user_id, name, key, description, notes, archived, immutable, state,
+    error_message, created_us)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: projects_update
@@ -134,7 +135,8 @@ AND p.archived = $1
 
 -- fragment: projects_filter_owner
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR p.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR p.user_id IN (SELECT json_array_elements_text($2::json)::bigint))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR p.user_id IN (SELECT
+-- postgres: json_array_elements_text($2::json)::bigint))
 
 -- fragment: projects_sort_id
 ORDER BY p.id

@@ -46,7 +46,8 @@ struct fixture {
         error_release(&(f)->err);                                                    \
     } while (0)
 
-static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st, &f->err)); }
+static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st,
+                                                                      &f->err)); }
 
 static inline int fixture_setup(void **state) {
     struct fixture *f = calloc(1, sizeof(*f));

@@ -22,7 +22,8 @@ static void test_experiment__comes_back_whole(void **state) {
     assert_int_equal(y.id, 2);
     assert_string_equal(y.state, "ACTIVE");
     assert_string_equal(y.labels, "[\"a\",\"b\"]");
-    assert_true(y.has_parent && y.unmanaged && y.smaller_is_better && !y.has_best && !y.has_progress && !y.parent_archived);
+    assert_true(y.has_parent && y.unmanaged && y.smaller_is_better && !y.has_best && !y.has_progress &&
+                !y.parent_archived);
     assert_int_equal(y.parent_id, 1);
     assert_string_equal(y.config, x.config);
     assert_string_equal(y.original_config, x.original_config);
@@ -83,7 +84,8 @@ static void test_experiment__unfinished_are_what_is_not_terminal(void **state) {
 static void test_experiment__patch_touches_what_is_named(void **state) {
     struct fixture *f = *state;
     struct store_experiment x;
-    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"},
+                                 &f->err));
     OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.name = "new"}, &f->err));
     OK(f, store_experiment_set_archived(f->st, 1, true, &f->err));
     OK(f, store_experiment_set_config(f->st, 1, "{\"v\":2}", "gpu", &f->err));
@@ -116,7 +118,8 @@ static void three(struct fixture *f) {
     fixture_user(f, 2, "ada");
     fixture_experiment(f, 2);
     fixture_experiment(f, 3);
-    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.name = "Mnist 50%", .labels = "[\"a\",\"b\"]",
+    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.name = "Mnist 50%",
+                                                                            .labels = "[\"a\",\"b\"]",
                                                                             .description = "Long run"}, &f->err));
     OK(f, store_experiment_patch(f->st, 3, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
     OK(f, store_experiment_set_state(f->st, 2, "COMPLETED", T0 + DAY_US, &f->err));
@@ -230,7 +233,8 @@ static void test_jobs__are_kept_in_queue_order(void **state) {
     struct fixture *f = *state;
     struct store_job *j, one;
     size_t n;
-    const struct store_job gc = {.id = "gc", .type = "CHECKPOINT_GC", .user_id = 1, .resource_pool = "default", .position = 1,
+    const struct store_job gc = {.id = "gc", .type = "CHECKPOINT_GC", .user_id = 1, .resource_pool = "default",
+                                 .position = 1,
                                  .has_priority = true, .priority = 42, .has_weight = true, .weight = 0.5,
                                  .submitted_us = T0 + 50};
     OK(f, store_job_put(f->st, &gc, &f->err));

@@ -9,7 +9,8 @@ static struct store_report report(int32_t run, const char *group, int32_t steps,
                                  .report_us = T0 + steps, .avg_metrics = avg};
 }
 
-static struct store_report_result add(struct fixture *f, int32_t run, const char *group, int32_t steps, const char *avg) {
+static struct store_report_result add(struct fixture *f, int32_t run, const char *group, int32_t steps,
+                                      const char *avg) {
     struct store_report r = report(run, group, steps, avg);
     struct store_report_result result;
     OK(f, store_report_add(f->st, &r, &result, &f->err));
@@ -60,8 +61,10 @@ static void test_report__of_one_step_merges_its_keys(void **state) {
     int64_t second = add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}").id; /* 1 and 1.0 are equal */
     assert_int_equal(first, second);
     assert_string_equal(rows(f, "training"), "10:{\"avg_metrics\":{\"a\":1,\"b\":2}} ");
-    assert_string_equal(summary(f), "{\"avg_metrics\":{\"a\":{\"count\":1,\"sum\":1.0,\"min\":1.0,\"max\":1.0,\"mean\":1.0,"
-                                    "\"last\":1,\"type\":\"number\"},\"b\":{\"count\":1,\"sum\":2.0,\"min\":2.0,\"max\":2.0,"
+    assert_string_equal(summary(f),
+                        "{\"avg_metrics\":{\"a\":{\"count\":1,\"sum\":1.0,\"min\":1.0,\"max\":1.0,\"mean\":1.0,"
+                                    "\"last\":1,\"type\":\"number\"},"
+                                    "\"b\":{\"count\":1,\"sum\":2.0,\"min\":2.0,\"max\":2.0,"
                                     "\"mean\":2.0,\"last\":2,\"type\":\"number\"}}}");
 }
 
@@ -174,7 +177,8 @@ static void test_newer_run__archives_what_it_does_again(void **state) {
         add(f, 1, "training", s, loss);
         add(f, 1, "validation", s, loss);
     }
-    struct store_report stepless = {.trial_id = 1, .run_id = 1, .group = "gpu", .report_us = T0, .avg_metrics = "{\"u\":1}"};
+    struct store_report stepless = {.trial_id = 1, .run_id = 1, .group = "gpu", .report_us = T0,
+                                    .avg_metrics = "{\"u\":1}"};
     struct store_report_result result;
     OK(f, store_report_add(f->st, &stepless, &result, &f->err));
     assert_true(add(f, 2, "training", 20, "{\"loss\":100}").archived_older);
@@ -290,7 +294,8 @@ static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state
     add(f, 1, "validation", 10, "{\"loss\":2}");
     add(f, 1, "training", 20, "{\"loss\":1}");
     add(f, 1, "mine", 20, "{\"z\":1}");
-    const struct store_checkpoint c = {.uuid = "u", .task_id = "t", .trial_id = 1, .report_us = T0, .state = "COMPLETED",
+    const struct store_checkpoint c = {.uuid = "u", .task_id = "t", .trial_id = 1, .report_us = T0,
+                                       .state = "COMPLETED",
                                        .resources = "{}", .steps_completed = 10};
     OK(f, store_checkpoint_put(f->st, &c, &f->err));
     assert_string_equal(workloads(f, (struct store_workload_filter){0}), "T10 V10 C10 T20 of 4");
@@ -305,7 +310,8 @@ static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state
     assert_string_equal(workloads(f, (struct store_workload_filter){.page = {1, 2}}), "V10 C10 of 4");
     assert_string_equal(workloads(f, (struct store_workload_filter){.group = "mine"}), "C10 T20 of 2");
     OK(f, store_checkpoint_set_state(f->st, "u", "DELETED", &f->err));
-    assert_string_equal(workloads(f, (struct store_workload_filter){.remove_deleted_checkpoints = true}), "T10 V10 T20 of 3");
+    assert_string_equal(workloads(f, (struct store_workload_filter){.remove_deleted_checkpoints = true}),
+                        "T10 V10 T20 of 3");
 }
 
 int main(void) {

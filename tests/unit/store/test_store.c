@@ -9,7 +9,8 @@
 #include "store/meta.h"
 #include "store/query.h"
 
-static void kv(struct fixture *f, const char *key, const char *value) { OK(f, store_kv_set(f->st, key, value, &f->err)); }
+static void kv(struct fixture *f, const char *key, const char *value) { OK(f,
+                                                                           store_kv_set(f->st, key, value, &f->err)); }
 
 static const char *get(struct fixture *f, const char *key) {
     const char *value;
@@ -41,9 +42,11 @@ static void test_open__makes_a_file_for_its_owner_alone(void **state) {
 static void test_open__says_why_it_cannot(void **state) {
     struct fixture *f = *state;
     struct store *other = NULL;
-    FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db", store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other,
+    FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db",
+          store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other,
                                                                                  &f->err));
-    FAILS(f, ERR_IO, "opening the database /nowhere/master.db", store_open_reader("/nowhere/master.db", &other, &f->err));
+    FAILS(f, ERR_IO, "opening the database /nowhere/master.db",
+          store_open_reader("/nowhere/master.db", &other, &f->err));
 }
 
 static void test_open__keeps_what_was_there(void **state) {
@@ -60,7 +63,8 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state) {
     store_close(f->st);
     f->st = NULL;
     run_sql(f, "INSERT INTO migrations (number, name) VALUES (9000, '9000_from_the_future')");
-    snprintf(sentence, sizeof(sentence), "the database %s is of version 9000, this program knows versions up to %d: run the"
+    snprintf(sentence, sizeof(sentence),
+             "the database %s is of version 9000, this program knows versions up to %d: run the"
              " release that wrote it, or restore a backup from before the upgrade", f->path, (int)SQL_MIGRATION_NR);
     FAILS(f, ERR_PRECONDITION, sentence, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }

@@ -6,7 +6,8 @@
 
 static struct store_log_line line(int i, const char *text) {
     return (struct store_log_line){.time_us = T0 + i * 1000, .allocation_id = "t.1", .agent_id = "agent",
-                                   .container_id = "c1", .level = 3, .source = "task", .stdtype = "stdout", .text = text,
+                                   .container_id = "c1", .level = 3, .source = "task", .stdtype = "stdout",
+                                       .text = text,
                                    .text_n = strlen(text)};
 }
 
@@ -99,7 +100,8 @@ static void test_numbered_lines__are_stored_exactly_once(void **state) {
     assert_int_equal(seq, 4);
     FAILS(f, ERR_OUT_OF_RANGE, "lines from 6 on, but 4 are stored",
           store_task_log_append_numbered(f->st, "t", "c1", 6, l, 1, &first, &skipped, &seq, &f->err));
-    OK(f, store_task_log_append_numbered(f->st, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err)); /* its own numbers */
+    OK(f, store_task_log_append_numbered(f->st, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err)); /* its own
+                                                                                                          numbers */
     assert_string_equal(READ(0), "1 1|2 2|3 3|4 4|5 1|");
 }
 
@@ -116,7 +118,8 @@ static void test_numbered_lines__and_their_mark_are_one_transaction(void **state
     assert_string_equal(READ(0), "");
 }
 
-/* 1 error rank 0 · 2 info rank 1 of another allocation · 3 no rank, from the master, stderr · 4 in a batch of its own */
+/* 1 error rank 0 · 2 info rank 1 of another allocation · 3 no rank, from the master, stderr · 4 in a batch of its
+ * own */
 static void four(struct fixture *f) {
     struct store_log_line l[] = {line(1, "Error: disk"), line(2, "step 17"), line(3, "hello"), line(4, "step 18")};
     l[0].level = 5;
@@ -157,8 +160,10 @@ static void test_regex__is_checked_and_bounded(void **state) {
     struct store_log_reader *r;
     struct store_log_line l[] = {line(1, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")};
     append(f, l, 1, 1);
-    FAILS(f, ERR_INVALID, "search \"a(\": ", store_log_reader_new(&(struct store_log_filter){.task_id = "t", .search = "a(",
-                                                                                          .regex = true}, false, &r, &f->err));
+    FAILS(f, ERR_INVALID, "search \"a(\": ", store_log_reader_new(&(struct store_log_filter){.task_id = "t",
+                                                                                             .search = "a(",
+                                                                                          .regex = true}, false, &r,
+                                                                                              &f->err));
     assert_string_equal(READ(.search = "^(a+)+$", .regex = true), ""); /* would take for ever without a limit */
 }
 

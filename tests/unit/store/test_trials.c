@@ -90,7 +90,8 @@ static void test_trial_list__filters_sorts_and_pages(void **state) {
     for (int32_t sort = 0; sort <= 13; sort++) {
         if (sort == 2 || sort == 3)
             continue;
-        filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = sort, .descending = sort % 2, .page = {0, 1}};
+        filter = (struct store_trial_filter){.experiment_id = 1, .sort_by = sort, .descending = sort % 2,
+                                             .page = {0, 1}};
         OK(f, store_trial_list(f->st, &filter, T0, &f->a, &l, &f->err));
         assert_int_equal(l.trial_n, 1);
         assert_int_equal(l.window.total, 2);
@@ -125,7 +126,8 @@ static void test_task__of_no_experiment_comes_back_whole(void **state) {
 
 static struct allocation_row allocation(const char *task_id, int number) {
     struct allocation_row x = {.trial_id = 1, .run_id = number, .slots = 2, .state = ALLOCATION_ASSIGNED, .ready = true,
-                               .request_us = T0, .start_us = T0 + 1, .preempt_deadline_us = T0 + 9, .preempt_acked = true,
+                               .request_us = T0, .start_us = T0 + 1, .preempt_deadline_us = T0 + 9,
+                                   .preempt_acked = true,
                                .killed = true, .port = {29400, 29500, 29501, 29600}, .exit_kind = EXIT_FAILED,
                                .exit_code = 137};
     snprintf(x.id, sizeof(x.id), "%.60s.%d", task_id, number);
@@ -135,7 +137,8 @@ static struct allocation_row allocation(const char *task_id, int number) {
 }
 
 static struct container_row container(const char *id, const char *allocation_id) {
-    struct container_row c = {.rank = 1, .device_id = {0, 12}, .device_n = 2, .state = CONTAINER_RUNNING, .daemon = true,
+    struct container_row c = {.rank = 1, .device_id = {0, 12}, .device_n = 2, .state = CONTAINER_RUNNING,
+                              .daemon = true,
                               .exit_kind = EXIT_AGENT_FAILED, .exit_code = -1};
     snprintf(c.id, sizeof(c.id), "%s", id);
     snprintf(c.allocation_id, sizeof(c.allocation_id), "%s", allocation_id);
@@ -198,7 +201,8 @@ static void test_dangling__allocations_end_with_their_tasks(void **state) {
     struct store_task task;
     const char *keep[] = {kept.id};
     int64_t n;
-    OK(f, store_task_insert(f->st, &(struct store_task){.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0}, &f->err));
+    OK(f, store_task_insert(f->st, &(struct store_task){.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0},
+                            &f->err));
     OK(f, store_allocation_put(f->st, &kept, true, &f->err));
     OK(f, store_allocation_put(f->st, &lost, true, &f->err));
     OK(f, store_allocations_end_dangling(f->st, (struct store_texts){keep, 1}, T0 + 50, &n, &f->err));

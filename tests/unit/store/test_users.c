@@ -7,7 +7,8 @@
 static void test_user__comes_back_whole(void **state) {
     struct fixture *f = *state;
     const struct store_user in = {
-        .id = 2, .username = "Ada", .display_name = "Ada L.", .password_hash = "$argon2id$x", .admin = true, .active = true,
+        .id = 2, .username = "Ada", .display_name = "Ada L.", .password_hash = "$argon2id$x", .admin = true,
+            .active = true,
         .agent = {.set = true, .uid = 1000, .gid = 100, .user = "ada", .group = "users"}, .modified_us = T0,
     };
     struct store_user out;
@@ -75,7 +76,8 @@ static void test_user_list__filters_and_sorts(void **state) {
     assert_int_equal(l.user_n, 1);
     assert_int_equal(l.user[0].id, 2);
     assert_int_equal(l.window.total, 3);
-    FAILS(f, ERR_INVALID, "sort_by", store_user_list(f->st, &(struct store_user_filter){.sort_by = 77}, &f->a, &l, &f->err));
+    FAILS(f, ERR_INVALID, "sort_by", store_user_list(f->st, &(struct store_user_filter){.sort_by = 77}, &f->a, &l,
+                                                     &f->err));
 }
 
 static void test_user_list__every_sort_is_valid_in_both_directions(void **state) {
@@ -84,7 +86,8 @@ static void test_user_list__every_sort_is_valid_in_both_directions(void **state)
     fixture_user(f, 1, "admin");
     for (int32_t sort = 0; sort <= 8; sort++)
         for (int desc = 0; desc < 2; desc++)
-            OK(f, store_user_list(f->st, &(struct store_user_filter){.sort_by = sort, .descending = desc}, &f->a, &l, &f->err));
+            OK(f, store_user_list(f->st, &(struct store_user_filter){.sort_by = sort, .descending = desc}, &f->a, &l,
+                                  &f->err));
 }
 
 static void test_settings__are_replaced_by_key_and_reset(void **state) {

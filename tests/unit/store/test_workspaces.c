@@ -34,7 +34,8 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state) {
     struct fixture *f = *state;
     struct store_workspace w = {
         .id = 2, .name = "vision", .user_id = 1, .archived = true, .checkpoint_storage = "{\"type\":\"shared_fs\"}",
-        .default_compute_pool = "gpu", .agent = {.set = true, .uid = 5, .gid = 6, .user = "u", .group = "g"}, .created_us = T0,
+        .default_compute_pool = "gpu", .agent = {.set = true, .uid = 5, .gid = 6, .user = "u", .group = "g"},
+            .created_us = T0,
     };
     OK(f, store_workspace_insert(f->st, &w, &f->err));
     add_project(f, 2, 2, "p", "PPP");
@@ -74,8 +75,8 @@ static void test_workspace_list__knows_pins_names_and_owners(void **state) {
     assert_int_equal(l.workspace_n, 1);
     OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.usernames = {ada, 1}}, &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 1);
-    OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.usernames = {ada, 1}, .user_ids = {one, 1}}, &f->a, &l,
-                               &f->err));
+    OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.usernames = {ada, 1}, .user_ids = {one, 1}},
+                               &f->a, &l, &f->err));
     assert_int_equal(l.workspace_n, 3);
     OK(f, store_workspace_pin(f->st, 3, 2, false, T0, &f->err));
     OK(f, store_workspace_list(f->st, &(struct store_workspace_filter){.asking_user_id = 2, .has_pinned = true,
@@ -114,10 +115,12 @@ static void test_project_list__counts_experiments_and_runs(void **state) {
     assert_int_equal(l.project[0].last_experiment_started_us, T0 + 1);
     for (int32_t sort = 0; sort <= 5; sort++)
         for (int desc = 0; desc < 2; desc++)
-            OK(f, store_project_list(f->st, &(struct store_project_filter){.sort_by = sort, .descending = desc, .name = "unc"},
+            OK(f, store_project_list(f->st, &(struct store_project_filter){.sort_by = sort, .descending = desc,
+                                                                           .name = "unc"},
                                      &f->a, &l, &f->err));
     assert_int_equal(l.project_n, 1);
-    OK(f, store_project_list(f->st, &(struct store_project_filter){.has_archived = true, .archived = true}, &f->a, &l, &f->err));
+    OK(f, store_project_list(f->st, &(struct store_project_filter){.has_archived = true, .archived = true}, &f->a, &l,
+                             &f->err));
     assert_int_equal(l.project_n, 0);
 }
 
