@@ -23,7 +23,6 @@ struct session {
     struct http_client *http;
     struct trust trust;
     const char *user, *token; /* NULL until logged in */
-    bool asked_trust;
 };
 
 static int session_of(struct cli *cli, struct session **ret, struct error *err)
@@ -603,14 +602,36 @@ struct json_object *api_info(struct cli *cli)
     return v;
 }
 
-void api_warn_about_version(struct cli *cli)
+static const char *master_version(struct cli *cli)
 {
     cleanup_json struct json_object *info = api_info(cli);
     struct json_object *version;
-    const char *text = json_object_object_get_ex(info, "version", &version) && version ? json_object_get_string(version) : "";
-    if (!*text)
+    return json_object_object_get_ex(info, "version", &version) && version ? arena_strdup(&cli->arena, json_object_get_string(version)) : "";
+}
+
+static bool may_ask_trust(struct cli *cli)
+{
+    return address_is_tls(cli->master) && cli->session && !cli->session->trust.skip_verify && !getenv("DET_MASTER_CERT_FILE");
+}
+
+int api_greet(struct cli *cli, struct error *err)
+{
+    const char *version = master_version(cli);
+    if (!*version && may_ask_trust(cli)) {
+        cleanup_error struct error why = ERROR_INIT;
+        if (trust_ask(cli, &why) == 0) {
+            if (trust_load(cli, &cli->session->trust, err) < 0)
+                return -1;
+            version = master_version(cli);
+        } else if (why.kind != ERR_UNAVAILABLE) {
+            error_move(err, &why);
+            return -1;
+        }
+    }
+    if (!*version)
         cli_say(cli, CLI_YELLOW, "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m'.",
                 cli->master);
-    else if (strcmp(text, DET_VERSION) != 0)
-        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.", DET_VERSION, text);
+    else if (strcmp(version, DET_VERSION) != 0)
+        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.", DET_VERSION, version);
+    return 0;
 }

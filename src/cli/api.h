@@ -27,7 +27,9 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
 
 /* GET /info without a login. Its "version" is "" when no master answers. */
 struct json_object *api_info(struct cli *cli); /* caller puts it */
-void api_warn_about_version(struct cli *cli);
+/* The first word with the master, before a command's own: a certificate that is not known may be accepted here (ERR if it is
+ * not); a master that is away or of another version is worth a warning only. */
+int api_greet(struct cli *cli, struct error *err);
 
 /* Logging in. */
 int api_username(struct cli *cli, const char **ret, struct error *err); /* opens the session */

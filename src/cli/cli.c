@@ -47,8 +47,8 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
     if (needs_master(p->command)) {
         if (address_canonical(address_choose(root->master), &cli->arena, &cli->master, err) < 0)
             return -1;
-        if (strcmp(p->command->path, "version") != 0) /* which says it itself */
-            api_warn_about_version(cli);
+        if (strcmp(p->command->path, "version") != 0 && api_greet(cli, err) < 0) /* `version` says it itself */
+            return -1;
     }
     if (p->command->deprecated)
         cli_say(cli, CLI_YELLOW, "'det %s' is deprecated.", p->command->path);

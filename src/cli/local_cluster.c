@@ -426,6 +426,20 @@ int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, str
     return 0;
 }
 
+static int check_agents_alive(struct local_cluster *c, struct error *err)
+{
+    const char **agent;
+    size_t n = list_agents(c, &agent);
+    pid_t pid;
+    for (size_t i = 0; i < n; i++) {
+        const char *log = agent_file(c, agent[i], ".log");
+        if (!daemon_find(agent_file(c, agent[i], ".pid"), &pid))
+            return error_set(err, ERR_INTERNAL, "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i], log,
+                             log_tail(c, log));
+    }
+    return 0;
+}
+
 int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
 {
     int64_t deadline = clock_monotonic_us() + REGISTER_MS * INT64_C(1000);
@@ -435,6 +449,8 @@ int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
             return -1;
         if (out.agents_n >= n)
             return 0;
+        if (check_agents_alive(c, err) < 0)
+            return -1;
         if (clock_monotonic_us() > deadline)
             return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", out.agents_n, n, c->directory);
         sleep_ms(POLL_MS);

@@ -3,10 +3,12 @@
 Replies are made from the contract (contract/api.json): `message("experiment.v1.Experiment", id=1)` has every field that a real
 reply has, so that the released client can be driven against the same master, too.
 """
+import hashlib
 import http.server
 import json
 import pathlib
 import re
+import ssl
 import threading
 import time
 import urllib.parse
@@ -15,9 +17,7 @@ CONTRACT = json.loads((pathlib.Path(__file__).parents[2] / "contract" / "api.jso
 MESSAGES = CONTRACT["messages"]
 ENUMS = CONTRACT["enums"]
 PASSWORD = "Secret123"
-PASSWORD_HASH = (  # what goes over the wire for it
-    __import__("hashlib").sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()
-)
+PASSWORD_HASH = hashlib.sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()  # what goes over the wire for it
 TOKEN = "token-of-determined"
 
 
@@ -302,6 +302,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def handle(self):
+        try:
+            super().handle()
+        except ssl.SSLError:
+            pass  # somebody who does not trust us, or only wants to see the certificate
+
     def handle_any(self):
         master = self.server.master
         split = urllib.parse.urlsplit(self.path)
@@ -340,12 +346,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any
 
 
-def start(**options):
+def start(tls=None, **options):
     """A running master; `.url`, `.master`, `.shutdown()`."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.master = Master(**options)
-    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     return server
 

@@ -377,3 +377,36 @@ def test_help_and_version_need_no_master(det):
 def test_output_into_a_closed_pipe_ends_quietly(det):
     done = subprocess.run(f"{conftest.BUILD / 'det'} e list | true", shell=True, env=det.environment, capture_output=True, text=True)
     assert done.stderr.count("\n") <= 1
+
+
+# Certificates
+
+
+@pytest.fixture
+def tls_server(tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost", "-days", "2", "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    running = fake_master.start(tls=(certificate, key))
+    running.certificate = certificate
+    yield running
+    running.shutdown()
+
+
+def test_unknown_certificate_is_shown_and_accepted_once(det, tls_server):
+    url = tls_server.url.replace("127.0.0.1", "localhost")
+    refused = det.run("user", "whoami", DET_MASTER=url, stdin="n\n")
+    assert refused.returncode == 1 and "could not be verified" in refused.stderr
+    digest = subprocess.run(["openssl", "x509", "-noout", "-fingerprint", "-sha256", "-in", tls_server.certificate], capture_output=True, text=True).stdout
+    assert digest.strip().split("=")[1].lower() in refused.stdout
+    assert "You are logged in" in det("user", "whoami", DET_MASTER=url, stdin="y\n")
+    assert det("user", "whoami", DET_MASTER=url) == "You are logged in as user 'determined'\n"
+    assert list(json.loads((det.config / "certs.json").read_text())) == [url]
+
+
+def test_certificate_file_or_noverify_by_environment(det, tls_server):
+    url = tls_server.url.replace("127.0.0.1", "localhost")
+    assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE=str(tls_server.certificate))
+    assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="NoVerify")
+    wrong = det.run("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="/etc/hostname")
+    assert wrong.returncode == 1 and not (det.config / "certs.json").exists()

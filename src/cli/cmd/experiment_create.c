@@ -56,8 +56,10 @@ static int read_context(struct cli *cli, const struct args_experiment_create *ar
 {
     if (!args->model_def && args->include_n == 0)
         return 0;
-    say_prepared(cli, c, "\r");
-    fflush(cli->out);
+    if (cli->out_terminal) { /* redrawn below; a pipe gets the line once */
+        say_prepared(cli, c, "\r");
+        fflush(cli->out);
+    }
     int rc = context_read(c, args->model_def, args->include, args->include_n, CONTEXT_SIZE_MAX, err);
     if (rc == 0)
         say_prepared(cli, c, "");

@@ -1,0 +1,99 @@
+"""det deploy local with the real programs: a cluster comes up, works, and leaves nothing behind."""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+
+import conftest
+import pytest
+
+pytestmark = pytest.mark.skipif(not (conftest.BUILD / "determined-master").exists() or not (conftest.BUILD / "determined-agent").exists(),
+                                reason="the master or the agent is not built")
+
+
+@pytest.fixture
+def tmp_path():
+    """pytest's own directories are closed to the user that tasks of a root agent run as."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        yield pathlib.Path(directory)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with socket.socket() as s:
+        s.bind(("0.0.0.0", 0))
+        port = s.getsockname()[1]
+    det = conftest.Det(f"localhost:{port}", tmp_path / "config")
+    det.environment |= {"XDG_DATA_HOME": str(tmp_path / "data"), "HOME": str(tmp_path)}
+    for name in ("DET_USER", "DET_PASS"):
+        det.environment.pop(name)
+    det.port, det.directory = str(port), tmp_path / "data" / "determined" / "determined"
+    yield det
+    det.run("deploy", "local", "cluster-down")
+
+
+def processes_of(cluster):
+    """Commands of running processes that name the cluster's directory."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = open(f"/proc/{pid}/cmdline").read()
+        except OSError:
+            continue
+        if str(cluster.directory) in command:
+            found.append(command.replace("\0", " "))
+    return found
+
+
+def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
+    up = cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 2)
+    assert f"http://localhost:{cluster.port}" in up and str(cluster.directory) in up
+    assert (cluster.directory / "master").stat().st_mode & 0o777 == 0o700
+    assert cluster("user", "whoami") == "You are logged in as user 'determined'\n"
+    assert len(json.loads(cluster("agent", "list", "--json"))) == 2
+
+    again = cluster.run("deploy", "local", "cluster-up", "--master-port", cluster.port)
+    assert again.returncode == 1 and "is up already: its master is process" in again.stderr
+    taken = cluster.run("deploy", "local", "cluster-up", "--master-port", cluster.port, "--cluster-name", "other")
+    assert taken.returncode == 1 and "is taken by another program" in taken.stderr
+
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "main.py").write_text("import time\nprint('it runs', flush=True)\ntime.sleep(600)\n")
+    (project / "config.yaml").write_text("name: long\nentrypoint: python3 main.py\nsearcher: {name: single, metric: loss}\n")
+    cluster("experiment", "create", project / "config.yaml", project)
+    with subprocess.Popen([conftest.BUILD / "det", "experiment", "logs", "-f", "1"], stdout=subprocess.PIPE, text=True, env=cluster.environment) as logs:
+        assert any("it runs" in line for line in logs.stdout)
+        logs.kill()
+    assert any("determined-task" in command for command in processes_of(cluster))
+
+    assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
+    assert processes_of(cluster) == []
+    assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
+
+
+def test_data_outlives_the_cluster_until_it_is_deleted(cluster):
+    first = cluster("deploy", "local", "master-up", "--master-port", cluster.port, "--initial-user-password", "Chosen123")
+    assert "You are logged in" in first
+    cluster("deploy", "local", "master-down")
+    cluster("deploy", "local", "master-up", "--master-port", cluster.port)
+    assert cluster("user", "whoami") == "You are logged in as user 'determined'\n"
+    cluster("deploy", "local", "master-down", "--delete-db")
+    assert not (cluster.directory / "master").exists()
+
+
+def test_master_that_cannot_start_shows_its_log(cluster, tmp_path):
+    (tmp_path / "master.yaml").write_text("nonsense: 1\n")
+    done = cluster.run("deploy", "local", "master-up", "--master-port", cluster.port, "--master-config-path", tmp_path / "master.yaml")
+    assert done.returncode == 1 and "nonsense" in done.stderr and "master.log" in done.stderr
+    assert processes_of(cluster) == []
+
+
+def test_logs_of_the_cluster(cluster):
+    assert cluster.run("deploy", "local", "logs", "--no-follow").returncode == 1
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
+    text = cluster("deploy", "local", "logs", "--no-follow")
+    assert "master | " in text and "agent-0 | " in text
