@@ -15,7 +15,15 @@
 struct report {
     struct store_report row;
     struct store_report_result result;
+    const char *searcher_error; /* the report is stored all the same; the experiment stops (contract: searchers.md §1) */
 };
+
+static void take_searcher_error(void *ctx, const struct core_effects *effects)
+{
+    struct req *r = ctx;
+    struct report *p = r->state;
+    p->searcher_error = arena_strdup(&r->arena, effects->searcher_error);
+}
 
 static int store_report_of(struct store *db, void *ctx, struct error *err)
 {
@@ -26,10 +34,14 @@ static int store_report_of(struct store *db, void *ctx, struct error *err)
 
 static void report_stored(void *ctx, const struct error *err)
 {
+    struct req *r = ctx;
+    const struct report *p = r->state;
     struct error copy = ERROR_INIT;
     if (err)
         error_set(&copy, err->kind, "%s", error_msg(err));
-    req_finish(ctx, &copy);
+    else if (p->searcher_error)
+        error_set(&copy, ERR_INTERNAL, "%s", p->searcher_error);
+    req_finish(r, &copy);
 }
 
 static int validated_step(struct req *r, struct error *err)
@@ -37,7 +49,7 @@ static int validated_step(struct req *r, struct error *err)
     const struct report *p = r->state;
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .now_us = r->now_us,
                             .validated = {.trial_id = p->row.trial_id, .metrics = p->row.avg_metrics}};
-    struct companion companion = {.store = store_report_of, .done = report_stored, .ctx = r};
+    struct companion companion = {.stepped = take_searcher_error, .store = store_report_of, .done = report_stored, .ctx = r};
     if (api_core_step(r->api, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
