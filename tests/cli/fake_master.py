@@ -305,8 +305,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def handle(self):
         try:
             super().handle()
-        except ssl.SSLError:
-            pass  # somebody who does not trust us, or only wants to see the certificate
+        except (ssl.SSLError, BrokenPipeError, ConnectionResetError):
+            pass  # somebody who does not trust us, only wants to see the certificate, or has seen enough
 
     def handle_any(self):
         master = self.server.master

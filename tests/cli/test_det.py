@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import signal
 import subprocess
 import threading
 import time
@@ -410,3 +411,32 @@ def test_certificate_file_or_noverify_by_environment(det, tls_server):
     assert det("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="NoVerify")
     wrong = det.run("user", "whoami", DET_MASTER=url, DET_MASTER_CERT_FILE="/etc/hostname")
     assert wrong.returncode == 1 and not (det.config / "certs.json").exists()
+
+
+# On a terminal
+
+
+def test_large_upload_shows_its_progress_on_a_terminal_only(det, project):
+    (project / "data.bin").write_bytes(os.urandom(8 << 20))
+    ours, theirs = pty.openpty()
+    command = [conftest.BUILD / "det", "experiment", "create", project / "config.yaml", project]
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=det.environment)
+    os.close(theirs)
+    seen = b""
+    try:
+        while data := os.read(ours, 10000):
+            seen += data
+    except OSError:
+        pass
+    assert b"Created experiment 7" in done.communicate()[0] and done.returncode == 0
+    assert b"Uploading [" in seen and b"100% of 10.7MB" in seen
+    assert "Uploading" not in det.run("experiment", "create", project / "config.yaml", project).stderr
+
+
+def test_interrupt_has_its_own_exit_code(det, master):
+    master.states = ["STATE_RUNNING"]
+    waiting = subprocess.Popen([conftest.BUILD / "det", "experiment", "wait", "1"], stderr=subprocess.PIPE, env=det.environment)
+    while not any(path == "/api/v1/experiments/1" for _, path, _, _ in master.requests):
+        time.sleep(0.01)
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait() == 3
