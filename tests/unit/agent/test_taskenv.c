@@ -37,10 +37,10 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
     assert_string_equal(taskenv_get(&e, "PATH"), "/r/pythonuserbase/bin:/user/bin");
     assert_string_equal(taskenv_get(&e, "PYTHONPATH"), "/opt/lib:/mine");
     assert_null(taskenv_get(&e, "DET_MASTER_CERT_NAME"));
-    size_t n = 0;
-    while (e.item[n])
-        n += strncmp(e.item[n], "X=", 2) == 0 ? 1000 : 1;
-    assert_int_equal(n / 1000, 1);
+    int named_x = 0;
+    for (char **item = e.item; *item; item++)
+        named_x += strncmp(*item, "X=", 2) == 0;
+    assert_int_equal(named_x, 1);
     arena_release(&a);
 }
 
