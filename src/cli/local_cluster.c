@@ -287,19 +287,19 @@ static const char *agent_file(struct local_cluster *c, const char *agent, const 
     return arena_printf(&c->cli->arena, "%s/%s%s", c->directory, agent, suffix);
 }
 
-/* Tasks run with the Python that is active where the agent is started. */
-static const char *python_variable(struct arena *a)
+/* Tasks find the Python that is active where the agent is started: the agent hands its PATH on. */
+static const char *path_variable(struct arena *a)
 {
-    const char *venv = getenv("VIRTUAL_ENV");
-    if (getenv("DET_PYTHON_EXECUTABLE") || !venv || !*venv)
+    const char *venv = getenv("VIRTUAL_ENV"), *path = getenv("PATH");
+    if (!venv || !*venv)
         return NULL;
-    return arena_printf(a, "DET_PYTHON_EXECUTABLE=%s/bin/python3", venv);
+    return arena_printf(a, "PATH=%s/bin:%s", venv, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
 }
 
 int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
 {
     struct arena *a = &c->cli->arena;
-    const char *argv[24] = {NULL}, *env[2] = {python_variable(a), NULL};
+    const char *argv[24] = {NULL}, *env[2] = {path_variable(a), NULL};
     const char *token = in_cluster(c, "master/agent.token");
     size_t n = 0;
     pid_t pid;

@@ -75,6 +75,16 @@ def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
     assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
 
 
+def test_tasks_run_with_the_active_virtual_environment(cluster, tmp_path):
+    venv = tmp_path / "venv" / "bin"
+    venv.mkdir(parents=True)
+    (venv / "say").write_text("#!/bin/sh\necho from the venv\n")
+    (venv / "say").chmod(0o755)
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, VIRTUAL_ENV=str(venv.parent))
+    (tmp_path / "config.yaml").write_text("name: venv\nentrypoint: say\nsearcher: {name: single, metric: loss}\nmax_restarts: 0\n")
+    assert "from the venv" in cluster("experiment", "create", tmp_path / "config.yaml", "-f")
+
+
 def test_data_outlives_the_cluster_until_it_is_deleted(cluster):
     first = cluster("deploy", "local", "master-up", "--master-port", cluster.port, "--initial-user-password", "Chosen123")
     assert "You are logged in" in first
