@@ -177,11 +177,9 @@ static struct json_object *default_of(const struct schema_key *key)
     return key->def && strcmp(key->def, "null") != 0 ? json_tokener_parse(key->def) : NULL;
 }
 
-static void fill_member(const struct schema_key *member, struct json_object *from, struct json_object *defaults, struct json_object *to)
+static void fill_member(const struct schema_key *member, struct json_object *from, struct json_object *to)
 {
     struct json_object *value = json_object_object_get(from, member->name);
-    if (!value)
-        value = json_object_object_get(defaults, member->name);
     if (member->flags & SCHEMA_DROP)
         return;
     struct json_object *filled = schema_fill(member, value);
@@ -189,15 +187,15 @@ static void fill_member(const struct schema_key *member, struct json_object *fro
         json_object_object_add(to, member->name, filled);
 }
 
+/* An object's own default stands for it as a whole: somebody's {epochs: 2} gets no {batches: 0} from it. */
 static struct json_object *fill_object(const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);
     struct json_object *object = json_object_new_object();
-    cleanup_json struct json_object *defaults = default_of(key);
     for (size_t i = 0; i < key->child_n; i++) {
         const struct schema_key *c = &key->child[i];
         if (schema_member(key, c->name, kind) == c && !(c->only && key->selector && !kind && !json_object_object_get(v, c->name)))
-            fill_member(c, v, defaults, object);
+            fill_member(c, v, object);
     }
     if (!(key->types & SCHEMA_MAP))
         return object;

@@ -198,11 +198,25 @@ static int start_store(struct store *db, void *job, struct error *err)
     return 0;
 }
 
+/* The core hears of it as of a container that could not be launched: it tries again, later and later. */
+static void report_failure(struct start *st, const struct error *err)
+{
+    log_error("task.start_failed", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(err)));
+    struct core_event ev = {
+        .type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
+        .container = {.agent_id = st->s.agent_id,
+                      .report = {.container_id = st->s.container_id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_AGENT_ERROR,
+                                 .exit_text = error_msg(err)}}};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (master_step(st->m, &ev, NULL, &failed) < 0)
+        log_error("task.start_failure_ignored", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(&failed)));
+}
+
 static void start_send(void *job, const struct error *err)
 {
     struct start *st = job;
     if (err) {
-        log_error("task.start_failed", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(err)));
+        report_failure(st, err);
     } else {
         struct identities *ids = api_identities(st->m->api);
         struct identity_session s = {.id = st->session_id, .user_id = st->s.owner_id};

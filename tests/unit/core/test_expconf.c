@@ -122,6 +122,23 @@ static void test_expconf__comes_back_the_same_from_the_store(void **state)
     cluster_release(&k);
 }
 
+/* A default beside the given unit made two units of one length, and the experiment could not be read back to start it. */
+static void test_expconf__a_length_keeps_its_own_unit_only(void **state)
+{
+    static const char yaml[] = "entrypoint: a\nsearcher: {name: single, metric: loss}\nmin_validation_period: {epochs: 2}\n"
+                               "min_checkpoint_period: {records: 7}\n";
+    struct cluster c;
+    cluster_init(&c);
+    cleanup_exp_config struct exp_config *x = NULL, *again = NULL;
+    assert_int_equal(expconf_prepare(yaml, strlen(yaml), &c.ctx, &x, NULL), 0);
+    assert_int_equal(exp_config_from_json(x->json, strlen(x->json), &again, NULL), 0);
+    assert_int_equal(again->min_validation_period.unit, EXP_UNIT_EPOCHS);
+    assert_int_equal(again->min_validation_period.units, 2);
+    assert_int_equal(again->min_checkpoint_period.unit, EXP_UNIT_RECORDS);
+    assert_null(strstr(x->json, "\"batches\""));
+    cluster_release(&c);
+}
+
 static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(void **state)
 {
     struct cluster k;
@@ -353,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expconf__typed_view_of_a_small_configuration),
         cmocka_unit_test(test_expconf__comes_back_the_same_from_the_store),
+        cmocka_unit_test(test_expconf__a_length_keeps_its_own_unit_only),
         cmocka_unit_test(test_expconf__cluster_and_pool_defaults_lie_below_the_experiment),
         cmocka_unit_test(test_expconf__zero_slots_go_to_the_aux_pool),
         cmocka_unit_test(test_expconf__names_what_has_no_name),
