@@ -293,6 +293,15 @@ static enum wire_task_state allocation_state_to_wire(enum allocation_state state
     return (enum wire_task_state)state_number(&wire_enum_task_state, allocation_state_name(state));
 }
 
+/* "container failed with non-zero exit code (exit code 7)": lifecycle.md §3. */
+static const char *exit_reason(const struct allocation_row *x, struct arena *a)
+{
+    if (x->exit_kind == EXIT_NONE)
+        return NULL;
+    const char *text = exit_kind_text(x->exit_kind);
+    return x->exit_kind == EXIT_FAILED ? arena_printf(a, "%s (exit code %d)", text, x->exit_code) : text;
+}
+
 void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret)
 {
     char start[CLOCK_TEXT_MAX] = "", end[CLOCK_TEXT_MAX] = "";
@@ -304,6 +313,6 @@ void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct 
         .task_id = arena_strdup(a, x->task_id), .state = allocation_state_to_wire(x->state), .is_ready = x->ready,
         .has_is_ready = true, .start_time = x->start_us ? arena_strdup(a, start) : NULL,
         .end_time = x->end_us ? arena_strdup(a, end) : NULL, .allocation_id = arena_strdup(a, x->id), .slots = x->slots,
-        .exit_reason = x->exit_kind == EXIT_NONE ? NULL : exit_kind_text(x->exit_kind), .status_code = x->exit_code,
+        .exit_reason = exit_reason(x, a), .status_code = x->exit_code,
         .has_status_code = x->exit_kind == EXIT_OK || x->exit_kind == EXIT_FAILED};
 }

@@ -134,6 +134,8 @@ static void stream_wake(struct topic_member *m)
     struct stream *s = (struct stream *)m;
     if (s->fetching)
         s->woken = true;
+    else if (s->sleeping && http_stream_pending(s->http) > 0)
+        s->sleeping = false; /* a client that lags behind is given more when it has taken what it was given: on_drained */
     else if (s->sleeping)
         start_fetch(s);
 }
