@@ -4,7 +4,8 @@
 #include "store/task_logs.h"
 #include "store_bench.h"
 
-static void open_and_close(void) {
+static void open_and_close(void)
+{
     enum { ROUNDS = 20 };
     int64_t total = 0;
     for (int i = 0; i < ROUNDS; i++) {
@@ -20,7 +21,8 @@ static void open_and_close(void) {
     printf("%-58s %10.1f ms\n", "open an empty directory, migrate, take an epoch", (double)total / ROUNDS / 1000);
 }
 
-static void lone_commits(struct store *st) {
+static void lone_commits(struct store *st)
+{
     enum { N = 300 };
     int64_t start = clock_monotonic_us();
     for (int i = 0; i < N; i++) {
@@ -31,7 +33,8 @@ static void lone_commits(struct store *st) {
     bench_report("one small row a commit", N, start);
 }
 
-static void experiments(struct store *st) {
+static void experiments(struct store *st)
+{
     enum { N = 5000, GROUP = 32 };
     static char config[3000];
     snprintf(config, sizeof(config), "{\"name\":\"%02900d\"}", 0);
@@ -53,7 +56,8 @@ static void experiments(struct store *st) {
     bench_report("experiments with a trial, 32 a commit", N, start);
 }
 
-static void reports(struct store *st, const char *what, int per_commit) {
+static void reports(struct store *st, const char *what, int per_commit)
+{
     enum { N = 20000 };
     static int32_t trial;
     trial++;
@@ -74,7 +78,8 @@ static void reports(struct store *st, const char *what, int per_commit) {
     bench_report(what, N, start);
 }
 
-static void logs(struct store *st, const char *what, size_t batch, int batches_a_commit, int batches) {
+static void logs(struct store *st, const char *what, size_t batch, int batches_a_commit, int batches)
+{
     static struct store_log_line line[1000];
     static char text[1000][120];
     for (size_t i = 0; i < batch; i++) {
@@ -96,7 +101,8 @@ static void logs(struct store *st, const char *what, size_t batch, int batches_a
     bench_report(what, (double)batches * (double)batch, start);
 }
 
-static void read_logs(struct store *st, const char *task, const char *what, const char *search, bool regex) {
+static void read_logs(struct store *st, const char *task, const char *what, const char *search, bool regex)
+{
     struct store_log_reader *r;
     int64_t cursor = 0, start = clock_monotonic_us(), count;
     bool end = false;
@@ -113,7 +119,8 @@ static void read_logs(struct store *st, const char *task, const char *what, cons
     store_log_reader_free(r);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     struct store *st;
     bench_make_dir("/tmp");
     open_and_close();

@@ -4,7 +4,8 @@
 
 enum { EXPERIMENTS = 1000, ROUNDS = 3000 };
 
-static void measure(struct store *st, const char *what, const struct store_experiment_filter *f) {
+static void measure(struct store *st, const char *what, const struct store_experiment_filter *f)
+{
     struct store_experiment_list l;
     int64_t start = clock_monotonic_us();
     for (int i = 0; i < ROUNDS; i++) {
@@ -14,7 +15,8 @@ static void measure(struct store *st, const char *what, const struct store_exper
     bench_report(what, ROUNDS, start);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     const struct page page = {0, 50};
     static char config[3000];
     struct store *st, *reader;

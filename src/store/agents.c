@@ -5,7 +5,8 @@
 #include "store/query.h"
 
 /* [[device id, draining], …] */
-static void print_slots(const struct agent_row *x, struct strbuf *out) {
+static void print_slots(const struct agent_row *x, struct strbuf *out)
+{
     strbuf_addc(out, '[');
     for (int i = 0; i < x->disabled_slot_n; i++)
         strbuf_addf(out, "%s[%d,%d]", i ? "," : "", x->disabled_slot[i], x->slot_draining[i]);
@@ -13,7 +14,8 @@ static void print_slots(const struct agent_row *x, struct strbuf *out) {
 }
 
 /* Our own text, so the shape is known: the numbers alternate between id and flag. */
-static void parse_slots(const char *text, struct agent_row *x) {
+static void parse_slots(const char *text, struct agent_row *x)
+{
     for (const char *p = text; (p = strpbrk(p, "-0123456789")) && x->disabled_slot_n < CORE_DEVICES_MAX;) {
         char *end;
         x->disabled_slot[x->disabled_slot_n] = (int32_t)strtol(p, &end, 10);
@@ -23,18 +25,21 @@ static void parse_slots(const char *text, struct agent_row *x) {
     }
 }
 
-int store_agent_put(struct store *st, const struct agent_row *x, struct error *err) {
+int store_agent_put(struct store *st, const struct agent_row *x, struct error *err)
+{
     cleanup_strbuf struct strbuf slots = STRBUF_INIT;
     print_slots(x, &slots);
     return query_exec(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
                                                  sql_bool(x->draining), sql_text(slots.s)), NULL, err);
 }
 
-int store_agent_delete(struct store *st, const char *id, struct error *err) {
+int store_agent_delete(struct store *st, const char *id, struct error *err)
+{
     return query_exec(st, Q_AGENTS_DELETE, SQL_ARGS(sql_text(id)), NULL, err);
 }
 
-static void read_agent(struct query *q, struct arena *a, void *row) {
+static void read_agent(struct query *q, struct arena *a, void *row)
+{
     struct agent_row *x = row;
     *x = (struct agent_row){0};
     take_chars(q, x->id, sizeof(x->id));
@@ -44,14 +49,17 @@ static void read_agent(struct query *q, struct arena *a, void *row) {
     parse_slots(take_text(q, a), x);
 }
 
-int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err) {
+int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_AGENTS_ALL, SQL_NO_ARGS, read_agent, sizeof(**ret), a, ret, ret_n, err);
 }
 
-int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err) {
+int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err)
+{
     return query_exec_one(st, Q_AGENTS_TOUCH, SQL_ARGS(sql_text(id), sql_int(now_us)), err, "agent %s", id);
 }
 
-int store_agent_last_seen(struct store *st, const char *id, int64_t *ret_us, struct error *err) {
+int store_agent_last_seen(struct store *st, const char *id, int64_t *ret_us, struct error *err)
+{
     return query_int(st, Q_AGENTS_LAST_SEEN, SQL_ARGS(sql_text(id)), ret_us, err);
 }

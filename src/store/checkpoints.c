@@ -13,7 +13,8 @@ struct counted {
     const char *resources;
 };
 
-static void read_counted(struct query *q, struct arena *a, void *row) {
+static void read_counted(struct query *q, struct arena *a, void *row)
+{
     struct counted *c = row;
     c->has_trial = take_opt_i32(q, &c->trial_id);
     c->experiment_id = take_i32(q);
@@ -22,11 +23,13 @@ static void read_counted(struct query *q, struct arena *a, void *row) {
     c->resources = take_text(q, a);
 }
 
-static bool counts(const char *state) {
+static bool counts(const char *state)
+{
     return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0;
 }
 
-static int add_to_counters(struct store *st, const struct counted *c, int sign, struct error *err) {
+static int add_to_counters(struct store *st, const struct counted *c, int sign, struct error *err)
+{
     if (!c->has_trial || !counts(c->state))
         return 0;
     const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
@@ -36,7 +39,8 @@ static int add_to_counters(struct store *st, const struct counted *c, int sign, 
 }
 
 /* Runs the statement that changes a checkpoint, and moves the counters by what changed. */
-static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err) {
+static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     struct counted before, after;
     int had = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &before, err);
@@ -49,7 +53,8 @@ static int change(struct store *st, const char *uuid, enum sql_query name, struc
 }
 
 /* Bytes of a resources object; numbers may be quoted, as the API sends int64. */
-static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n, struct error *err) {
+static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n, struct error *err)
+{
     cleanup_json struct json_object *files = NULL;
     int64_t size = 0;
     if (json_parse(resources, strlen(resources), &files, err) < 0)
@@ -67,7 +72,8 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
 
 /* ---- writing ---- */
 
-int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err) {
+int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err)
+{
     const char *resources = c->resources ? c->resources : "{}";
     int64_t size;
     int n;
@@ -83,12 +89,14 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
     return 0;
 }
 
-int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err) {
+int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err)
+{
     return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err,
                           "checkpoint %s", uuid);
 }
 
-int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err) {
+int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     struct counted before;
     int64_t size, old_size;
@@ -103,7 +111,8 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
                   SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
 }
 
-int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err) {
+int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err)
+{
     if (change(st, uuid, Q_CHECKPOINTS_SET_STATE, SQL_ARGS(sql_text(uuid), sql_text(state)), err) < 0)
         return explain_conflict(err, "checkpoint %s: there is no state \"%s\"", uuid, state);
     return 0;
@@ -111,7 +120,8 @@ int store_checkpoint_set_state(struct store *st, const char *uuid, const char *s
 
 /* ---- reading ---- */
 
-static void read_checkpoint(struct query *q, struct arena *a, void *row) {
+static void read_checkpoint(struct query *q, struct arena *a, void *row)
+{
     struct store_checkpoint *c = row;
     c->uuid = take_text(q, a);
     c->task_id = take_text(q, a);
@@ -133,13 +143,15 @@ static void read_checkpoint(struct query *q, struct arena *a, void *row) {
 }
 
 int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
-                         struct error *err) {
+                         struct error *err)
+{
     int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuid)), read_checkpoint, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
-                              struct store_checkpoint **ret, size_t *ret_n, struct error *err) {
+                              struct store_checkpoint **ret, size_t *ret_n, struct error *err)
+{
     struct store_checkpoint *rows = arena_array(a, struct store_checkpoint, uuids.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < uuids.n; i++) {
@@ -165,7 +177,8 @@ static const struct list_sort sorts[] = {
     {6, F_CHECKPOINT_SORT_SEARCHER_METRIC, F_CHECKPOINT_SORT_SEARCHER_METRIC_DESC},
 };
 
-static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct store_checkpoint_filter *f = filter;
     if (f->trial_id)
         compose_add(c, F_CHECKPOINT_FILTER_TRIAL, SQL_ARGS(sql_int(f->trial_id)));
@@ -175,14 +188,16 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a) 
         compose_add(c, F_CHECKPOINT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
 }
 
-static void sort_by_metric(struct compose *c, const struct list_spec *s) {
+static void sort_by_metric(struct compose *c, const struct list_spec *s)
+{
     const struct store_checkpoint_filter *f = s->filter;
     compose_add(c, s->descending ? F_CHECKPOINT_SORT_METRIC_DESC : F_CHECKPOINT_SORT_METRIC,
                 SQL_ARGS(sql_text(f->sort_by_metric)));
 }
 
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
-                          struct store_checkpoint_list *ret, struct error *err) {
+                          struct store_checkpoint_list *ret, struct error *err)
+{
     const struct list_spec spec = {
         .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
         .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
@@ -193,7 +208,8 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
     return list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
 }
 
-static void read_gc_row(struct query *q, struct arena *a, void *row) {
+static void read_gc_row(struct query *q, struct arena *a, void *row)
+{
     struct store_gc_row *g = row;
     g->uuid = take_text(q, a);
     g->trial_id = take_i32(q);
@@ -204,14 +220,16 @@ static void read_gc_row(struct query *q, struct arena *a, void *row) {
 }
 
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
-                             size_t *ret_n, struct error *err) {
+                             size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_CHECKPOINTS_FOR_GC, SQL_ARGS(sql_int(experiment_id)), read_gc_row, sizeof(**ret), a, ret,
                      ret_n, err);
 }
 
 /* ---- storage backends ---- */
 
-int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err) {
+int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err)
+{
     int64_t id;
     if (query_exec(st, Q_STORAGE_BACKENDS_PUT, SQL_ARGS(sql_text(config)), NULL, err) < 0 ||
         query_int(st, Q_STORAGE_BACKENDS_ID, SQL_ARGS(sql_text(config)), &id, err) < 0)
@@ -223,7 +241,8 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
 int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config,
-                              struct error *err) {
+                              struct error *err)
+{
     int rc = query_one(st, Q_STORAGE_BACKENDS_GET, SQL_ARGS(sql_int(id)), read_text, a, ret_config, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "storage backend '%d' not found", id) : rc < 0 ? -1 : 0;
 }

@@ -21,7 +21,8 @@ struct engine_stmt {
 };
 
 /* What went wrong, in the terms of store.h. */
-static int fail(struct sqlite_engine *e, const char *doing, struct error *err) {
+static int fail(struct sqlite_engine *e, const char *doing, struct error *err)
+{
     int code = sqlite3_errcode(e->db);
     const char *text = sqlite3_errmsg(e->db);
     switch (code) {
@@ -53,14 +54,16 @@ static int fail(struct sqlite_engine *e, const char *doing, struct error *err) {
     }
 }
 
-static int op_exec(struct engine *base, const char *sql, struct error *err) {
+static int op_exec(struct engine *base, const char *sql, struct error *err)
+{
     struct sqlite_engine *e = (struct sqlite_engine *)base;
     if (sqlite3_exec(e->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         return fail(e, sql, err);
     return 0;
 }
 
-static void op_close(struct engine *base) {
+static void op_close(struct engine *base)
+{
     struct sqlite_engine *e = (struct sqlite_engine *)base;
     if (!e)
         return;
@@ -68,14 +71,16 @@ static void op_close(struct engine *base) {
     free(e);
 }
 
-static int op_set_durability(struct engine *base, enum store_durability durability, struct error *err) {
+static int op_set_durability(struct engine *base, enum store_durability durability, struct error *err)
+{
     return op_exec(base, durability == STORE_DURABLE_FULL ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
                    err);
 }
 
 /* Only the writer checkpoints: SQLite before 3.51 can corrupt a WAL when two connections do. No mmap: an I/O error
  * would be a SIGBUS instead of an error. */
-static int configure(struct sqlite_engine *e, bool writer, bool fresh, struct error *err) {
+static int configure(struct sqlite_engine *e, bool writer, bool fresh, struct error *err)
+{
     if (op_exec(&e->base,
                 "PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF",
                 err) < 0)
@@ -90,7 +95,8 @@ static int configure(struct sqlite_engine *e, bool writer, bool fresh, struct er
 }
 
 /* The file holds password hashes: it is for its owner alone, whatever the umask. */
-static int make_file(const char *path, bool *ret_fresh, struct error *err) {
+static int make_file(const char *path, bool *ret_fresh, struct error *err)
+{
     struct stat st;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || fstat(fd, &st) < 0) {
@@ -104,7 +110,8 @@ static int make_file(const char *path, bool *ret_fresh, struct error *err) {
     return 0;
 }
 
-static int open_file(struct sqlite_engine *e, const char *path, bool writer, struct error *err) {
+static int open_file(struct sqlite_engine *e, const char *path, bool writer, struct error *err)
+{
     int flags = writer ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     bool fresh = false;
     if (writer && make_file(path, &fresh, err) < 0)
@@ -116,7 +123,8 @@ static int open_file(struct sqlite_engine *e, const char *path, bool writer, str
     return configure(e, writer, fresh, err);
 }
 
-static int op_open(const char *path, bool writer, struct engine **ret, struct error *err) {
+static int op_open(const char *path, bool writer, struct engine **ret, struct error *err)
+{
     struct sqlite_engine *e = calloc(1, sizeof(*e));
     if (!e)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
@@ -129,22 +137,26 @@ static int op_open(const char *path, bool writer, struct engine **ret, struct er
     return 0;
 }
 
-static bool op_in_transaction(const struct engine *base) {
+static bool op_in_transaction(const struct engine *base)
+{
     return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
 }
 
-static int64_t op_total_changes(const struct engine *base) {
+static int64_t op_total_changes(const struct engine *base)
+{
     return sqlite3_total_changes64(((const struct sqlite_engine *)base)->db);
 }
 
-static void op_finalize(struct engine_stmt *s) {
+static void op_finalize(struct engine_stmt *s)
+{
     if (!s)
         return;
     sqlite3_finalize(s->stmt);
     free(s);
 }
 
-static int op_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err) {
+static int op_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err)
+{
     struct sqlite_engine *e = (struct sqlite_engine *)base;
     struct engine_stmt *s = calloc(1, sizeof(*s));
     if (!s)
@@ -158,7 +170,8 @@ static int op_prepare(struct engine *base, const char *sql, struct engine_stmt *
     return 0;
 }
 
-static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err) {
+static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err)
+{
     int rc = SQLITE_OK;
     switch (v->type) {
     case SQL_NULL:
@@ -180,25 +193,29 @@ static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, 
     return rc == SQLITE_OK ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
 }
 
-static int op_step(struct engine_stmt *s, struct error *err) {
+static int op_step(struct engine_stmt *s, struct error *err)
+{
     int rc = sqlite3_step(s->stmt);
     if (rc == SQLITE_ROW)
         return 1;
     return rc == SQLITE_DONE ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
 }
 
-static void op_reset(struct engine_stmt *s) {
+static void op_reset(struct engine_stmt *s)
+{
     sqlite3_reset(s->stmt);
     sqlite3_clear_bindings(s->stmt);
 }
 
-static bool op_is_null(struct engine_stmt *s, int column) {
+static bool op_is_null(struct engine_stmt *s, int column)
+{
     return sqlite3_column_type(s->stmt, column) == SQLITE_NULL;
 }
 static int64_t op_integer(struct engine_stmt *s, int column) { return sqlite3_column_int64(s->stmt, column); }
 static double op_real(struct engine_stmt *s, int column) { return sqlite3_column_double(s->stmt, column); }
 
-static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n) {
+static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n)
+{
     /* The order matters: the pointer first, for it may convert, then the length of what it became. */
     const void *data = sqlite3_column_type(s->stmt, column) == SQLITE_BLOB ? sqlite3_column_blob(s->stmt, column)
                                                                           : sqlite3_column_text(s->stmt, column);

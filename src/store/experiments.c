@@ -2,7 +2,8 @@
 
 #include "store/list.h"
 
-static void read_experiment(struct query *q, struct arena *a, void *row) {
+static void read_experiment(struct query *q, struct arena *a, void *row)
+{
     struct store_experiment *x = row;
     x->id = take_i32(q);
     x->job_id = take_text(q, a);
@@ -45,7 +46,8 @@ static void read_experiment(struct query *q, struct arena *a, void *row) {
 /* ---- writing ---- */
 
 static int insert_row(struct store *st, const struct store_experiment *x, size_t model_definition_n,
-                      struct error *err) {
+                      struct error *err)
+{
     if (query_exec(st, Q_EXPERIMENTS_INSERT,
                    SQL_ARGS(sql_int(x->id), sql_text(x->job_id), sql_text(x->state), sql_int(x->user_id),
                             sql_int(x->project_id), sql_text(x->name), sql_text(x->description), sql_text(x->notes),
@@ -64,7 +66,8 @@ static int insert_row(struct store *st, const struct store_experiment *x, size_t
 }
 
 int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
-                            size_t model_definition_n, struct error *err) {
+                            size_t model_definition_n, struct error *err)
+{
     const struct sql_value position = sql_int(x->queue_position ? x->queue_position : x->start_us);
     if (insert_row(st, x, model_definition_n, err) < 0)
         return -1;
@@ -80,7 +83,8 @@ int store_experiment_insert(struct store *st, const struct store_experiment *x, 
     return 0;
 }
 
-int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err) {
+int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err)
+{
     if (query_exec_one(st, Q_EXPERIMENTS_PUT, SQL_ARGS(sql_int(x->id), sql_text(run_state_name(x->state)),
                                                        sql_real(x->progress), sql_time(x->end_us),
                                                            sql_int(x->owner_id)),
@@ -89,19 +93,22 @@ int store_experiment_put(struct store *st, const struct experiment_row *x, struc
     return query_exec(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), NULL, err);
 }
 
-int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err) {
+int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err)
+{
     if (query_exec_one(st, Q_EXPERIMENTS_SET_STATE, SQL_ARGS(sql_int(id), sql_text(state), sql_time(end_us)), err,
                        "experiment %d", id) < 0)
         return explain_conflict(err, "experiment %d: there is no state \"%s\"", id, state);
     return 0;
 }
 
-int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err) {
+int store_experiment_set_archived(struct store *st, int32_t id, bool archived, struct error *err)
+{
     return query_exec_one(st, Q_EXPERIMENTS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err,
                           "experiment %d", id);
 }
 
-int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err) {
+int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err)
+{
     if (query_exec_one(st, Q_EXPERIMENTS_SET_PROJECT, SQL_ARGS(sql_int(id), sql_int(project_id)), err, "experiment %d",
                        id) < 0)
         return explain_conflict(err, "project %d does not exist", project_id);
@@ -109,28 +116,32 @@ int store_experiment_set_project(struct store *st, int32_t id, int32_t project_i
 }
 
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
-                                struct error *err) {
+                                struct error *err)
+{
     if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err,
                        "experiment %d", id) < 0)
         return -1;
     return query_exec(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), NULL, err);
 }
 
-int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err) {
+int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err)
+{
     if (query_exec_one(st, Q_EXPERIMENTS_SET_USER, SQL_ARGS(sql_int(id), sql_int(user_id)), err, "experiment %d",
                        id) < 0)
         return explain_conflict(err, "user %d does not exist", user_id);
     return 0;
 }
 
-int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err) {
+int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err)
+{
     return query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name),
                                                             sql_opt_text(p->description),
                                                             sql_opt_text(p->notes), sql_opt_text(p->labels)),
                           err, "experiment %d", id);
 }
 
-int store_experiment_delete(struct store *st, int32_t id, struct error *err) {
+int store_experiment_delete(struct store *st, int32_t id, struct error *err)
+{
     static const enum sql_query hanging[] = {
         Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS,
         Q_EXPERIMENTS_DELETE_JOB,
@@ -146,27 +157,31 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err) {
 /* ---- reading ---- */
 
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
-                         struct error *err) {
+                         struct error *err)
+{
     int rc = query_one(st, with_config ? Q_EXPERIMENTS_BY_ID_WITH_CONFIG : Q_EXPERIMENTS_BY_ID, SQL_ARGS(sql_int(id)),
                        read_experiment, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
-                                    struct store_experiment *ret, struct error *err) {
+                                    struct store_experiment *ret, struct error *err)
+{
     int rc = query_one(st, Q_EXPERIMENTS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_id)), read_experiment, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%s' not found", external_id) : rc < 0 ? -1 : 0;
 }
 
 struct bytes { const void *data; size_t n; };
 
-static void read_bytes(struct query *q, struct arena *a, void *row) {
+static void read_bytes(struct query *q, struct arena *a, void *row)
+{
     struct bytes *b = row;
     b->data = take_blob(q, a, &b->n);
 }
 
 int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
-                                      struct error *err) {
+                                      struct error *err)
+{
     struct bytes b;
     int rc = query_one(st, Q_MODEL_DEFINITIONS_GET, SQL_ARGS(sql_int(id)), read_bytes, a, &b, err);
     if (rc <= 0)
@@ -177,7 +192,8 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
 }
 
 int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
-                                 struct error *err) {
+                                 struct error *err)
+{
     return query_all(st, Q_EXPERIMENTS_UNFINISHED, SQL_NO_ARGS, read_experiment, sizeof(**ret), a, ret, ret_n, err);
 }
 
@@ -185,18 +201,21 @@ int store_experiments_unfinished(struct store *st, struct arena *a, struct store
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err) {
+int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err)
+{
     if (query_exec(st, Q_SNAPSHOTS_SET, SQL_ARGS(sql_int(experiment_id), sql_text(content)), NULL, err) < 0)
         return explain_conflict(err, "experiment %d does not exist", experiment_id);
     return 0;
 }
 
-int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err) {
+int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err)
+{
     *ret = NULL;
     return query_one(st, Q_SNAPSHOTS_GET, SQL_ARGS(sql_int(experiment_id)), read_text, a, ret, err) < 0 ? -1 : 0;
 }
 
-int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err) {
+int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err)
+{
     return query_exec(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
 }
 
@@ -222,7 +241,8 @@ static const struct list_sort sorts[] = {
     {17, F_EXPERIMENT_SORT_METRIC, F_EXPERIMENT_SORT_METRIC_DESC},
 };
 
-static void add_id_filters(struct compose *c, const struct store_int_filter *f, struct arena *a) {
+static void add_id_filters(struct compose *c, const struct store_int_filter *f, struct arena *a)
+{
     if (f->has_lt)
         compose_add(c, F_EXPERIMENT_FILTER_ID_LT, SQL_ARGS(sql_int(f->lt)));
     if (f->has_lte)
@@ -237,7 +257,8 @@ static void add_id_filters(struct compose *c, const struct store_int_filter *f, 
         compose_add(c, F_EXPERIMENT_FILTER_ID_NOT_IN, SQL_ARGS(sql_text(json_of_ints(a, f->not_in))));
 }
 
-static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct store_experiment_filter *f = filter;
     if (f->has_archived)
         compose_add(c, F_EXPERIMENT_FILTER_ARCHIVED, SQL_ARGS(sql_bool(f->archived)));
@@ -258,7 +279,8 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a) 
 }
 
 int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
-                          struct store_experiment_list *ret, struct error *err) {
+                          struct store_experiment_list *ret, struct error *err)
+{
     const struct list_spec spec = {
         .count = F_EXPERIMENTS_COUNT, .rows = F_EXPERIMENTS_PAGE, .wide = true,
         .wide_open = f->with_config ? F_EXPERIMENTS_WIDE_OPEN_WITH_CONFIG : F_EXPERIMENTS_WIDE_OPEN,
@@ -272,7 +294,8 @@ int store_experiment_list(struct store *st, const struct store_experiment_filter
 }
 
 int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
-                            struct error *err) {
+                            struct error *err)
+{
     return query_all(st, Q_EXPERIMENT_LABELS, SQL_ARGS(sql_int(project_id)), read_text, sizeof(**ret), a, ret, ret_n,
                      err);
 }

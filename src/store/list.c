@@ -1,6 +1,7 @@
 #include "store/list.h"
 
-static int find_sort(const struct list_spec *s, enum sql_fragment *ret, struct error *err) {
+static int find_sort(const struct list_spec *s, enum sql_fragment *ret, struct error *err)
+{
     for (size_t i = 0; i < s->sort_n; i++) {
         if (s->sort[i].number == s->sort_by) {
             *ret = s->descending ? s->sort[i].descending : s->sort[i].ascending;
@@ -10,14 +11,16 @@ static int find_sort(const struct list_spec *s, enum sql_fragment *ret, struct e
     return error_set(err, ERR_INVALID, "sort_by %d is not one of this list's", s->sort_by);
 }
 
-static void add_start(struct compose *c, const struct list_spec *s, enum sql_fragment f) {
+static void add_start(struct compose *c, const struct list_spec *s, enum sql_fragment f)
+{
     if (s->start)
         s->start(c, f, s->filter);
     else
         compose_add(c, f, SQL_NO_ARGS);
 }
 
-static int count(struct store *st, const struct list_spec *s, struct arena *a, int64_t *ret, struct error *err) {
+static int count(struct store *st, const struct list_spec *s, struct arena *a, int64_t *ret, struct error *err)
+{
     struct compose c = COMPOSE_INIT;
     add_start(&c, s, s->count);
     s->add_filters(&c, s->filter, a);
@@ -26,7 +29,8 @@ static int count(struct store *st, const struct list_spec *s, struct arena *a, i
     return rc;
 }
 
-static void add_sort(struct compose *c, const struct list_spec *s, enum sql_fragment sort) {
+static void add_sort(struct compose *c, const struct list_spec *s, enum sql_fragment sort)
+{
     if (s->add_sort)
         s->add_sort(c, s);
     else
@@ -34,7 +38,8 @@ static void add_sort(struct compose *c, const struct list_spec *s, enum sql_frag
 }
 
 static int read_page(struct store *st, const struct list_spec *s, enum sql_fragment sort, const struct page_window *w,
-                     struct arena *a, void *ret_rows, size_t *ret_n, struct error *err) {
+                     struct arena *a, void *ret_rows, size_t *ret_n, struct error *err)
+{
     struct compose c = COMPOSE_INIT;
     if (s->wide)
         compose_add(&c, s->wide_open, SQL_NO_ARGS);
@@ -52,7 +57,8 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
 }
 
 static int run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
-               struct page_window *ret_window, struct error *err) {
+               struct page_window *ret_window, struct error *err)
+{
     enum sql_fragment sort = 0;
     int64_t total;
     if (!s->add_sort && find_sort(s, &sort, err) < 0)
@@ -66,7 +72,8 @@ static int run(struct store *st, const struct list_spec *s, struct arena *a, voi
 
 /* Both statements see one version of the database, so that the total fits the page. */
 int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
-             struct page_window *ret_window, struct error *err) {
+             struct page_window *ret_window, struct error *err)
+{
     bool own = !store_in_transaction(st);
     *(void **)ret_rows = NULL;
     *ret_n = 0;

@@ -16,7 +16,8 @@ enum {
 
 /* ---- encoding ---- */
 
-static void add_varint(struct strbuf *b, uint64_t v) {
+static void add_varint(struct strbuf *b, uint64_t v)
+{
     while (v >= 0x80) {
         strbuf_addc(b, (char)(v | 0x80));
         v >>= 7;
@@ -26,7 +27,8 @@ static void add_varint(struct strbuf *b, uint64_t v) {
 
 static uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
 
-static void add_string(struct strbuf *b, const char *s, size_t n) {
+static void add_string(struct strbuf *b, const char *s, size_t n)
+{
     add_varint(b, n);
     strbuf_add(b, s, n);
 }
@@ -39,7 +41,8 @@ struct table {
     size_t n, cap;
 };
 
-static uint64_t intern(struct table *t, const char *s) {
+static uint64_t intern(struct table *t, const char *s)
+{
     if (!s)
         return 0;
     for (size_t i = t->n, seen = 0; i > 0 && seen < TABLE_SCAN; i--, seen++)
@@ -55,7 +58,8 @@ static uint64_t intern(struct table *t, const char *s) {
     return t->n;
 }
 
-static void add_line(struct strbuf *b, struct table *t, const struct store_log_line *l, int64_t previous_us) {
+static void add_line(struct strbuf *b, struct table *t, const struct store_log_line *l, int64_t previous_us)
+{
     add_varint(b, zigzag((int64_t)((uint64_t)l->time_us - (uint64_t)previous_us)));
     add_varint(b, (uint64_t)(uint32_t)l->level);
     add_varint(b, l->has_rank ? (uint64_t)(uint32_t)l->rank + 1 : 0);
@@ -67,7 +71,8 @@ static void add_line(struct strbuf *b, struct table *t, const struct store_log_l
     add_string(b, l->text, l->text_n);
 }
 
-static void encode_plain(const struct store_log_line *line, size_t line_n, struct strbuf *out) {
+static void encode_plain(const struct store_log_line *line, size_t line_n, struct strbuf *out)
+{
     cleanup_strbuf struct strbuf lines = STRBUF_INIT;
     struct table t = {0};
     for (size_t i = 0; i < line_n; i++)
@@ -80,7 +85,8 @@ static void encode_plain(const struct store_log_line *line, size_t line_n, struc
     free(t.s);
 }
 
-static bool add_compressed(const struct strbuf *plain, struct strbuf *out) {
+static bool add_compressed(const struct strbuf *plain, struct strbuf *out)
+{
     size_t bound = ZSTD_compressBound(plain->n), start = out->n;
     strbuf_reserve(out, bound + 1);
     size_t n = ZSTD_compress(out->s + start, bound, plain->s, plain->n, LEVEL);
@@ -91,7 +97,8 @@ static bool add_compressed(const struct strbuf *plain, struct strbuf *out) {
     return true;
 }
 
-void log_block_encode(const struct store_log_line *line, size_t line_n, struct strbuf *out) {
+void log_block_encode(const struct store_log_line *line, size_t line_n, struct strbuf *out)
+{
     cleanup_strbuf struct strbuf plain = STRBUF_INIT;
     encode_plain(line, line_n, &plain);
     strbuf_addc(out, VERSION);
@@ -110,11 +117,13 @@ struct cursor {
     const uint8_t *p, *end;
 };
 
-static int bad(struct error *err) {
+static int bad(struct error *err)
+{
     return error_set(err, ERR_IO, "a block of task logs is damaged in the database");
 }
 
-static int take_varint(struct cursor *c, uint64_t *ret) {
+static int take_varint(struct cursor *c, uint64_t *ret)
+{
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64 && c->p < c->end; shift += 7) {
         uint8_t byte = *c->p++;
@@ -127,7 +136,8 @@ static int take_varint(struct cursor *c, uint64_t *ret) {
     return -1;
 }
 
-static int take_string(struct cursor *c, struct arena *a, const char **ret, size_t *ret_n) {
+static int take_string(struct cursor *c, struct arena *a, const char **ret, size_t *ret_n)
+{
     uint64_t n;
     if (take_varint(c, &n) < 0 || n > (uint64_t)(c->end - c->p))
         return -1;
@@ -138,7 +148,8 @@ static int take_string(struct cursor *c, struct arena *a, const char **ret, size
 }
 
 /* A count that cannot be true: each of them takes at least one byte. */
-static int take_count(struct cursor *c, uint64_t *ret) {
+static int take_count(struct cursor *c, uint64_t *ret)
+{
     return take_varint(c, ret) < 0 || *ret > (uint64_t)(c->end - c->p) ? -1 : 0;
 }
 
@@ -147,7 +158,8 @@ struct strings {
     uint64_t n;
 };
 
-static int decode_table(struct cursor *c, struct arena *a, struct strings *ret) {
+static int decode_table(struct cursor *c, struct arena *a, struct strings *ret)
+{
     size_t ignored;
     if (take_count(c, &ret->n) < 0)
         return -1;
@@ -158,7 +170,8 @@ static int decode_table(struct cursor *c, struct arena *a, struct strings *ret) 
     return 0;
 }
 
-static int take_ref(struct cursor *c, const struct strings *t, const char **ret) {
+static int take_ref(struct cursor *c, const struct strings *t, const char **ret)
+{
     uint64_t k;
     if (take_varint(c, &k) < 0 || k > t->n)
         return -1;
@@ -167,7 +180,8 @@ static int take_ref(struct cursor *c, const struct strings *t, const char **ret)
 }
 
 static int decode_line(struct cursor *c, const struct strings *t, struct arena *a, int64_t previous_us,
-                       struct store_log_line *l) {
+                       struct store_log_line *l)
+{
     uint64_t time, level, rank;
     if (take_varint(c, &time) < 0 || take_varint(c, &level) < 0 || take_varint(c, &rank) < 0 ||
         take_ref(c, t, &l->allocation_id) < 0 || take_ref(c, t, &l->agent_id) < 0 ||
@@ -182,7 +196,8 @@ static int decode_line(struct cursor *c, const struct strings *t, struct arena *
 }
 
 static int decode_plain(struct cursor c, int64_t first_id, struct arena *a, struct store_log_line **ret, size_t *ret_n,
-                        struct error *err) {
+                        struct error *err)
+{
     struct strings table;
     uint64_t n;
     if (decode_table(&c, a, &table) < 0 || take_count(&c, &n) < 0)
@@ -199,7 +214,8 @@ static int decode_plain(struct cursor c, int64_t first_id, struct arena *a, stru
 }
 
 int log_block_decode(const void *data, size_t n, int64_t first_id, struct arena *a, struct store_log_line **ret,
-                     size_t *ret_n, struct error *err) {
+                     size_t *ret_n, struct error *err)
+{
     struct cursor c = {data, (const uint8_t *)data + n};
     uint64_t plain_n;
     if (n < 3 || c.p[0] != VERSION || c.p[1] > ZSTD)

@@ -7,32 +7,38 @@
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err) {
+int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err)
+{
     *ret = NULL;
     return query_one(st, Q_KV_GET, SQL_ARGS(sql_text(key)), read_text, a, ret, err) < 0 ? -1 : 0;
 }
 
-int store_kv_set(struct store *st, const char *key, const char *value, struct error *err) {
+int store_kv_set(struct store *st, const char *key, const char *value, struct error *err)
+{
     return query_exec(st, Q_KV_SET, SQL_ARGS(sql_text(key), sql_text(value)), NULL, err);
 }
 
-int store_kv_delete(struct store *st, const char *key, struct error *err) {
+int store_kv_delete(struct store *st, const char *key, struct error *err)
+{
     return query_exec(st, Q_KV_DELETE, SQL_ARGS(sql_text(key)), NULL, err);
 }
 
-int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err) {
+int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err)
+{
     if (query_exec(st, Q_KV_PROPOSE, SQL_ARGS(sql_text("cluster_id"), sql_text(proposal)), NULL, err) < 0)
         return -1;
     return store_kv_get(st, "cluster_id", a, ret, err);
 }
 
-int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err) {
+int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err)
+{
     char text[24];
     snprintf(text, sizeof(text), "%lld", (long long)now_us);
     return store_kv_set(st, "heartbeat_us", text, err);
 }
 
-int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err) {
+int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     const char *text;
     if (store_kv_get(st, "heartbeat_us", &a, &text, err) < 0)
@@ -41,7 +47,8 @@ int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err) {
     return 0;
 }
 
-int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err) {
+int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err)
+{
     static const enum sql_query query[] = {
         [STORE_IDS_EXPERIMENTS] = Q_LAST_ID_EXPERIMENTS, [STORE_IDS_TRIALS] = Q_LAST_ID_TRIALS,
         [STORE_IDS_USERS] = Q_LAST_ID_USERS,             [STORE_IDS_WORKSPACES] = Q_LAST_ID_WORKSPACES,
@@ -50,7 +57,8 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
     return query_int(st, query[which], SQL_NO_ARGS, ret, err);
 }
 
-int mark_last_id(struct store *st, enum store_ids which, struct error *err) {
+int mark_last_id(struct store *st, enum store_ids which, struct error *err)
+{
     static const char *const key[] = {
         [STORE_IDS_EXPERIMENTS] = "last_id.experiments", [STORE_IDS_TRIALS] = "last_id.trials",
         [STORE_IDS_USERS] = "last_id.users",             [STORE_IDS_WORKSPACES] = "last_id.workspaces",

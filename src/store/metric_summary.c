@@ -5,7 +5,8 @@
 
 #include "common/clock.h"
 
-bool metric_number(struct json_object *v, double *ret) {
+bool metric_number(struct json_object *v, double *ret)
+{
     static const struct { const char *text; double value; } special[] = {
         {"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY},
     };
@@ -24,7 +25,8 @@ bool metric_number(struct json_object *v, double *ret) {
     return false;
 }
 
-static struct json_object *number(double v) {
+static struct json_object *number(double v)
+{
     if (isnan(v))
         return json_object_new_string("NaN");
     if (isinf(v))
@@ -32,7 +34,8 @@ static struct json_object *number(double v) {
     return json_object_new_double(v);
 }
 
-static const char *type_of(struct json_object *v) {
+static const char *type_of(struct json_object *v)
+{
     double ignored;
     int64_t us;
     if (metric_number(v, &ignored))
@@ -55,17 +58,20 @@ static const char *type_of(struct json_object *v) {
 /* The entry of a name, by place. */
 enum { TYPE, COUNT, SUM, MIN, MAX, LAST, LAST_STEP, ENTRY_NR };
 
-static double entry_number(struct json_object *entry, int place) {
+static double entry_number(struct json_object *entry, int place)
+{
     double v = 0;
     metric_number(json_object_array_get_idx(entry, (size_t)place), &v);
     return v;
 }
 
-static void set(struct json_object *entry, int place, struct json_object *v) {
+static void set(struct json_object *entry, int place, struct json_object *v)
+{
     json_object_array_put_idx(entry, (size_t)place, v);
 }
 
-static struct json_object *new_entry(struct json_object *v, int64_t step) {
+static struct json_object *new_entry(struct json_object *v, int64_t step)
+{
     double x = 0;
     metric_number(v, &x);
     struct json_object *entry = json_object_new_array_ext(ENTRY_NR);
@@ -80,7 +86,8 @@ static struct json_object *new_entry(struct json_object *v, int64_t step) {
 }
 
 /* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */
-static void update_entry(struct json_object *entry, struct json_object *v, int64_t step) {
+static void update_entry(struct json_object *entry, struct json_object *v, int64_t step)
+{
     double x = 0;
     metric_number(v, &x);
     if (strcmp(json_object_get_string(json_object_array_get_idx(entry, TYPE)), type_of(v)) != 0)
@@ -95,7 +102,8 @@ static void update_entry(struct json_object *entry, struct json_object *v, int64
     }
 }
 
-void metric_summary_add(struct json_object *summary, struct json_object *metrics, int64_t step) {
+void metric_summary_add(struct json_object *summary, struct json_object *metrics, int64_t step)
+{
     json_object_object_foreach(metrics, name, v) {
         struct json_object *entry;
         if (json_object_object_get_ex(summary, name, &entry))
@@ -105,7 +113,8 @@ void metric_summary_add(struct json_object *summary, struct json_object *metrics
     }
 }
 
-static struct json_object *show_entry(struct json_object *entry) {
+static struct json_object *show_entry(struct json_object *entry)
+{
     struct json_object *shown = json_object_new_object();
     const char *type = json_object_get_string(json_object_array_get_idx(entry, TYPE));
     int64_t count = json_object_get_int64(json_object_array_get_idx(entry, COUNT));
@@ -121,7 +130,8 @@ static struct json_object *show_entry(struct json_object *entry) {
     return shown;
 }
 
-struct json_object *metric_summary_show(struct json_object *summary) {
+struct json_object *metric_summary_show(struct json_object *summary)
+{
     struct json_object *shown = json_object_new_object();
     json_object_object_foreach(summary, name, entry)
         json_object_object_add(shown, name, show_entry(entry));

@@ -15,7 +15,8 @@ struct trial_context {
     int32_t report_run_id, stale_steps, total_batches;
 };
 
-static void read_context(struct query *q, struct arena *a, void *row) {
+static void read_context(struct query *q, struct arena *a, void *row)
+{
     struct trial_context *t = row;
     t->experiment_id = take_i32(q);
     t->searcher_metric = take_text(q, a);
@@ -28,7 +29,8 @@ static void read_context(struct query *q, struct arena *a, void *row) {
 static bool is_validation(const char *group) { return strcmp(group, "validation") == 0; }
 
 /* Groups of one kind void each other at the same step (contract: "partition type"). */
-static const char *group_kind(const char *group) {
+static const char *group_kind(const char *group)
+{
     static const char *const profiling[] = {"gpu", "cpu", "memory", "disk", "network"};
     if (is_validation(group) || strcmp(group, "training") == 0)
         return group;
@@ -38,7 +40,8 @@ static const char *group_kind(const char *group) {
     return "generic";
 }
 
-static int check_group(const char *group, struct error *err) {
+static int check_group(const char *group, struct error *err)
+{
     if (!group || !*group)
         return error_set(err, ERR_INVALID,
                          "a metrics report needs a group: \"training\", \"validation\" or a name of your own");
@@ -47,7 +50,8 @@ static int check_group(const char *group, struct error *err) {
     return 0;
 }
 
-static int parse_metrics(const struct store_report *r, struct json_object **ret, struct error *err) {
+static int parse_metrics(const struct store_report *r, struct json_object **ret, struct error *err)
+{
     if (json_parse(r->avg_metrics, strlen(r->avg_metrics), ret, err) < 0)
         return error_wrap(err, "metrics of trial %d", r->trial_id);
     if (json_object_is_type(*ret, json_type_object))
@@ -62,7 +66,8 @@ static int parse_metrics(const struct store_report *r, struct json_object **ret,
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
 static int load_summary(struct store *st, const struct store_report *r, struct arena *a, struct json_object **ret,
-                        struct error *err) {
+                        struct error *err)
+{
     const char *text = NULL;
     if (query_one(st, Q_SUMMARIES_GET, SQL_ARGS(sql_int(r->trial_id), sql_text(r->group)), read_text, a, &text,
                   err) < 0)
@@ -74,14 +79,16 @@ static int load_summary(struct store *st, const struct store_report *r, struct a
 }
 
 static int save_summary(struct store *st, int32_t trial_id, const char *group, struct json_object *summary,
-                        struct error *err) {
+                        struct error *err)
+{
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     json_print(summary, &text);
     return query_exec(st, Q_SUMMARIES_SET, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_text(text.s)), NULL, err);
 }
 
 static int add_to_summary(struct store *st, const struct store_report *r, struct json_object *fresh, struct arena *a,
-                          struct error *err) {
+                          struct error *err)
+{
     cleanup_json struct json_object *summary = NULL;
     if (load_summary(st, r, a, &summary, err) < 0)
         return -1;
@@ -97,18 +104,21 @@ struct rebuilt {
     double best, latest;
 };
 
-static bool is_better(const struct trial_context *t, double v, double than) {
+static bool is_better(const struct trial_context *t, double v, double than)
+{
     return t->smaller_is_better ? v < than : v > than;
 }
 
 /* The searcher's number in a report; no NaN, for nothing compares with it. */
-static bool searcher_value(const struct trial_context *t, struct json_object *metrics, double *ret) {
+static bool searcher_value(const struct trial_context *t, struct json_object *metrics, double *ret)
+{
     struct json_object *v;
     return json_object_object_get_ex(metrics, t->searcher_metric, &v) && metric_number(v, ret) && !isnan(*ret);
 }
 
 static void rebuild_validation(struct rebuilt *b, const struct trial_context *t, int64_t id,
-                               struct json_object *metrics) {
+                               struct json_object *metrics)
+{
     double v;
     b->latest_id = id;
     b->has_latest = searcher_value(t, metrics, &v);
@@ -123,7 +133,8 @@ static void rebuild_validation(struct rebuilt *b, const struct trial_context *t,
 }
 
 static int rebuild_row(struct rebuilt *b, const struct trial_context *t, const struct report_row *row,
-                       struct error *err) {
+                       struct error *err)
+{
     cleanup_json struct json_object *metrics = NULL;
     struct json_object *summary;
     if (json_parse(row->avg_metrics, strlen(row->avg_metrics), &metrics, err) < 0)
@@ -139,7 +150,8 @@ static int rebuild_row(struct rebuilt *b, const struct trial_context *t, const s
 }
 
 static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_context *t, struct rebuilt *b,
-                        struct error *err) {
+                        struct error *err)
+{
     struct query q;
     int rc;
     if (query_start(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), sql_int(INT64_MIN), sql_int(0), sql_int(-1)),
@@ -159,7 +171,8 @@ static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_c
 }
 
 static int save_rebuilt(struct store *st, int32_t trial_id, const struct trial_context *t, const struct rebuilt *b,
-                        struct error *err) {
+                        struct error *err)
+{
     if (query_exec(st, Q_SUMMARIES_DELETE, SQL_ARGS(sql_int(trial_id)), NULL, err) < 0)
         return -1;
     json_object_object_foreach(b->by_group, group, summary)
@@ -172,7 +185,8 @@ static int save_rebuilt(struct store *st, int32_t trial_id, const struct trial_c
     return query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, SQL_ARGS(sql_int(t->experiment_id)), NULL, err);
 }
 
-static int rebuild(struct store *st, int32_t trial_id, const struct trial_context *t, struct error *err) {
+static int rebuild(struct store *st, int32_t trial_id, const struct trial_context *t, struct error *err)
+{
     struct rebuilt b = {.by_group = json_object_new_object()};
     int rc = rebuild_rows(st, trial_id, t, &b, err);
     if (rc == 0)
@@ -182,7 +196,8 @@ static int rebuild(struct store *st, int32_t trial_id, const struct trial_contex
 }
 
 static int note_validation(struct store *st, const struct store_report *r, const struct trial_context *t, int64_t id,
-                           struct json_object *metrics, bool *ret_best, struct error *err) {
+                           struct json_object *metrics, bool *ret_best, struct error *err)
+{
     double v = 0;
     bool has = searcher_value(t, metrics, &v);
     int64_t changes;
@@ -203,7 +218,8 @@ static int note_validation(struct store *st, const struct store_report *r, const
 
 /* The keys of `metrics` that `old` lacks; a key of both must have the equal value. */
 static int fresh_keys(const struct store_report *r, struct json_object *old, struct json_object *metrics,
-                      struct json_object *ret, struct error *err) {
+                      struct json_object *ret, struct error *err)
+{
     json_object_object_foreach(metrics, name, v) {
         struct json_object *was;
         if (!json_object_object_get_ex(old, name, &was)) {
@@ -222,7 +238,8 @@ static int fresh_keys(const struct store_report *r, struct json_object *old, str
 }
 
 static int merge(struct store *st, const struct store_report *r, const struct report_row *row,
-                 struct json_object *metrics, struct json_object *fresh, struct error *err) {
+                 struct json_object *metrics, struct json_object *fresh, struct error *err)
+{
     cleanup_json struct json_object *merged = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (r->batch_metrics && row->batch_metrics)
@@ -241,7 +258,8 @@ static int merge(struct store *st, const struct store_report *r, const struct re
 
 /* Merges into the report that is there, or inserts; `fresh` receives the keys that are new. */
 static int put_report(struct store *st, const struct store_report *r, struct json_object *metrics,
-                      struct json_object *fresh, int64_t *ret_id, struct error *err) {
+                      struct json_object *fresh, int64_t *ret_id, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     struct report_row row;
     int found = 0;
@@ -266,7 +284,8 @@ static int put_report(struct store *st, const struct store_report *r, struct jso
 
 /* Scans for rows to archive only while an earlier run may have some at this step or beyond. */
 static int archive_older(struct store *st, const struct store_report *r, struct trial_context *t, bool *ret_archived,
-                         struct error *err) {
+                         struct error *err)
+{
     int64_t changes = 0;
     bool new_run = r->run_id > t->report_run_id;
     if (new_run) {
@@ -290,7 +309,8 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
 
 static int add_report(struct store *st, const struct store_report *r, struct trial_context *t,
                       struct json_object *metrics,
-                      struct json_object *fresh, struct arena *a, struct store_report_result *ret, struct error *err) {
+                      struct json_object *fresh, struct arena *a, struct store_report_result *ret, struct error *err)
+{
     if (r->has_steps && archive_older(st, r, t, &ret->archived_older, err) < 0)
         return -1;
     if (put_report(st, r, metrics, fresh, &ret->id, err) < 0)
@@ -307,7 +327,8 @@ static int add_report(struct store *st, const struct store_report *r, struct tri
 }
 
 int store_report_add(struct store *st, const struct store_report *report, struct store_report_result *ret,
-                     struct error *err) {
+                     struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *metrics = NULL, *fresh = NULL;
     struct store_report_result result = {0};
@@ -327,7 +348,8 @@ int store_report_add(struct store *st, const struct store_report *report, struct
     return 0;
 }
 
-int store_report_check(struct store *st, const struct store_report *r, struct error *err) {
+int store_report_check(struct store *st, const struct store_report *r, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *metrics = NULL, *old = NULL, *fresh = json_object_new_object();
     struct report_row row;

@@ -8,7 +8,8 @@
 #include "store/metric_rows.h"
 #include "store/metric_summary.h"
 
-void read_report(struct query *q, struct arena *a, void *row) {
+void read_report(struct query *q, struct arena *a, void *row)
+{
     struct report_row *r = row;
     r->id = take_int(q);
     r->trial_id = take_i32(q);
@@ -21,14 +22,16 @@ void read_report(struct query *q, struct arena *a, void *row) {
     r->batch_metrics = take_opt_text(q, a);
 }
 
-static const char *shown_metrics(const struct report_row *r, struct arena *a) {
+static const char *shown_metrics(const struct report_row *r, struct arena *a)
+{
     const char *key = strcmp(r->group, "validation") == 0 ? "validation_metrics" : "avg_metrics";
     if (r->batch_metrics)
         return arena_printf(a, "{\"%s\":%s,\"batch_metrics\":%s}", key, r->avg_metrics, r->batch_metrics);
     return arena_printf(a, "{\"%s\":%s}", key, r->avg_metrics);
 }
 
-static void read_metric_row(struct query *q, struct arena *a, void *row) {
+static void read_metric_row(struct query *q, struct arena *a, void *row)
+{
     struct store_metric_row *m = row;
     struct report_row r;
     read_report(q, a, &r);
@@ -40,7 +43,8 @@ static void read_metric_row(struct query *q, struct arena *a, void *row) {
 
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
                        int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n,
-                           struct error *err) {
+                           struct error *err)
+{
     const struct sql_value after_steps = sql_int(cursor->started ? cursor->steps : INT64_MIN);
     const struct sql_value after_id = sql_int(cursor->id);
     int rc = group ? query_all(st, Q_REPORTS_OF_GROUP, SQL_ARGS(sql_int(trial_id), sql_text(group), after_steps,
@@ -57,7 +61,8 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
 }
 
 int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
-                     struct store_metric_row **ret, size_t *ret_n, struct error *err) {
+                     struct store_metric_row **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group ? group : "validation"),
                                                      sql_int(steps)),
                      read_metric_row, sizeof(**ret), a, ret, ret_n, err);
@@ -67,19 +72,22 @@ int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int3
 
 struct summary_row { const char *group, *metrics; };
 
-static void read_summary(struct query *q, struct arena *a, void *row) {
+static void read_summary(struct query *q, struct arena *a, void *row)
+{
     struct summary_row *s = row;
     s->group = take_text(q, a);
     s->metrics = take_text(q, a);
 }
 
-static const char *summary_key(const char *group) {
+static const char *summary_key(const char *group)
+{
     if (strcmp(group, "training") == 0)
         return "avg_metrics";
     return strcmp(group, "validation") == 0 ? "validation_metrics" : group;
 }
 
-int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err) {
+int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err)
+{
     cleanup_json struct json_object *all = json_object_new_object();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct summary_row *row;
@@ -100,14 +108,16 @@ int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, c
 
 struct best_row { int32_t trial_id; double metric; };
 
-static void read_best(struct query *q, struct arena *a, void *row) {
+static void read_best(struct query *q, struct arena *a, void *row)
+{
     struct best_row *b = row;
     (void)a;
     b->trial_id = take_i32(q);
     b->metric = take_real(q);
 }
 
-int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err) {
+int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err)
+{
     struct best_row b;
     int rc = query_one(st, Q_BEST_METRIC, SQL_ARGS(sql_int(experiment_id)), read_best, NULL, &b, err);
     if (rc <= 0)
@@ -119,32 +129,37 @@ int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int3
     return 0;
 }
 
-static void read_name(struct query *q, struct arena *a, void *row) {
+static void read_name(struct query *q, struct arena *a, void *row)
+{
     struct store_metric_name *m = row;
     m->group = take_text(q, a);
     m->name = take_text(q, a);
 }
 
 int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
-                       struct store_metric_name **ret, size_t *ret_n, struct error *err) {
+                       struct store_metric_name **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_METRIC_NAMES, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), read_name, sizeof(**ret),
                      a, ret, ret_n, err);
 }
 
-static void read_i32(struct query *q, struct arena *a, void *row) {
+static void read_i32(struct query *q, struct arena *a, void *row)
+{
     (void)a;
     *(int32_t *)row = take_i32(q);
 }
 
 int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, struct arena *a,
-                         int32_t **ret, size_t *ret_n, struct error *err) {
+                         int32_t **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_METRIC_BATCHES, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name)), read_i32,
                      sizeof(**ret), a, ret, ret_n, err);
 }
 
 /* ---- series ---- */
 
-static bool wanted(const struct store_series_query *q, const char *name) {
+static bool wanted(const struct store_series_query *q, const char *name)
+{
     for (size_t i = 0; i < q->names.n; i++)
         if (strcmp(q->names.text[i], name) == 0)
             return true;
@@ -152,7 +167,8 @@ static bool wanted(const struct store_series_query *q, const char *name) {
 }
 
 /* The wanted numbers of a report; NULL when it has none. */
-static struct json_object *pick(const struct store_series_query *q, struct json_object *metrics) {
+static struct json_object *pick(const struct store_series_query *q, struct json_object *metrics)
+{
     struct json_object *picked = json_object_new_object();
     json_object_object_foreach(metrics, name, v) {
         double ignored;
@@ -166,7 +182,8 @@ static struct json_object *pick(const struct store_series_query *q, struct json_
 }
 
 static int to_point(const struct store_series_query *q, const struct report_row *r, struct arena *a,
-                    struct store_point *ret, double *ret_y, bool *ret_has, struct error *err) {
+                    struct store_point *ret, double *ret_y, bool *ret_has, struct error *err)
+{
     cleanup_json struct json_object *metrics = NULL, *picked = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct json_object *epoch;
@@ -189,7 +206,8 @@ static int to_point(const struct store_series_query *q, const struct report_row 
 /* Largest triangle three buckets (Steinarsson 2013): keeps both ends, and of each bucket the point that spans the
  * largest triangle with the last one kept and the mean of the next bucket. Works in place; returns how many points are
  * left. */
-static size_t thin(struct store_point *p, const double *y, size_t n, size_t max) {
+static size_t thin(struct store_point *p, const double *y, size_t n, size_t max)
+{
     if (max < 3 || n <= max)
         return n;
     double bucket = (double)(n - 2) / (double)(max - 2);
@@ -223,7 +241,8 @@ static size_t thin(struct store_point *p, const double *y, size_t n, size_t max)
 }
 
 int store_metric_series(struct store *st, const struct store_series_query *q, struct arena *a, struct store_point **ret,
-                        size_t *ret_n, struct error *err) {
+                        size_t *ret_n, struct error *err)
+{
     struct report_row *row;
     size_t row_n, n = 0;
     if (query_all(st, Q_REPORTS_IN_RANGE, SQL_ARGS(sql_int(q->trial_id), sql_text(q->group), sql_int(q->start_batches),
@@ -245,7 +264,8 @@ int store_metric_series(struct store *st, const struct store_series_query *q, st
 
 /* ---- workloads ---- */
 
-static void read_workload(struct query *q, struct arena *a, void *row) {
+static void read_workload(struct query *q, struct arena *a, void *row)
+{
     struct store_workload *w = row;
     w->kind = (enum store_workload_kind)take_int(q);
     w->total_batches = take_i32(q);
@@ -258,7 +278,8 @@ static void read_workload(struct query *q, struct arena *a, void *row) {
     w->metadata = take_opt_text(q, a);
 }
 
-static void start_workloads(struct compose *c, enum sql_fragment fragment, const void *filter) {
+static void start_workloads(struct compose *c, enum sql_fragment fragment, const void *filter)
+{
     enum { ANY, CHECKPOINT, VALIDATION, CHECKPOINT_OR_VALIDATION }; /* api.v1.GetTrialWorkloadsRequest.FilterOption */
     const struct store_workload_filter *f = filter;
     compose_add(c, fragment,
@@ -268,13 +289,15 @@ static void start_workloads(struct compose *c, enum sql_fragment fragment, const
                          sql_bool(!f->remove_deleted_checkpoints)));
 }
 
-static void no_filters(struct compose *c, const void *filter, struct arena *a) {
+static void no_filters(struct compose *c, const void *filter, struct arena *a)
+{
     (void)c;
     (void)filter;
     (void)a;
 }
 
-static void sort_workloads(struct compose *c, const struct list_spec *s) {
+static void sort_workloads(struct compose *c, const struct list_spec *s)
+{
     const struct store_workload_filter *f = s->filter;
     bool desc = f->descending;
     const char *key = f->sort_key && *f->sort_key ? f->sort_key : "batches";
@@ -287,7 +310,8 @@ static void sort_workloads(struct compose *c, const struct list_spec *s) {
 }
 
 int store_workload_list(struct store *st, const struct store_workload_filter *f, struct arena *a,
-                        struct store_workload_list *ret, struct error *err) {
+                        struct store_workload_list *ret, struct error *err)
+{
     const struct list_spec spec = {
         .count = F_WORKLOADS_COUNT, .rows = F_WORKLOADS_ROWS, .start = start_workloads, .add_filters = no_filters,
         .filter = f, .add_sort = sort_workloads, .page = f->page, .window = page_of_workloads, .read = read_workload,

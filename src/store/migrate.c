@@ -7,7 +7,8 @@ static const char create_table[] =
 
 /* Statements of this file run before the tables exist, so they are not among the named ones. */
 static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret,
-                   struct error *err) {
+                   struct error *err)
+{
     struct engine_stmt *s;
     if (e->ops->prepare(e, sql, &s, err) < 0)
         return -1;
@@ -22,7 +23,8 @@ static int run_int(struct engine *e, const char *sql, const struct sql_value *va
     return rc;
 }
 
-int migrate_version(struct engine *e, int *ret_version, struct error *err) {
+int migrate_version(struct engine *e, int *ret_version, struct error *err)
+{
     int64_t version = 0;
     if (run_int(e, "SELECT coalesce(max(number), 0) FROM migrations", NULL, 0, &version, err) < 0)
         return -1;
@@ -30,7 +32,8 @@ int migrate_version(struct engine *e, int *ret_version, struct error *err) {
     return 0;
 }
 
-static int apply(struct engine *e, int number, struct error *err) {
+static int apply(struct engine *e, int number, struct error *err)
+{
     const struct sql_text *m = &sql_migrations[number - 1];
     const struct sql_value row[] = {
         {.type = SQL_INT, .integer = number},
@@ -44,7 +47,8 @@ static int apply(struct engine *e, int number, struct error *err) {
 }
 
 /* One transaction: 1 when a migration was applied, 0 when there is nothing left to do. */
-static int step(struct engine *e, const char *path, struct error *err) {
+static int step(struct engine *e, const char *path, struct error *err)
+{
     int version;
     if (e->ops->exec(e, create_table, err) < 0 || migrate_version(e, &version, err) < 0)
         return -1;
@@ -58,7 +62,8 @@ static int step(struct engine *e, const char *path, struct error *err) {
     return apply(e, version + 1, err) < 0 ? -1 : 1;
 }
 
-int migrate(struct engine *e, const char *path, struct error *err) {
+int migrate(struct engine *e, const char *path, struct error *err)
+{
     int rc;
     do {
         if (e->ops->exec(e, "BEGIN IMMEDIATE", err) < 0)

@@ -5,7 +5,8 @@
 
 static const struct engine_ops *ops(const struct query *q) { return store_engine(q->st)->ops; }
 
-static int bind_all(struct query *q, const struct sql_value *value, size_t n, struct error *err) {
+static int bind_all(struct query *q, const struct sql_value *value, size_t n, struct error *err)
+{
     for (size_t i = 0; i < n; i++)
         if (ops(q)->bind(q->stmt, (int)i + 1, &value[i], err) < 0)
             return -1;
@@ -13,7 +14,8 @@ static int bind_all(struct query *q, const struct sql_value *value, size_t n, st
 }
 
 static int start(struct store *st, struct engine_stmt *stmt, const struct sql_value *value, size_t n, struct query *ret,
-                 struct error *err) {
+                 struct error *err)
+{
     struct query q = {.st = st, .stmt = stmt};
     *ret = (struct query){.st = st};
     if (!stmt)
@@ -26,22 +28,26 @@ static int start(struct store *st, struct engine_stmt *stmt, const struct sql_va
     return 0;
 }
 
-int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err) {
+int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err)
+{
     return start(st, store_named_stmt(st, name, err), args.value, args.n, ret, err);
 }
 
-int query_next(struct query *q, struct error *err) {
+int query_next(struct query *q, struct error *err)
+{
     q->column = 0;
     return ops(q)->step(q->stmt, err);
 }
 
-void query_end(struct query *q) {
+void query_end(struct query *q)
+{
     if (q->stmt)
         ops(q)->reset(q->stmt);
     q->stmt = NULL;
 }
 
-int query_exec(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret_changes, struct error *err) {
+int query_exec(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret_changes, struct error *err)
+{
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
@@ -56,7 +62,8 @@ int query_exec(struct store *st, enum sql_query name, struct sql_args args, int6
 }
 
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt,
-                   ...) {
+                   ...)
+{
     int64_t changes;
     if (query_exec(st, name, args, &changes, err) < 0)
         return -1;
@@ -70,7 +77,8 @@ int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, 
     return error_set(err, ERR_NOT_FOUND, "%s does not exist", what);
 }
 
-static int one(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err) {
+static int one(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err)
+{
     int rc = query_next(q, err);
     if (rc > 0)
         read(q, a, ret);
@@ -79,25 +87,29 @@ static int one(struct query *q, row_fn *read, struct arena *a, void *ret, struct
 }
 
 int query_one(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, struct arena *a, void *ret,
-              struct error *err) {
+              struct error *err)
+{
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
     return one(&q, read, a, ret, err);
 }
 
-static void read_int(struct query *q, struct arena *a, void *row) {
+static void read_int(struct query *q, struct arena *a, void *row)
+{
     (void)a;
     *(int64_t *)row = take_int(q);
 }
 
-int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err) {
+int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err)
+{
     *ret = 0;
     return query_one(st, name, args, read_int, NULL, ret, err) < 0 ? -1 : 0;
 }
 
 static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
-               struct error *err) {
+               struct error *err)
+{
     char *rows = NULL;
     size_t n = 0, cap = 0;
     int rc;
@@ -121,7 +133,8 @@ static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, 
 }
 
 int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
-              struct arena *a, void *ret, size_t *ret_n, struct error *err) {
+              struct arena *a, void *ret, size_t *ret_n, struct error *err)
+{
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
@@ -136,13 +149,15 @@ bool take_bool(struct query *q) { return take_int(q) != 0; }
 double take_real(struct query *q) { return ops(q)->real(q->stmt, q->column++); }
 void take_skip(struct query *q) { q->column++; }
 
-bool take_opt_i32(struct query *q, int32_t *ret) {
+bool take_opt_i32(struct query *q, int32_t *ret)
+{
     bool has = !ops(q)->is_null(q->stmt, q->column);
     *ret = take_i32(q);
     return has;
 }
 
-bool take_opt_real(struct query *q, double *ret) {
+bool take_opt_real(struct query *q, double *ret)
+{
     bool has = !ops(q)->is_null(q->stmt, q->column);
     *ret = take_real(q);
     return has;
@@ -150,18 +165,21 @@ bool take_opt_real(struct query *q, double *ret) {
 
 const void *take_borrowed(struct query *q, size_t *ret_n) { return ops(q)->data(q->stmt, q->column++, ret_n); }
 
-const char *take_opt_text(struct query *q, struct arena *a) {
+const char *take_opt_text(struct query *q, struct arena *a)
+{
     size_t n;
     const char *text = take_borrowed(q, &n);
     return text ? arena_strndup(a, text, n) : NULL;
 }
 
-const char *take_text(struct query *q, struct arena *a) {
+const char *take_text(struct query *q, struct arena *a)
+{
     const char *text = take_opt_text(q, a);
     return text ? text : "";
 }
 
-void take_chars(struct query *q, char *buf, size_t size) {
+void take_chars(struct query *q, char *buf, size_t size)
+{
     size_t n;
     const char *text = take_borrowed(q, &n);
     if (n >= size)
@@ -171,7 +189,8 @@ void take_chars(struct query *q, char *buf, size_t size) {
     buf[n] = '\0';
 }
 
-const void *take_blob(struct query *q, struct arena *a, size_t *ret_n) {
+const void *take_blob(struct query *q, struct arena *a, size_t *ret_n)
+{
     const void *data = take_borrowed(q, ret_n);
     return *ret_n ? arena_dup(a, data, *ret_n) : NULL;
 }
@@ -179,7 +198,8 @@ const void *take_blob(struct query *q, struct arena *a, size_t *ret_n) {
 /* ---- composed statements ---- */
 
 /* Each fragment counts its own parameters from 1: "?2" becomes "?(base+2)". */
-static void add_renumbered(struct strbuf *sql, const char *text, size_t base) {
+static void add_renumbered(struct strbuf *sql, const char *text, size_t base)
+{
     for (const char *p = text; *p;) {
         size_t plain = strcspn(p, "?");
         strbuf_add(sql, p, plain);
@@ -194,7 +214,8 @@ static void add_renumbered(struct strbuf *sql, const char *text, size_t base) {
     strbuf_addc(sql, '\n');
 }
 
-void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args) {
+void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args)
+{
     assert(c->value_n + args.n <= COMPOSE_ARGS_MAX);
     add_renumbered(&c->sql, sql_fragments[f].text, c->value_n);
     if (args.n)
@@ -205,14 +226,16 @@ void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args) {
 void compose_release(struct compose *c) { strbuf_release(&c->sql); }
 
 int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
-                       void *ret, size_t *ret_n, struct error *err) {
+                       void *ret, size_t *ret_n, struct error *err)
+{
     struct query q;
     if (start(st, store_composed_stmt(st, strbuf_str(&c->sql), err), c->value, c->value_n, &q, err) < 0)
         return -1;
     return all(&q, read, row_size, a, ret, ret_n, err);
 }
 
-int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err) {
+int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err)
+{
     struct query q;
     if (start(st, store_composed_stmt(st, strbuf_str(&c->sql), err), c->value, c->value_n, &q, err) < 0)
         return -1;
@@ -222,7 +245,8 @@ int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, 
 
 /* ---- helpers ---- */
 
-const char *json_of_texts(struct arena *a, struct store_texts t) {
+const char *json_of_texts(struct arena *a, struct store_texts t)
+{
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     strbuf_addc(&b, '[');
     for (size_t i = 0; i < t.n; i++) {
@@ -234,7 +258,8 @@ const char *json_of_texts(struct arena *a, struct store_texts t) {
     return arena_strndup(a, b.s, b.n);
 }
 
-const char *json_of_ints(struct arena *a, struct store_ints t) {
+const char *json_of_ints(struct arena *a, struct store_ints t)
+{
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     strbuf_addc(&b, '[');
     for (size_t i = 0; i < t.n; i++)
@@ -243,7 +268,8 @@ const char *json_of_ints(struct arena *a, struct store_ints t) {
     return arena_strndup(a, b.s, b.n);
 }
 
-int explain_conflict(struct error *err, const char *fmt, ...) {
+int explain_conflict(struct error *err, const char *fmt, ...)
+{
     if (!err || err->kind != ERR_CONFLICT)
         return -1;
     char text[512];

@@ -33,13 +33,15 @@ static inline struct sql_value sql_null(void) { return (struct sql_value){.type 
 static inline struct sql_value sql_int(int64_t v) { return (struct sql_value){.type = SQL_INT, .integer = v}; }
 static inline struct sql_value sql_bool(bool v) { return sql_int(v); }
 static inline struct sql_value sql_real(double v) { return (struct sql_value){.type = SQL_REAL, .real = v}; }
-static inline struct sql_value sql_blob(const void *v, size_t n) {
+static inline struct sql_value sql_blob(const void *v, size_t n)
+{
     return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n};
 }
 static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
 static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
 static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */
-static inline struct sql_value sql_text_n(const char *v, size_t n) {
+static inline struct sql_value sql_text_n(const char *v, size_t n)
+{
     return (struct sql_value){.type = SQL_TEXT, .data = v, .n = n};
 }
 /* A NULL pointer is NULL; with sql_text it is the empty text. */

@@ -2,7 +2,8 @@
 
 #include "store/query.h"
 
-int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err) {
+int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err)
+{
     return query_int(st, Q_SESSIONS_INSERT, SQL_ARGS(sql_blob(s->token_hash, sizeof(s->token_hash)),
                                                      sql_int(s->user_id),
                                                      sql_text(s->kind), sql_opt_text(s->allocation_id),
@@ -11,33 +12,40 @@ int store_session_insert(struct store *st, const struct store_session *s, int64_
                                                      sql_opt_text(s->description)), ret_id, err);
 }
 
-int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], struct error *err) {
+int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], struct error *err)
+{
     return query_exec(st, Q_SESSIONS_DELETE, SQL_ARGS(sql_blob(token_hash, STORE_TOKEN_HASH_SIZE)), NULL, err);
 }
 
-int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char *kind, struct error *err) {
+int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char *kind, struct error *err)
+{
     return query_exec(st, Q_SESSIONS_DELETE_OF_USER, SQL_ARGS(sql_int(user_id), sql_text(kind)), NULL, err);
 }
 
-int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err) {
+int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err)
+{
     return query_exec(st, Q_SESSIONS_DELETE_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), NULL, err);
 }
 
-int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret_n, struct error *err) {
+int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret_n, struct error *err)
+{
     return query_exec(st, Q_SESSIONS_DELETE_EXPIRED, SQL_ARGS(sql_int(now_us)), ret_n, err);
 }
 
-int store_session_set_revoked(struct store *st, int64_t id, bool revoked, struct error *err) {
+int store_session_set_revoked(struct store *st, int64_t id, bool revoked, struct error *err)
+{
     return query_exec_one(st, Q_SESSIONS_SET_REVOKED, SQL_ARGS(sql_int(id), sql_bool(revoked)), err, "session %lld",
                           (long long)id);
 }
 
-int store_session_set_description(struct store *st, int64_t id, const char *description, struct error *err) {
+int store_session_set_description(struct store *st, int64_t id, const char *description, struct error *err)
+{
     return query_exec_one(st, Q_SESSIONS_SET_DESCRIPTION, SQL_ARGS(sql_int(id), sql_opt_text(description)), err,
                           "session %lld", (long long)id);
 }
 
-static void read_session(struct query *q, struct arena *a, void *row) {
+static void read_session(struct query *q, struct arena *a, void *row)
+{
     struct store_session *s = row;
     size_t n;
     s->id = take_int(q);
@@ -55,6 +63,7 @@ static void read_session(struct query *q, struct arena *a, void *row) {
 }
 
 int store_sessions_load(struct store *st, int64_t now_us, struct arena *a, struct store_session **ret, size_t *ret_n,
-                        struct error *err) {
+                        struct error *err)
+{
     return query_all(st, Q_SESSIONS_LOAD, SQL_ARGS(sql_int(now_us)), read_session, sizeof(**ret), a, ret, ret_n, err);
 }

@@ -27,7 +27,8 @@ struct engine *store_engine(struct store *st) { return st->engine; }
 
 /* ---- statements ---- */
 
-struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err) {
+struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
+{
     if (!st->named[name] && st->engine->ops->prepare(st->engine, sql_queries[name].text, &st->named[name], err) < 0) {
         error_wrap(err, "statement %s", sql_queries[name].name);
         return NULL;
@@ -35,13 +36,15 @@ struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, stru
     return st->named[name];
 }
 
-static void composed_clear(struct store *st, struct composed *c) {
+static void composed_clear(struct store *st, struct composed *c)
+{
     st->engine->ops->finalize(c->stmt);
     free(c->sql);
     *c = (struct composed){0};
 }
 
-struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err) {
+struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err)
+{
     struct composed *oldest = &st->composed[0];
     for (struct composed *c = st->composed; c < st->composed + COMPOSED_MAX; c++) {
         if (c->sql && strcmp(c->sql, sql) == 0) {
@@ -64,7 +67,8 @@ struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struc
     return oldest->stmt;
 }
 
-static void release_statements(struct store *st) {
+static void release_statements(struct store *st)
+{
     for (size_t i = 0; i < Q_NR; i++)
         st->engine->ops->finalize(st->named[i]);
     for (size_t i = 0; i < COMPOSED_MAX; i++)
@@ -73,7 +77,8 @@ static void release_statements(struct store *st) {
 
 /* ---- opening ---- */
 
-static int open_engine(const char *path, bool writer, struct store **ret, struct error *err) {
+static int open_engine(const char *path, bool writer, struct store **ret, struct error *err)
+{
     struct store *st = calloc(1, sizeof(*st));
     if (!st)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
@@ -85,7 +90,8 @@ static int open_engine(const char *path, bool writer, struct store **ret, struct
     return 0;
 }
 
-int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err) {
+int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err)
+{
     struct store *st = NULL;
     if (open_engine(path, true, &st, err) < 0)
         return -1;
@@ -97,11 +103,13 @@ int store_open(const char *path, enum store_durability durability, struct store 
     return 0;
 }
 
-int store_open_reader(const char *path, struct store **ret, struct error *err) {
+int store_open_reader(const char *path, struct store **ret, struct error *err)
+{
     return open_engine(path, false, ret, err);
 }
 
-void store_close(struct store *st) {
+void store_close(struct store *st)
+{
     if (!st)
         return;
     store_rollback(st);
@@ -110,31 +118,36 @@ void store_close(struct store *st) {
     free(st);
 }
 
-int store_version(struct store *st, int *ret_version, struct error *err) {
+int store_version(struct store *st, int *ret_version, struct error *err)
+{
     return migrate_version(st->engine, ret_version, err);
 }
 
 /* ---- transactions ---- */
 
-static int exec(struct store *st, const char *sql, struct error *err) {
+static int exec(struct store *st, const char *sql, struct error *err)
+{
     return st->engine->ops->exec(st->engine, sql, err);
 }
 
 bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
 
-void store_rollback(struct store *st) {
+void store_rollback(struct store *st)
+{
     if (store_in_transaction(st))
         exec(st, "ROLLBACK", NULL);
 }
 
-int store_commit(struct store *st, struct error *err) {
+int store_commit(struct store *st, struct error *err)
+{
     if (exec(st, "COMMIT", err) == 0)
         return 0;
     store_rollback(st);
     return -1;
 }
 
-int store_check_epoch(struct store *st, struct error *err) {
+int store_check_epoch(struct store *st, struct error *err)
+{
     int64_t now;
     if (!st->epoch)
         return 0;
@@ -147,7 +160,8 @@ int store_check_epoch(struct store *st, struct error *err) {
                      (long long)now, (long long)st->epoch);
 }
 
-int store_begin(struct store *st, struct error *err) {
+int store_begin(struct store *st, struct error *err)
+{
     if (exec(st, "BEGIN IMMEDIATE", err) < 0)
         return -1;
     if (store_check_epoch(st, err) == 0)
@@ -158,7 +172,8 @@ int store_begin(struct store *st, struct error *err) {
 
 int store_begin_read(struct store *st, struct error *err) { return exec(st, "BEGIN", err); }
 
-int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err) {
+int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
+{
     int64_t epoch;
     st->epoch = 0; /* taking over is what this call is for */
     if (store_begin(st, err) < 0)

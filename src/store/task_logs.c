@@ -13,23 +13,27 @@ struct log_state {
     const char *fields;
 };
 
-static void read_state(struct query *q, struct arena *a, void *row) {
+static void read_state(struct query *q, struct arena *a, void *row)
+{
     struct log_state *s = row;
     s->last_id = take_int(q);
     s->fields = take_text(q, a);
 }
 
-static int get_state(struct store *st, const char *task_id, struct arena *a, struct log_state *ret, struct error *err) {
+static int get_state(struct store *st, const char *task_id, struct arena *a, struct log_state *ret, struct error *err)
+{
     *ret = (struct log_state){.fields = "{}"};
     return query_one(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), read_state, a, ret, err) < 0 ? -1 : 0;
 }
 
-int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err) {
+int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err)
+{
     return query_int(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), ret, err);
 }
 
 /* Takes v over when the field does not have it yet. */
-static bool add_value(struct json_object *fields, const char *name, struct json_object *v) {
+static bool add_value(struct json_object *fields, const char *name, struct json_object *v)
+{
     struct json_object *values;
     if (!json_object_object_get_ex(fields, name, &values)) {
         values = json_object_new_array();
@@ -45,7 +49,8 @@ static bool add_value(struct json_object *fields, const char *name, struct json_
     return true;
 }
 
-static bool add_text(struct json_object *fields, const char *name, const char *s, const char *before) {
+static bool add_text(struct json_object *fields, const char *name, const char *s, const char *before)
+{
     if (!s || s == before || (before && strcmp(s, before) == 0))
         return false; /* as in the line before, which is what most lines are */
     return add_value(fields, name, json_object_new_string(s));
@@ -53,7 +58,8 @@ static bool add_text(struct json_object *fields, const char *name, const char *s
 
 static int rank_of(const struct store_log_line *l) { return l->has_rank ? l->rank : -1; }
 
-static bool add_fields(struct json_object *fields, const struct store_log_line *line, size_t n) {
+static bool add_fields(struct json_object *fields, const struct store_log_line *line, size_t n)
+{
     static const struct store_log_line none = {0};
     bool changed = false;
     for (size_t i = 0; i < n; i++) {
@@ -70,7 +76,8 @@ static bool add_fields(struct json_object *fields, const struct store_log_line *
 }
 
 static int set_state(struct store *st, const char *task_id, const struct log_state *s,
-                     const struct store_log_line *line, size_t n, struct error *err) {
+                     const struct store_log_line *line, size_t n, struct error *err)
+{
     cleanup_json struct json_object *fields = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (json_parse(s->fields, strlen(s->fields), &fields, err) < 0)
@@ -86,7 +93,8 @@ static int set_state(struct store *st, const char *task_id, const struct log_sta
 /* ---- appending ---- */
 
 /* The value that all lines share; NULL when they differ. */
-static const char *common(const struct store_log_line *line, size_t n, size_t offset) {
+static const char *common(const struct store_log_line *line, size_t n, size_t offset)
+{
     const char *first = *(const char *const *)((const char *)&line[0] + offset);
     for (size_t i = 1; i < n && first; i++) {
         const char *s = *(const char *const *)((const char *)&line[i] + offset);
@@ -97,7 +105,8 @@ static const char *common(const struct store_log_line *line, size_t n, size_t of
 }
 
 static int insert_head(struct store *st, const char *task_id, int64_t first_id, const struct store_log_line *line,
-                       size_t n, struct error *err) {
+                       size_t n, struct error *err)
+{
     cleanup_strbuf struct strbuf block = STRBUF_INIT;
     int64_t levels = 0, ranks = 0, first_us = line[0].time_us, last_us = line[0].time_us;
     for (size_t i = 0; i < n; i++) {
@@ -117,7 +126,8 @@ static int insert_head(struct store *st, const char *task_id, int64_t first_id, 
 }
 
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
-                          int64_t *ret_first_id, struct error *err) {
+                          int64_t *ret_first_id, struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     struct log_state state;
     if (line_n == 0)
@@ -130,13 +140,15 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
     return 0;
 }
 
-int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err) {
+int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err)
+{
     return query_int(st, Q_CONTAINER_LOG_MARKS_GET, SQL_ARGS(sql_text(container_id)), ret_seq, err);
 }
 
 int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
                                    const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
-                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err) {
+                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err)
+{
     int64_t mark, first_id = 0;
     if (store_task_log_mark(st, container_id, &mark, err) < 0)
         return -1;
@@ -166,12 +178,14 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
 
 static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a,
                                                                        *(const char *const *)b); }
-static int compare_ints(const void *a, const void *b) {
+static int compare_ints(const void *a, const void *b)
+{
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
-static const char **sorted_texts(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n) {
+static const char **sorted_texts(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n)
+{
     struct json_object *values;
     *ret_n = 0;
     if (!json_object_object_get_ex(fields, name, &values))
@@ -185,7 +199,8 @@ static const char **sorted_texts(struct json_object *fields, const char *name, s
     return s;
 }
 
-static int32_t *sorted_ints(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n) {
+static int32_t *sorted_ints(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n)
+{
     struct json_object *values;
     *ret_n = 0;
     if (!json_object_object_get_ex(fields, name, &values))
@@ -200,7 +215,8 @@ static int32_t *sorted_ints(struct json_object *fields, const char *name, struct
 }
 
 int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
-                          struct error *err) {
+                          struct error *err)
+{
     cleanup_json struct json_object *fields = NULL;
     struct log_state state;
     struct store_log_fields f = {0};
@@ -220,7 +236,8 @@ int store_task_log_fields(struct store *st, const char *task_id, struct arena *a
 /* ---- deletion ---- */
 
 /* The numbers go on where they were, and the marks stay: what an agent sends again must not come back. */
-int store_task_log_delete(struct store *st, const char *task_id, struct error *err) {
+int store_task_log_delete(struct store *st, const char *task_id, struct error *err)
+{
     if (query_exec(st, Q_TASK_LOG_HEADS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
         return -1;
     return query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err);
@@ -229,7 +246,8 @@ int store_task_log_delete(struct store *st, const char *task_id, struct error *e
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
 int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines,
-                         struct error *err) {
+                         struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     const char **task;
     size_t n;

@@ -32,18 +32,21 @@ struct store_log_reader {
 
 /* ---- the filter ---- */
 
-static struct store_texts copy_texts(struct arena *a, struct store_texts t) {
+static struct store_texts copy_texts(struct arena *a, struct store_texts t)
+{
     const char **copy = arena_array(a, const char *, t.n + 1);
     for (size_t i = 0; i < t.n; i++)
         copy[i] = arena_strdup(a, t.text[i]);
     return (struct store_texts){copy, t.n};
 }
 
-static struct store_ints copy_ints(struct arena *a, struct store_ints t) {
+static struct store_ints copy_ints(struct arena *a, struct store_ints t)
+{
     return (struct store_ints){t.n ? arena_dup(a, t.value, t.n * sizeof(*t.value)) : NULL, t.n};
 }
 
-static void copy_filter(struct store_log_reader *r, const struct store_log_filter *f) {
+static void copy_filter(struct store_log_reader *r, const struct store_log_filter *f)
+{
     struct arena *a = &r->arena;
     r->filter = *f;
     r->filter.task_id = arena_strdup(a, f->task_id);
@@ -57,7 +60,8 @@ static void copy_filter(struct store_log_reader *r, const struct store_log_filte
     r->filter.search = f->search && *f->search ? arena_strdup(a, f->search) : NULL;
 }
 
-static void make_masks(struct store_log_reader *r) {
+static void make_masks(struct store_log_reader *r)
+{
     const struct store_log_filter *f = &r->filter;
     for (size_t i = 0; i < f->levels.n; i++)
         r->levels |= log_level_bit(f->levels.value[i]);
@@ -71,7 +75,8 @@ static void make_masks(struct store_log_reader *r) {
         r->container_ids = json_of_texts(&r->arena, f->container_ids);
 }
 
-static int compile(struct store_log_reader *r, struct error *err) {
+static int compile(struct store_log_reader *r, struct error *err)
+{
     int code;
     size_t offset;
     if (!r->filter.search || !r->filter.regex)
@@ -94,7 +99,8 @@ static int compile(struct store_log_reader *r, struct error *err) {
 }
 
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
-                         struct error *err) {
+                         struct error *err)
+{
     struct store_log_reader *r = calloc(1, sizeof(*r));
     if (!r)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
@@ -109,7 +115,8 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
     return 0;
 }
 
-void store_log_reader_free(struct store_log_reader *r) {
+void store_log_reader_free(struct store_log_reader *r)
+{
     if (!r)
         return;
     pcre2_match_context_free(r->limits);
@@ -121,21 +128,24 @@ void store_log_reader_free(struct store_log_reader *r) {
 
 /* ---- one line ---- */
 
-static bool among(struct store_texts t, const char *s) {
+static bool among(struct store_texts t, const char *s)
+{
     for (size_t i = 0; i < t.n; i++)
         if (s && strcmp(t.text[i], s) == 0)
             return true;
     return t.n == 0;
 }
 
-static bool among_ints(struct store_ints t, int32_t v) {
+static bool among_ints(struct store_ints t, int32_t v)
+{
     for (size_t i = 0; i < t.n; i++)
         if (t.value[i] == v)
             return true;
     return t.n == 0;
 }
 
-static bool contains_nocase(const char *text, size_t n, const char *what) {
+static bool contains_nocase(const char *text, size_t n, const char *what)
+{
     size_t m = strlen(what);
     for (size_t i = 0; m <= n && i <= n - m; i++)
         if (strncasecmp(text + i, what, m) == 0)
@@ -144,7 +154,8 @@ static bool contains_nocase(const char *text, size_t n, const char *what) {
 }
 
 /* A pattern that runs into its limits does not match: the line is left out rather than the master held up. */
-static bool found(const struct store_log_reader *r, const struct store_log_line *l) {
+static bool found(const struct store_log_reader *r, const struct store_log_line *l)
+{
     if (!r->filter.search)
         return true;
     if (!r->regex)
@@ -152,7 +163,8 @@ static bool found(const struct store_log_reader *r, const struct store_log_line 
     return pcre2_match(r->regex, (PCRE2_SPTR)l->text, l->text_n, 0, 0, r->match, r->limits) >= 0;
 }
 
-bool store_log_matches(const struct store_log_reader *r, const struct store_log_line *l) {
+bool store_log_matches(const struct store_log_reader *r, const struct store_log_line *l)
+{
     const struct store_log_filter *f = &r->filter;
     return among_ints(f->levels, l->level) && among_ints(f->rank_ids, l->has_rank ? l->rank : -1) &&
            (!f->before_us || l->time_us <= f->before_us) && (!f->after_us || l->time_us > f->after_us) &&
@@ -172,7 +184,8 @@ struct walk {
 
 /* Takes what matches of a block, line by line in the direction; false when the batch is full before the block is
  * done. */
-static bool take_lines(struct walk *w, const struct store_log_line *line, size_t n) {
+static bool take_lines(struct walk *w, const struct store_log_line *line, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];
         if (w->r->descending ? l->id >= w->cursor : l->id <= w->cursor)
@@ -187,7 +200,8 @@ static bool take_lines(struct walk *w, const struct store_log_line *line, size_t
 }
 
 static int start_walk(struct store *st, const struct store_log_reader *r, int64_t cursor, struct query *q,
-                      struct error *err) {
+                      struct error *err)
+{
     const struct store_log_filter *f = &r->filter;
     return query_start(st, r->descending ? Q_TASK_LOG_HEADS_BEFORE : Q_TASK_LOG_HEADS_AFTER,
                        SQL_ARGS(sql_text(f->task_id), sql_int(cursor), sql_int(r->levels), sql_int(r->ranks),
@@ -196,7 +210,8 @@ static int start_walk(struct store *st, const struct store_log_reader *r, int64_
 }
 
 /* 1: the heads are at an end, 0: stopped before it, -1: failure. */
-static int walk_heads(struct query *q, struct walk *w, struct arena *a, struct error *err) {
+static int walk_heads(struct query *q, struct walk *w, struct arena *a, struct error *err)
+{
     for (int heads = 0; heads < HEADS_PER_CALL; heads++) {
         struct store_log_line *line;
         size_t line_n, block_n;
@@ -215,7 +230,8 @@ static int walk_heads(struct query *q, struct walk *w, struct arena *a, struct e
 }
 
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
-                   struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err) {
+                   struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err)
+{
     struct walk w = {.r = r, .max = max, .cursor = *cursor, .out = arena_array(a, struct store_log_line, max + 1)};
     struct query q;
     int64_t last_id;
@@ -239,7 +255,8 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
     return 0;
 }
 
-static int count_matching(struct store *st, struct store_log_reader *r, int64_t *ret, struct error *err) {
+static int count_matching(struct store *st, struct store_log_reader *r, int64_t *ret, struct error *err)
+{
     enum { CHUNK = 4096 };
     int64_t cursor = 0, count = 0;
     bool end = false;
@@ -255,7 +272,8 @@ static int count_matching(struct store *st, struct store_log_reader *r, int64_t 
     return 0;
 }
 
-int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err) {
+int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err)
+{
     struct store_log_reader *r;
     if (store_log_reader_new(f, false, &r, err) < 0)
         return -1;

@@ -5,14 +5,16 @@
 #include "store/query.h"
 
 /* Lists of numbers in a fixed field: "[4,5]". */
-static void print_ints(const int32_t *value, int n, struct strbuf *out) {
+static void print_ints(const int32_t *value, int n, struct strbuf *out)
+{
     strbuf_addc(out, '[');
     for (int i = 0; i < n; i++)
         strbuf_addf(out, i ? ",%d" : "%d", value[i]);
     strbuf_addc(out, ']');
 }
 
-static int32_t parse_ints(const char *text, int32_t *value, int max) {
+static int32_t parse_ints(const char *text, int32_t *value, int max)
+{
     int32_t n = 0;
     for (const char *p = text; n < max && (p = strpbrk(p, "-0123456789"));) {
         char *end;
@@ -24,7 +26,8 @@ static int32_t parse_ints(const char *text, int32_t *value, int max) {
 
 /* ---- tasks ---- */
 
-static void read_task(struct query *q, struct arena *a, void *row) {
+static void read_task(struct query *q, struct arena *a, void *row)
+{
     struct store_task *t = row;
     t->id = take_text(q, a);
     t->type = take_text(q, a);
@@ -41,7 +44,8 @@ static void read_task(struct query *q, struct arena *a, void *row) {
     t->snapshot = take_opt_text(q, a);
 }
 
-int store_task_insert(struct store *st, const struct store_task *t, struct error *err) {
+int store_task_insert(struct store *st, const struct store_task *t, struct error *err)
+{
     if (query_exec(st, Q_TASKS_INSERT,
                    SQL_ARGS(sql_text(t->id), sql_text(t->type), sql_text(t->job_id),
                             sql_opt_int(t->has_trial, t->trial_id), sql_int(t->start_us), sql_time(t->end_us),
@@ -52,7 +56,8 @@ int store_task_insert(struct store *st, const struct store_task *t, struct error
     return 0;
 }
 
-int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err) {
+int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err)
+{
     const struct store_task task = {
         .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
         .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
@@ -60,28 +65,34 @@ int store_task_put(struct store *st, const struct task_row *t, bool insert, stru
     return insert ? store_task_insert(st, &task, err) : store_task_set_end(st, t->id, t->end_us, err);
 }
 
-int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err) {
+int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err)
+{
     int rc = query_one(st, Q_TASKS_BY_ID, SQL_ARGS(sql_text(id)), read_task, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "task '%s' not found", id) : rc < 0 ? -1 : 0;
 }
 
-int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err) {
+int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err)
+{
     return query_exec_one(st, Q_TASKS_SET_END, SQL_ARGS(sql_text(id), sql_time(end_us)), err, "task %s", id);
 }
 
-int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err) {
+int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err)
+{
     return query_exec_one(st, Q_TASKS_SET_STATE, SQL_ARGS(sql_text(id), sql_opt_text(state)), err, "task %s", id);
 }
 
-int store_task_set_snapshot(struct store *st, const char *id, const char *snapshot, struct error *err) {
+int store_task_set_snapshot(struct store *st, const char *id, const char *snapshot, struct error *err)
+{
     return query_exec_one(st, Q_TASKS_SET_SNAPSHOT, SQL_ARGS(sql_text(id), sql_opt_text(snapshot)), err, "task %s", id);
 }
 
-int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err) {
+int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_TASKS_OPEN, SQL_NO_ARGS, read_task, sizeof(**ret), a, ret, ret_n, err);
 }
 
-int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err) {
+int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err)
+{
     if (query_exec(st, Q_TASK_CONTEXTS_SET, SQL_ARGS(sql_text(id), sql_blob(tgz, n)), NULL, err) < 0)
         return explain_conflict(err, "task %s does not exist", id);
     return 0;
@@ -89,13 +100,15 @@ int store_task_set_context(struct store *st, const char *id, const void *tgz, si
 
 struct bytes { const void *data; size_t n; };
 
-static void read_bytes(struct query *q, struct arena *a, void *row) {
+static void read_bytes(struct query *q, struct arena *a, void *row)
+{
     struct bytes *b = row;
     b->data = take_blob(q, a, &b->n);
 }
 
 int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n,
-                       struct error *err) {
+                       struct error *err)
+{
     struct bytes b = {0};
     if (query_one(st, Q_TASK_CONTEXTS_GET, SQL_ARGS(sql_text(id)), read_bytes, a, &b, err) < 0)
         return -1;
@@ -106,7 +119,8 @@ int store_task_context(struct store *st, const char *id, struct arena *a, const 
 
 /* ---- allocations ---- */
 
-static void read_allocation(struct query *q, struct arena *a, void *row) {
+static void read_allocation(struct query *q, struct arena *a, void *row)
+{
     struct allocation_row *x = row;
     char name[32];
     *x = (struct allocation_row){0};
@@ -132,7 +146,8 @@ static void read_allocation(struct query *q, struct arena *a, void *row) {
     x->exit_code = take_i32(q);
 }
 
-static int insert_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err) {
+static int insert_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err)
+{
     if (query_exec(st, Q_ALLOCATIONS_INSERT,
                    SQL_ARGS(sql_text(x->id), sql_text(x->task_id), sql_text(x->pool), sql_int(x->trial_id),
                             sql_int(x->run_id), sql_int(x->slots), sql_text(allocation_state_name(x->state)),
@@ -144,7 +159,8 @@ static int insert_allocation(struct store *st, const struct allocation_row *x, c
     return 0;
 }
 
-static int update_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err) {
+static int update_allocation(struct store *st, const struct allocation_row *x, const char *ports, struct error *err)
+{
     return query_exec_one(st, Q_ALLOCATIONS_UPDATE,
                           SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_int(x->slots),
                                    sql_text(allocation_state_name(x->state)), sql_bool(x->ready),
@@ -155,31 +171,36 @@ static int update_allocation(struct store *st, const struct allocation_row *x, c
                           err, "allocation %s", x->id);
 }
 
-int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err) {
+int store_allocation_put(struct store *st, const struct allocation_row *x, bool insert, struct error *err)
+{
     cleanup_strbuf struct strbuf ports = STRBUF_INIT;
     print_ints(x->port, CORE_PORTS, &ports);
     return insert ? insert_allocation(st, x, ports.s, err) : update_allocation(st, x, ports.s, err);
 }
 
 int store_allocation_get(struct store *st, const char *id, struct arena *a, struct allocation_row *ret,
-                         struct error *err) {
+                         struct error *err)
+{
     int rc = query_one(st, Q_ALLOCATIONS_BY_ID, SQL_ARGS(sql_text(id)), read_allocation, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
-                              size_t *ret_n, struct error *err) {
+                              size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_ALLOCATIONS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_allocation, sizeof(**ret), a, ret,
                      ret_n, err);
 }
 
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
-                           struct error *err) {
+                           struct error *err)
+{
     return query_all(st, Q_ALLOCATIONS_OPEN, SQL_NO_ARGS, read_allocation, sizeof(**ret), a, ret, ret_n, err);
 }
 
 int store_allocations_end_dangling(struct store *st, struct store_texts keep, int64_t end_us, int64_t *ret_n,
-                                   struct error *err) {
+                                   struct error *err)
+{
     cleanup_arena struct arena a = ARENA_INIT;
     const struct sql_args args = SQL_ARGS(sql_text(json_of_texts(&a, keep)), sql_int(end_us));
     if (query_exec(st, Q_TASKS_END_DANGLING, args, NULL, err) < 0)
@@ -189,7 +210,8 @@ int store_allocations_end_dangling(struct store *st, struct store_texts keep, in
 
 /* ---- containers ---- */
 
-static void read_container(struct query *q, struct arena *a, void *row) {
+static void read_container(struct query *q, struct arena *a, void *row)
+{
     struct container_row *c = row;
     char name[32];
     *c = (struct container_row){0};
@@ -207,7 +229,8 @@ static void read_container(struct query *q, struct arena *a, void *row) {
     c->exit_code = take_i32(q);
 }
 
-int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err) {
+int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err)
+{
     cleanup_strbuf struct strbuf devices = STRBUF_INIT;
     print_ints(c->device_id, c->device_n, &devices);
     if (!insert)
@@ -227,19 +250,22 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
 }
 
 int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,
-                                   struct container_row **ret, size_t *ret_n, struct error *err) {
+                                   struct container_row **ret, size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_CONTAINERS_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), read_container, sizeof(**ret),
                      a, ret, ret_n, err);
 }
 
 int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
-                          struct error *err) {
+                          struct error *err)
+{
     return query_all(st, Q_CONTAINERS_OPEN, SQL_NO_ARGS, read_container, sizeof(**ret), a, ret, ret_n, err);
 }
 
 /* ---- accelerators ---- */
 
-static void read_accelerator(struct query *q, struct arena *a, void *row) {
+static void read_accelerator(struct query *q, struct arena *a, void *row)
+{
     struct store_accelerator *x = row;
     x->container_id = take_text(q, a);
     x->allocation_id = take_text(q, a);
@@ -250,7 +276,8 @@ static void read_accelerator(struct query *q, struct arena *a, void *row) {
     x->resource_pool = take_text(q, a);
 }
 
-int store_accelerator_set(struct store *st, const struct store_accelerator *x, struct error *err) {
+int store_accelerator_set(struct store *st, const struct store_accelerator *x, struct error *err)
+{
     if (query_exec(st, Q_ACCELERATORS_SET, SQL_ARGS(sql_text(x->allocation_id), sql_text(x->container_id),
                                                     sql_text(x->node_name), sql_text(x->accelerator_type),
                                                     sql_text(x->uuids)), NULL, err) < 0)
@@ -259,7 +286,8 @@ int store_accelerator_set(struct store *st, const struct store_accelerator *x, s
 }
 
 int store_accelerators_of_task(struct store *st, const char *task_id, struct arena *a, struct store_accelerator **ret,
-                               size_t *ret_n, struct error *err) {
+                               size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_ACCELERATORS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_accelerator, sizeof(**ret), a, ret,
                      ret_n, err);
 }

@@ -3,7 +3,8 @@
 #include "store/list.h"
 #include "store/metrics.h"
 
-static void read_core(struct query *q, struct arena *a, void *row) {
+static void read_core(struct query *q, struct arena *a, void *row)
+{
     struct trial_row *t = row;
     char name[32];
     *t = (struct trial_row){0};
@@ -27,14 +28,16 @@ static void read_core(struct query *q, struct arena *a, void *row) {
     t->stopped_by_searcher = take_bool(q);
 }
 
-static void read_validation(struct query *q, struct arena *a, struct store_validation *v) {
+static void read_validation(struct query *q, struct arena *a, struct store_validation *v)
+{
     v->id = take_int(q);
     v->end_us = take_int(q);
     v->total_batches = take_i32(q);
     v->metrics = take_opt_text(q, a);
 }
 
-static void read_trial(struct query *q, struct arena *a, void *row) {
+static void read_trial(struct query *q, struct arena *a, void *row)
+{
     struct store_trial *t = row;
     *t = (struct store_trial){0};
     read_core(q, a, &t->row);
@@ -56,7 +59,8 @@ static struct sql_value opt_chars(const char *s) { return *s ? sql_text(s) : sql
 
 /* ---- writing ---- */
 
-static int insert(struct store *st, const struct trial_row *t, struct error *err) {
+static int insert(struct store *st, const struct trial_row *t, struct error *err)
+{
     if (query_exec(st, Q_TRIALS_INSERT,
                    SQL_ARGS(sql_int(t->id), sql_int(t->experiment_id), sql_text(t->request_id), sql_text(t->task_id),
                             sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us),
@@ -68,7 +72,8 @@ static int insert(struct store *st, const struct trial_row *t, struct error *err
     return query_exec(st, Q_EXPERIMENTS_ADD_TRIAL, SQL_ARGS(sql_int(t->experiment_id)), NULL, err);
 }
 
-static int update(struct store *st, const struct trial_row *t, struct error *err) {
+static int update(struct store *st, const struct trial_row *t, struct error *err)
+{
     return query_exec_one(st, Q_TRIALS_UPDATE,
                           SQL_ARGS(sql_int(t->id), sql_text(t->task_id), sql_text(run_state_name(t->state)),
                                    sql_int(t->start_us), sql_time(t->end_us), sql_int(t->run_id), sql_int(t->restarts),
@@ -78,39 +83,46 @@ static int update(struct store *st, const struct trial_row *t, struct error *err
                           err, "trial %d", t->id);
 }
 
-int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err) {
+int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
+{
     return is_new ? insert(st, t, err) : update(st, t, err);
 }
 
-int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err) {
+int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err)
+{
     if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d",
                        id) < 0)
         return explain_conflict(err, "the experiment already has a trial with the external id \"%s\"", external_id);
     return 0;
 }
 
-int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err) {
+int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err)
+{
     return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d",
                           id);
 }
 
-int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err) {
+int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err)
+{
     struct sql_args args = SQL_ARGS(sql_int(id), sql_opt_int(has, days));
     if (query_exec_one(st, Q_TRIALS_SET_LOG_RETENTION, args, err, "trial %d", id) < 0)
         return -1;
     return query_exec(st, Q_TRIALS_SET_LOG_RETENTION_OF_TASKS, args, NULL, err);
 }
 
-int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err) {
+int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err)
+{
     return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d",
                           id);
 }
 
-int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err) {
+int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err)
+{
     return query_exec_one(st, Q_TRIALS_TOUCH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "trial %d", id);
 }
 
-int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err) {
+int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err)
+{
     return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err,
                           "trial %d", id);
 }
@@ -119,19 +131,22 @@ int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char 
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-static int add_task_ids(struct store *st, struct arena *a, struct store_trial *t, struct error *err) {
+static int add_task_ids(struct store *st, struct arena *a, struct store_trial *t, struct error *err)
+{
     return query_all(st, Q_TASK_IDS_OF_TRIAL, SQL_ARGS(sql_int(t->row.id)), read_text, sizeof(*t->task_ids), a,
                      &t->task_ids, &t->task_ids_n, err);
 }
 
-static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, struct error *err) {
+static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, struct error *err)
+{
     if (add_task_ids(st, a, t, err) < 0)
         return -1;
     return full ? store_summary_metrics(st, t->row.id, a, &t->summary_metrics, err) : 0;
 }
 
 int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
-                    struct error *err) {
+                    struct error *err)
+{
     struct store_trial t;
     int rc = query_one(st, full ? Q_TRIALS_BY_ID_FULL : Q_TRIALS_BY_ID, SQL_ARGS(sql_int(id)), read_trial, a, &t, err);
     if (rc <= 0)
@@ -143,7 +158,8 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 }
 
 int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
-                               struct arena *a, struct store_trial *ret, struct error *err) {
+                               struct arena *a, struct store_trial *ret, struct error *err)
+{
     int rc = query_one(st, Q_TRIALS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_experiment_id),
                                                              sql_text(external_trial_id)),
                        read_trial, a, ret, err);
@@ -153,7 +169,8 @@ int store_trial_by_external_id(struct store *st, const char *external_experiment
 }
 
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
-                              struct store_trial *ret, struct error *err) {
+                              struct store_trial *ret, struct error *err)
+{
     int rc = query_one(st, Q_TRIALS_BY_REQUEST_ID, SQL_ARGS(sql_int(experiment_id), sql_text(request_id)), read_trial,
                        a, ret, err);
     if (rc <= 0)
@@ -162,7 +179,8 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
 }
 
 int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct store_trial **ret,
-                               size_t *ret_n, struct error *err) {
+                               size_t *ret_n, struct error *err)
+{
     if (query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_trial, sizeof(**ret), a, ret,
                   ret_n, err) < 0)
         return -1;
@@ -172,19 +190,22 @@ int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct a
     return 0;
 }
 
-static void read_id(struct query *q, struct arena *a, void *row) {
+static void read_id(struct query *q, struct arena *a, void *row)
+{
     (void)a;
     *(int32_t *)row = take_i32(q);
 }
 
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
-                                  size_t *ret_n, struct error *err) {
+                                  size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_id, sizeof(**ret), a, ret,
                      ret_n, err);
 }
 
 int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
-                            struct error *err) {
+                            struct error *err)
+{
     return query_all(st, Q_TRIALS_UNFINISHED, SQL_NO_ARGS, read_core, sizeof(**ret), a, ret, ret_n, err);
 }
 
@@ -211,24 +232,28 @@ static const struct list_sort sorts[] = {
 };
 enum { SORT_BY_DURATION = 10 };
 
-static void start_list(struct compose *c, enum sql_fragment fragment, const void *filter) {
+static void start_list(struct compose *c, enum sql_fragment fragment, const void *filter)
+{
     const struct trial_list_filter *f = filter;
     compose_add(c, fragment, SQL_ARGS(sql_int(f->f->experiment_id)));
 }
 
-static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct trial_list_filter *f = filter;
     if (f->f->states.n)
         compose_add(c, F_TRIAL_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->f->states))));
 }
 
-static void sort_by_duration(struct compose *c, const struct list_spec *s) {
+static void sort_by_duration(struct compose *c, const struct list_spec *s)
+{
     const struct trial_list_filter *f = s->filter;
     compose_add(c, s->descending ? F_TRIAL_SORT_DURATION_DESC : F_TRIAL_SORT_DURATION, SQL_ARGS(sql_int(f->now_us)));
 }
 
 int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us, struct arena *a,
-                     struct store_trial_list *ret, struct error *err) {
+                     struct store_trial_list *ret, struct error *err)
+{
     const struct trial_list_filter filter = {f, now_us};
     const struct list_spec spec = {
         .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters,

@@ -2,14 +2,16 @@
 
 #include "store/list.h"
 
-void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret) {
+void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret)
+{
     ret->set = take_opt_i32(q, &ret->uid);
     ret->gid = take_i32(q);
     ret->user = take_text(q, a);
     ret->group = take_text(q, a);
 }
 
-static void read_user(struct query *q, struct arena *a, void *row) {
+static void read_user(struct query *q, struct arena *a, void *row)
+{
     struct store_user *u = row;
     u->id = take_i32(q);
     u->username = take_text(q, a);
@@ -23,7 +25,8 @@ static void read_user(struct query *q, struct arena *a, void *row) {
     u->last_auth_us = take_int(q);
 }
 
-int store_user_insert(struct store *st, const struct store_user *u, struct error *err) {
+int store_user_insert(struct store *st, const struct store_user *u, struct error *err)
+{
     if (query_exec(st, Q_USERS_INSERT, SQL_ARGS(sql_int(u->id), sql_text(u->username), sql_opt_text(u->display_name),
                                                 sql_opt_text(u->password_hash), sql_bool(u->admin), sql_bool(u->active),
                                                 sql_bool(u->remote), AGENT_ARGS(&u->agent), sql_int(u->modified_us),
@@ -32,7 +35,8 @@ int store_user_insert(struct store *st, const struct store_user *u, struct error
     return 0;
 }
 
-int store_user_update(struct store *st, const struct store_user *u, struct error *err) {
+int store_user_update(struct store *st, const struct store_user *u, struct error *err)
+{
     if (query_exec_one(st, Q_USERS_UPDATE, SQL_ARGS(sql_int(u->id), sql_text(u->username),
                                                     sql_opt_text(u->display_name),
                                                     sql_bool(u->admin), sql_bool(u->active), sql_bool(u->remote),
@@ -43,22 +47,26 @@ int store_user_update(struct store *st, const struct store_user *u, struct error
 }
 
 int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us,
-                            struct error *err) {
+                            struct error *err)
+{
     return query_exec_one(st, Q_USERS_SET_PASSWORD, SQL_ARGS(sql_int(id), sql_opt_text(password_hash), sql_int(now_us)),
                           err, "user %d", id);
 }
 
-int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err) {
+int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err)
+{
     return query_exec_one(st, Q_USERS_TOUCH_AUTH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "user %d", id);
 }
 
-int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err) {
+int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err)
+{
     int rc = query_one(st, Q_USERS_BY_ID, SQL_ARGS(sql_int(id)), read_user, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,
-                       struct error *err) {
+                       struct error *err)
+{
     int rc = query_one(st, Q_USERS_BY_NAME, SQL_ARGS(sql_text(username)), read_user, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "user '%s' not found", username) : rc < 0 ? -1 : 0;
 }
@@ -76,7 +84,8 @@ static const struct list_sort sorts[] = {
     {8, F_USERS_SORT_REMOTE, F_USERS_SORT_REMOTE_DESC},
 };
 
-static void add_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct store_user_filter *f = filter;
     (void)a;
     if (f->name && *f->name)
@@ -88,7 +97,8 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a) 
 }
 
 int store_user_list(struct store *st, const struct store_user_filter *f, struct arena *a, struct store_user_list *ret,
-                    struct error *err) {
+                    struct error *err)
+{
     const struct list_spec spec = {
         .count = F_USERS_COUNT, .rows = F_USERS_ROWS, .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
@@ -99,24 +109,28 @@ int store_user_list(struct store *st, const struct store_user_filter *f, struct 
 
 /* ---- settings ---- */
 
-static void read_setting(struct query *q, struct arena *a, void *row) {
+static void read_setting(struct query *q, struct arena *a, void *row)
+{
     struct store_user_setting *s = row;
     s->key = take_text(q, a);
     s->storage_path = take_text(q, a);
     s->value = take_text(q, a);
 }
 
-int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err) {
+int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err)
+{
     return query_exec(st, Q_USER_SETTINGS_SET, SQL_ARGS(sql_int(user_id), sql_text(s->storage_path), sql_text(s->key),
                                                         sql_text(s->value)), NULL, err);
 }
 
 int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
-                        size_t *ret_n, struct error *err) {
+                        size_t *ret_n, struct error *err)
+{
     return query_all(st, Q_USER_SETTINGS_ALL, SQL_ARGS(sql_int(user_id)), read_setting, sizeof(**ret), a, ret, ret_n,
                      err);
 }
 
-int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err) {
+int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err)
+{
     return query_exec(st, Q_USER_SETTINGS_RESET, SQL_ARGS(sql_int(user_id)), NULL, err);
 }

@@ -3,7 +3,8 @@
 #include "store/list.h"
 
 /* Workspace 1 and project 1 stay as they are. */
-static int check_mutable(struct store *st, enum sql_query immutable, const char *kind, int32_t id, struct error *err) {
+static int check_mutable(struct store *st, enum sql_query immutable, const char *kind, int32_t id, struct error *err)
+{
     int64_t is;
     if (query_int(st, immutable, SQL_ARGS(sql_int(id)), &is, err) < 0)
         return -1;
@@ -12,7 +13,8 @@ static int check_mutable(struct store *st, enum sql_query immutable, const char 
 
 /* ---- workspaces ---- */
 
-static void read_workspace(struct query *q, struct arena *a, void *row) {
+static void read_workspace(struct query *q, struct arena *a, void *row)
+{
     struct store_workspace *w = row;
     w->id = take_i32(q);
     w->name = take_text(q, a);
@@ -32,7 +34,8 @@ static void read_workspace(struct query *q, struct arena *a, void *row) {
     w->pinned_us = take_int(q);
 }
 
-int store_workspace_insert(struct store *st, const struct store_workspace *w, struct error *err) {
+int store_workspace_insert(struct store *st, const struct store_workspace *w, struct error *err)
+{
     if (query_exec(st, Q_WORKSPACES_INSERT,
                    SQL_ARGS(sql_int(w->id), sql_text(w->name), sql_int(w->user_id), sql_bool(w->archived),
                             sql_bool(w->immutable), sql_opt_text(w->state), sql_opt_text(w->error_message),
@@ -43,7 +46,8 @@ int store_workspace_insert(struct store *st, const struct store_workspace *w, st
     return 0;
 }
 
-int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err) {
+int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err)
+{
     if (check_mutable(st, Q_WORKSPACES_IMMUTABLE, "workspace", w->id, err) < 0)
         return -1;
     if (query_exec_one(st, Q_WORKSPACES_UPDATE,
@@ -56,7 +60,8 @@ int store_workspace_update(struct store *st, const struct store_workspace *w, st
     return 0;
 }
 
-int store_workspace_delete(struct store *st, int32_t id, struct error *err) {
+int store_workspace_delete(struct store *st, int32_t id, struct error *err)
+{
     if (check_mutable(st, Q_WORKSPACES_IMMUTABLE, "workspace", id, err) < 0 ||
         mark_last_id(st, STORE_IDS_WORKSPACES, err) < 0)
         return -1;
@@ -65,7 +70,8 @@ int store_workspace_delete(struct store *st, int32_t id, struct error *err) {
     return 0;
 }
 
-int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err) {
+int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err)
+{
     if (!pinned)
         return query_exec(st, Q_WORKSPACES_UNPIN, SQL_ARGS(sql_int(id), sql_int(user_id)), NULL, err);
     if (query_exec(st, Q_WORKSPACES_PIN, SQL_ARGS(sql_int(id), sql_int(user_id), sql_int(now_us)), NULL, err) < 0)
@@ -74,14 +80,16 @@ int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinn
 }
 
 int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a,
-                        struct store_workspace *ret, struct error *err) {
+                        struct store_workspace *ret, struct error *err)
+{
     int rc = query_one(st, Q_WORKSPACES_BY_ID, SQL_ARGS(sql_int(asking_user_id), sql_int(id)), read_workspace, a, ret,
                        err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "workspace '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
-                            struct error *err) {
+                            struct error *err)
+{
     int rc = query_one(st, Q_WORKSPACES_BY_NAME, SQL_ARGS(sql_int(0), sql_text(name)), read_workspace, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "workspace '%s' not found", name) : rc < 0 ? -1 : 0;
 }
@@ -93,11 +101,13 @@ static const struct list_sort workspace_sorts[] = {
     {2, F_WORKSPACES_SORT_NAME, F_WORKSPACES_SORT_NAME_DESC},
 };
 
-static void start_workspaces(struct compose *c, enum sql_fragment f, const void *filter) {
+static void start_workspaces(struct compose *c, enum sql_fragment f, const void *filter)
+{
     compose_add(c, f, SQL_ARGS(sql_int(((const struct store_workspace_filter *)filter)->asking_user_id)));
 }
 
-static void add_workspace_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_workspace_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct store_workspace_filter *f = filter;
     if (f->name && *f->name)
         compose_add(c, F_WORKSPACES_FILTER_NAME, SQL_ARGS(sql_text(f->name)));
@@ -113,7 +123,8 @@ static void add_workspace_filters(struct compose *c, const void *filter, struct 
 }
 
 int store_workspace_list(struct store *st, const struct store_workspace_filter *f, struct arena *a,
-                         struct store_workspace_list *ret, struct error *err) {
+                         struct store_workspace_list *ret, struct error *err)
+{
     const struct list_spec spec = {
         .count = F_WORKSPACES_COUNT, .rows = F_WORKSPACES_ROWS, .start = start_workspaces,
         .add_filters = add_workspace_filters, .filter = f,
@@ -127,7 +138,8 @@ int store_workspace_list(struct store *st, const struct store_workspace_filter *
 
 /* ---- projects ---- */
 
-static void read_project(struct query *q, struct arena *a, void *row) {
+static void read_project(struct query *q, struct arena *a, void *row)
+{
     struct store_project *p = row;
     p->id = take_i32(q);
     p->workspace_id = take_i32(q);
@@ -151,7 +163,8 @@ static void read_project(struct query *q, struct arena *a, void *row) {
 }
 
 /* Which of the two unique things is taken, or which parent is missing. */
-static int explain_project(struct error *err, const struct store_project *p) {
+static int explain_project(struct error *err, const struct store_project *p)
+{
     if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "projects.key"))
         return explain_conflict(err, "a project with the key \"%s\" already exists", p->key);
     if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
@@ -159,7 +172,8 @@ static int explain_project(struct error *err, const struct store_project *p) {
     return explain_conflict(err, "project \"%s\" already exists in workspace %d", p->name, p->workspace_id);
 }
 
-int store_project_insert(struct store *st, const struct store_project *p, struct error *err) {
+int store_project_insert(struct store *st, const struct store_project *p, struct error *err)
+{
     if (query_exec(st, Q_PROJECTS_INSERT,
                    SQL_ARGS(sql_int(p->id), sql_int(p->workspace_id), sql_int(p->user_id), sql_text(p->name),
                             sql_text(p->key), sql_text(p->description), sql_text(p->notes ? p->notes : "[]"),
@@ -169,7 +183,8 @@ int store_project_insert(struct store *st, const struct store_project *p, struct
     return 0;
 }
 
-int store_project_update(struct store *st, const struct store_project *p, struct error *err) {
+int store_project_update(struct store *st, const struct store_project *p, struct error *err)
+{
     if (check_mutable(st, Q_PROJECTS_IMMUTABLE, "project", p->id, err) < 0)
         return -1;
     if (query_exec_one(st, Q_PROJECTS_UPDATE,
@@ -181,7 +196,8 @@ int store_project_update(struct store *st, const struct store_project *p, struct
     return 0;
 }
 
-int store_project_delete(struct store *st, int32_t id, struct error *err) {
+int store_project_delete(struct store *st, int32_t id, struct error *err)
+{
     if (check_mutable(st, Q_PROJECTS_IMMUTABLE, "project", id, err) < 0 ||
         mark_last_id(st, STORE_IDS_PROJECTS, err) < 0)
         return -1;
@@ -190,20 +206,23 @@ int store_project_delete(struct store *st, int32_t id, struct error *err) {
     return 0;
 }
 
-int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err) {
+int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err)
+{
     int rc = query_one(st, Q_PROJECTS_BY_ID, SQL_ARGS(sql_int(id)), read_project, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_project_by_name(struct store *st, int32_t workspace_id, const char *name, struct arena *a,
-                          struct store_project *ret, struct error *err) {
+                          struct store_project *ret, struct error *err)
+{
     int rc = query_one(st, Q_PROJECTS_BY_NAME, SQL_ARGS(sql_int(workspace_id), sql_text(name)), read_project, a, ret,
                        err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", name) : rc < 0 ? -1 : 0;
 }
 
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
-                         struct error *err) {
+                         struct error *err)
+{
     int rc = query_one(st, Q_PROJECTS_BY_KEY, SQL_ARGS(sql_text(key)), read_project, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", key) : rc < 0 ? -1 : 0;
 }
@@ -218,7 +237,8 @@ static const struct list_sort project_sorts[] = {
     {5, F_PROJECTS_SORT_ID, F_PROJECTS_SORT_ID_DESC},
 };
 
-static void add_project_filters(struct compose *c, const void *filter, struct arena *a) {
+static void add_project_filters(struct compose *c, const void *filter, struct arena *a)
+{
     const struct store_project_filter *f = filter;
     if (f->workspace_id)
         compose_add(c, F_PROJECTS_FILTER_WORKSPACE, SQL_ARGS(sql_int(f->workspace_id)));
@@ -232,7 +252,8 @@ static void add_project_filters(struct compose *c, const void *filter, struct ar
 }
 
 int store_project_list(struct store *st, const struct store_project_filter *f, struct arena *a,
-                       struct store_project_list *ret, struct error *err) {
+                       struct store_project_list *ret, struct error *err)
+{
     const struct list_spec spec = {
         .count = F_PROJECTS_COUNT, .rows = F_PROJECTS_ROWS, .add_filters = add_project_filters, .filter = f,
         .sort = project_sorts, .sort_n = sizeof(project_sorts) / sizeof(*project_sorts),

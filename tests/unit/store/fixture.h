@@ -49,7 +49,8 @@ struct fixture {
 static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st,
                                                                       &f->err)); }
 
-static inline int fixture_setup(void **state) {
+static inline int fixture_setup(void **state)
+{
     struct fixture *f = calloc(1, sizeof(*f));
     snprintf(f->dir, sizeof(f->dir), "/tmp/det-store-XXXXXX");
     if (!mkdtemp(f->dir))
@@ -60,7 +61,8 @@ static inline int fixture_setup(void **state) {
     return 0;
 }
 
-static inline int fixture_teardown(void **state) {
+static inline int fixture_teardown(void **state)
+{
     static const char *const suffix[] = {"", "-wal", "-shm"};
     struct fixture *f = *state;
     char name[128];
@@ -76,12 +78,14 @@ static inline int fixture_teardown(void **state) {
     return 0;
 }
 
-static inline void fixture_user(struct fixture *f, int32_t id, const char *name) {
+static inline void fixture_user(struct fixture *f, int32_t id, const char *name)
+{
     const struct store_user u = {.id = id, .username = name, .active = true, .modified_us = T0};
     OK(f, store_user_insert(f->st, &u, &f->err));
 }
 
-static inline struct store_experiment fixture_experiment_row(int32_t id) {
+static inline struct store_experiment fixture_experiment_row(int32_t id)
+{
     return (struct store_experiment){
         .id = id, .job_id = "", .state = "ACTIVE", .user_id = 1, .project_id = 1, .name = "digits", .description = "",
         .notes = "", .labels = "[]", .start_us = T0 + id, .searcher_type = "single", .searcher_metric = "loss",
@@ -90,7 +94,8 @@ static inline struct store_experiment fixture_experiment_row(int32_t id) {
     };
 }
 
-static inline void fixture_experiment(struct fixture *f, int32_t id) {
+static inline void fixture_experiment(struct fixture *f, int32_t id)
+{
     struct store_experiment x = fixture_experiment_row(id);
     char job[32];
     snprintf(job, sizeof(job), "job-%d", id);
@@ -98,7 +103,8 @@ static inline void fixture_experiment(struct fixture *f, int32_t id) {
     OK(f, store_experiment_insert(f->st, &x, "tgz", 3, &f->err));
 }
 
-static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id) {
+static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id)
+{
     struct trial_row t = {.id = id, .experiment_id = experiment_id, .state = RUN_ACTIVE, .start_us = T0 + id, .seed = 7,
                           .hparams = "{\"lr\":0.1}", .run_id = 1};
     snprintf(t.request_id, sizeof(t.request_id), "00000000-0000-0000-0000-%012d", id % 100000000);
@@ -106,7 +112,8 @@ static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_
     return t;
 }
 
-static inline void fixture_trial(struct fixture *f, int32_t id, int32_t experiment_id) {
+static inline void fixture_trial(struct fixture *f, int32_t id, int32_t experiment_id)
+{
     struct trial_row t = fixture_trial_row(id, experiment_id);
     struct task_row k = {.trial_id = id, .start_us = T0};
     OK(f, store_trial_put(f->st, &t, true, &f->err));
@@ -116,7 +123,8 @@ static inline void fixture_trial(struct fixture *f, int32_t id, int32_t experime
 }
 
 /* User 1 "admin", experiment 1 with trial 1. */
-static inline int fixture_setup_trial(void **state) {
+static inline int fixture_setup_trial(void **state)
+{
     if (fixture_setup(state) < 0)
         return -1;
     struct fixture *f = *state;

@@ -4,21 +4,24 @@
 #include "store/checkpoints.h"
 #include "store/metrics.h"
 
-static void put(struct fixture *f, const char *uuid, int32_t steps, const char *state, const char *resources) {
+static void put(struct fixture *f, const char *uuid, int32_t steps, const char *state, const char *resources)
+{
     const struct store_checkpoint c = {.uuid = uuid, .task_id = "t", .allocation_id = "t.1", .trial_id = 1,
                                        .report_us = T0 + steps, .state = state, .resources = resources,
                                        .metadata = "{\"steps_completed\":1}", .steps_completed = steps};
     OK(f, store_checkpoint_put(f->st, &c, &f->err));
 }
 
-static void validate(struct fixture *f, int32_t steps, const char *avg) {
+static void validate(struct fixture *f, int32_t steps, const char *avg)
+{
     const struct store_report r = {.trial_id = 1, .run_id = 1, .group = "validation", .has_steps = true, .steps = steps,
                                    .report_us = T0, .avg_metrics = avg};
     struct store_report_result result;
     OK(f, store_report_add(f->st, &r, &result, &f->err));
 }
 
-static void assert_counters(struct fixture *f, int32_t count, int64_t size) {
+static void assert_counters(struct fixture *f, int32_t count, int64_t size)
+{
     struct store_experiment x;
     struct store_trial t;
     OK(f, store_experiment_get(f->st, 1, false, &f->a, &x, &f->err));
@@ -29,7 +32,8 @@ static void assert_counters(struct fixture *f, int32_t count, int64_t size) {
     assert_int_equal(t.checkpoint_size, size);
 }
 
-static void test_checkpoint__comes_back_with_its_training(void **state) {
+static void test_checkpoint__comes_back_with_its_training(void **state)
+{
     struct fixture *f = *state;
     struct store_checkpoint c;
     validate(f, 10, "{\"loss\":0.5}");
@@ -50,7 +54,8 @@ static void test_checkpoint__comes_back_with_its_training(void **state) {
     FAILS(f, ERR_NOT_FOUND, "checkpoint 'u9' not found", store_checkpoint_get(f->st, "u9", &f->a, &c, &f->err));
 }
 
-static void test_counters__follow_every_change(void **state) {
+static void test_counters__follow_every_change(void **state)
+{
     struct fixture *f = *state;
     put(f, "u1", 10, "COMPLETED", "{\"a\":10,\"b\":5}");
     put(f, "u2", 20, "COMPLETED", "{\"a\":100}");
@@ -68,7 +73,8 @@ static void test_counters__follow_every_change(void **state) {
     FAILS(f, ERR_INVALID, "expected an object", store_checkpoint_set_resources(f->st, "u2", "[]", &f->err));
 }
 
-static void test_resources__left_over_decide_the_state(void **state) {
+static void test_resources__left_over_decide_the_state(void **state)
+{
     struct fixture *f = *state;
     struct store_checkpoint c;
     put(f, "u1", 10, "COMPLETED", "{\"a\":10,\"b\":5}");
@@ -81,7 +87,8 @@ static void test_resources__left_over_decide_the_state(void **state) {
 }
 
 /* Uuids in their order. */
-static const char *list(struct fixture *f, struct store_checkpoint_filter filter) {
+static const char *list(struct fixture *f, struct store_checkpoint_filter filter)
+{
     struct store_checkpoint_list l;
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     if (!filter.trial_id)
@@ -94,7 +101,8 @@ static const char *list(struct fixture *f, struct store_checkpoint_filter filter
 
 #define LIST(...) list(f, (struct store_checkpoint_filter){__VA_ARGS__})
 
-static void test_list__sorts_by_attribute_and_by_metric(void **state) {
+static void test_list__sorts_by_attribute_and_by_metric(void **state)
+{
     struct fixture *f = *state;
     const char *completed[] = {"COMPLETED"};
     put(f, "b", 30, "COMPLETED", "{\"x\":1}");
@@ -115,7 +123,8 @@ static void test_list__sorts_by_attribute_and_by_metric(void **state) {
         assert_int_equal(strlen(LIST(.sort_by = sort, .descending = sort % 2)), 6);
 }
 
-static void test_by_uuid__keeps_the_order_and_leaves_out_unknown(void **state) {
+static void test_by_uuid__keeps_the_order_and_leaves_out_unknown(void **state)
+{
     struct fixture *f = *state;
     const char *uuids[] = {"b", "x", "a"};
     struct store_checkpoint *c;
@@ -127,7 +136,8 @@ static void test_by_uuid__keeps_the_order_and_leaves_out_unknown(void **state) {
     assert_string_equal(c[0].uuid, "b");
 }
 
-static void test_gc__leaves_out_warm_starts(void **state) {
+static void test_gc__leaves_out_warm_starts(void **state)
+{
     struct fixture *f = *state;
     struct store_gc_row *g;
     size_t n;
@@ -144,7 +154,8 @@ static void test_gc__leaves_out_warm_starts(void **state) {
     assert_true(g[0].has_metric && g[0].metric == 0.5 && g[0].validation_id != 0);
 }
 
-static void test_storage_backend__has_one_id_for_ever(void **state) {
+static void test_storage_backend__has_one_id_for_ever(void **state)
+{
     struct fixture *f = *state;
     int32_t a, b, again;
     const char *config;
@@ -157,7 +168,8 @@ static void test_storage_backend__has_one_id_for_ever(void **state) {
     assert_string_equal(config, "{\"type\":\"s3\"}");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST_TRIAL(test_checkpoint__comes_back_with_its_training),
         TEST_TRIAL(test_counters__follow_every_change),

@@ -4,7 +4,8 @@
 #include "store/jobs.h"
 #include "store/task_logs.h"
 
-static void test_experiment__comes_back_whole(void **state) {
+static void test_experiment__comes_back_whole(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment x = fixture_experiment_row(2), y;
     const void *tgz;
@@ -45,7 +46,8 @@ static void test_experiment__comes_back_whole(void **state) {
     FAILS(f, ERR_NOT_FOUND, "experiment '5' not found", store_experiment_get(f->st, 5, false, &f->a, &y, &f->err));
 }
 
-static void test_experiment__follows_the_core(void **state) {
+static void test_experiment__follows_the_core(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment x;
     struct experiment_row row = {.id = 1, .job_id = "job-1", .state = RUN_COMPLETED, .progress = 1, .start_us = T0,
@@ -60,14 +62,16 @@ static void test_experiment__follows_the_core(void **state) {
     FAILS(f, ERR_NOT_FOUND, "experiment 9 does not exist", store_experiment_put(f->st, &row, &f->err));
 }
 
-static void test_experiment__takes_every_state_of_the_core_and_no_other(void **state) {
+static void test_experiment__takes_every_state_of_the_core_and_no_other(void **state)
+{
     struct fixture *f = *state;
     for (int s = 0; s < RUN_STATE_NR; s++)
         OK(f, store_experiment_set_state(f->st, 1, run_state_name((enum run_state)s), 0, &f->err));
     FAILS(f, ERR_CONFLICT, "no state \"RUNNING\"", store_experiment_set_state(f->st, 1, "RUNNING", 0, &f->err));
 }
 
-static void test_experiment__unfinished_are_what_is_not_terminal(void **state) {
+static void test_experiment__unfinished_are_what_is_not_terminal(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment *x;
     size_t n;
@@ -81,7 +85,8 @@ static void test_experiment__unfinished_are_what_is_not_terminal(void **state) {
     assert_string_equal(x[1].config, "{\"name\":\"digits\"}");
 }
 
-static void test_experiment__patch_touches_what_is_named(void **state) {
+static void test_experiment__patch_touches_what_is_named(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment x;
     OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.notes = "n", .labels = "[\"x\"]"},
@@ -101,7 +106,8 @@ static void test_experiment__patch_touches_what_is_named(void **state) {
 /* ---- the list ---- */
 
 /* Ids of the page in their order: "3 1 2 (total 3)". */
-static const char *ids(struct fixture *f, const struct store_experiment_filter *filter) {
+static const char *ids(struct fixture *f, const struct store_experiment_filter *filter)
+{
     struct store_experiment_list l;
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     OK(f, store_experiment_list(f->st, filter, &f->a, &l, &f->err));
@@ -114,7 +120,8 @@ static const char *ids(struct fixture *f, const struct store_experiment_filter *
 #define LIST(...) ids(f, &(struct store_experiment_filter){__VA_ARGS__})
 
 /* 1: digits of admin; 2: "Mnist 50%" with labels, completed, archived; 3: ada's. */
-static void three(struct fixture *f) {
+static void three(struct fixture *f)
+{
     fixture_user(f, 2, "ada");
     fixture_experiment(f, 2);
     fixture_experiment(f, 3);
@@ -127,7 +134,8 @@ static void three(struct fixture *f) {
     OK(f, store_experiment_set_user(f->st, 3, 2, &f->err));
 }
 
-static void test_list__filters(void **state) {
+static void test_list__filters(void **state)
+{
     struct fixture *f = *state;
     const char *ab[] = {"a", "b"}, *completed[] = {"COMPLETED", "ERROR"}, *ada[] = {"ada"};
     const int32_t one[] = {1}, two_three[] = {2, 3};
@@ -152,7 +160,8 @@ static void test_list__filters(void **state) {
     assert_string_equal(LIST(.name = "digits", .has_archived = true, .user_ids = {one, 1}), "1 (total 1)");
 }
 
-static void test_list__sorts_with_missing_values_last(void **state) {
+static void test_list__sorts_with_missing_values_last(void **state)
+{
     struct fixture *f = *state;
     three(f);
     assert_string_equal(LIST(.descending = true), "3 2 1 (total 3)");
@@ -166,7 +175,8 @@ static void test_list__sorts_with_missing_values_last(void **state) {
                 LIST(.sort_by = sort, .descending = desc, .with_config = desc);
 }
 
-static void test_list__pages(void **state) {
+static void test_list__pages(void **state)
+{
     struct fixture *f = *state;
     three(f);
     assert_string_equal(LIST(.page = {1, 1}), "2 (total 3)");
@@ -175,7 +185,8 @@ static void test_list__pages(void **state) {
     assert_string_equal(LIST(.page = {30, 10}), "(total 3)");
 }
 
-static void test_list__has_documents_only_when_asked(void **state) {
+static void test_list__has_documents_only_when_asked(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment_list l;
     OK(f, store_experiment_list(f->st, &(struct store_experiment_filter){0}, &f->a, &l, &f->err));
@@ -184,7 +195,8 @@ static void test_list__has_documents_only_when_asked(void **state) {
     assert_string_equal(l.experiment[0].config, "{\"name\":\"digits\"}");
 }
 
-static void test_labels__the_most_used_first(void **state) {
+static void test_labels__the_most_used_first(void **state)
+{
     struct fixture *f = *state;
     const char **label;
     size_t n;
@@ -195,7 +207,8 @@ static void test_labels__the_most_used_first(void **state) {
     assert_string_equal(label[1], "a");
 }
 
-static void test_delete__leaves_nothing_behind(void **state) {
+static void test_delete__leaves_nothing_behind(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     const struct store_log_line line = {.time_us = T0, .text = "x\n", .text_n = 2};
@@ -216,7 +229,8 @@ static void test_delete__leaves_nothing_behind(void **state) {
     assert_int_equal(n, 0);
 }
 
-static void test_snapshot__is_replaced_and_deleted(void **state) {
+static void test_snapshot__is_replaced_and_deleted(void **state)
+{
     struct fixture *f = *state;
     const char *s;
     OK(f, store_snapshot_set(f->st, 1, "{\"n\":1}", &f->err));
@@ -229,7 +243,8 @@ static void test_snapshot__is_replaced_and_deleted(void **state) {
     FAILS(f, ERR_CONFLICT, "experiment 9 does not exist", store_snapshot_set(f->st, 9, "{}", &f->err));
 }
 
-static void test_jobs__are_kept_in_queue_order(void **state) {
+static void test_jobs__are_kept_in_queue_order(void **state)
+{
     struct fixture *f = *state;
     struct store_job *j, one;
     size_t n;
@@ -248,7 +263,8 @@ static void test_jobs__are_kept_in_queue_order(void **state) {
     FAILS(f, ERR_NOT_FOUND, "job 'gc' not found", store_job_get(f->st, "gc", &f->a, &one, &f->err));
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST_TRIAL(test_experiment__comes_back_whole),
         TEST_TRIAL(test_experiment__follows_the_core),

@@ -4,13 +4,15 @@
 #include "store/checkpoints.h"
 #include "store/metrics.h"
 
-static struct store_report report(int32_t run, const char *group, int32_t steps, const char *avg) {
+static struct store_report report(int32_t run, const char *group, int32_t steps, const char *avg)
+{
     return (struct store_report){.trial_id = 1, .run_id = run, .group = group, .has_steps = true, .steps = steps,
                                  .report_us = T0 + steps, .avg_metrics = avg};
 }
 
 static struct store_report_result add(struct fixture *f, int32_t run, const char *group, int32_t steps,
-                                      const char *avg) {
+                                      const char *avg)
+{
     struct store_report r = report(run, group, steps, avg);
     struct store_report_result result;
     OK(f, store_report_add(f->st, &r, &result, &f->err));
@@ -18,7 +20,8 @@ static struct store_report_result add(struct fixture *f, int32_t run, const char
 }
 
 /* "steps:metrics" of each report that is not archived. */
-static const char *rows(struct fixture *f, const char *group) {
+static const char *rows(struct fixture *f, const char *group)
+{
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     struct store_metric_cursor cursor = {0};
     struct store_metric_row *row;
@@ -31,19 +34,22 @@ static const char *rows(struct fixture *f, const char *group) {
     return arena_strdup(&f->a, strbuf_str(&b));
 }
 
-static const char *summary(struct fixture *f) {
+static const char *summary(struct fixture *f)
+{
     const char *s;
     OK(f, store_summary_metrics(f->st, 1, &f->a, &s, &f->err));
     return s;
 }
 
-static struct store_trial trial(struct fixture *f) {
+static struct store_trial trial(struct fixture *f)
+{
     struct store_trial t;
     OK(f, store_trial_get(f->st, 1, true, &f->a, &t, &f->err));
     return t;
 }
 
-static void test_report__has_the_contracts_shape(void **state) {
+static void test_report__has_the_contracts_shape(void **state)
+{
     struct fixture *f = *state;
     struct store_report r = report(1, "training", 10, "{\"loss\":1.5}");
     struct store_report_result result;
@@ -55,7 +61,8 @@ static void test_report__has_the_contracts_shape(void **state) {
     assert_int_equal(trial(f).total_batches, 10);
 }
 
-static void test_report__of_one_step_merges_its_keys(void **state) {
+static void test_report__of_one_step_merges_its_keys(void **state)
+{
     struct fixture *f = *state;
     int64_t first = add(f, 1, "training", 10, "{\"a\":1}").id;
     int64_t second = add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}").id; /* 1 and 1.0 are equal */
@@ -68,7 +75,8 @@ static void test_report__of_one_step_merges_its_keys(void **state) {
                                     "\"mean\":2.0,\"last\":2,\"type\":\"number\"}}}");
 }
 
-static void test_report__refuses_another_value_and_changes_nothing(void **state) {
+static void test_report__refuses_another_value_and_changes_nothing(void **state)
+{
     struct fixture *f = *state;
     struct store_report_result result;
     add(f, 1, "training", 10, "{\"a\":1}");
@@ -82,7 +90,8 @@ static void test_report__refuses_another_value_and_changes_nothing(void **state)
     FAILS(f, ERR_INVALID, "already reported batch metrics", store_report_add(f->st, &r, &result, &f->err));
 }
 
-static void test_report__refuses_bad_groups_trials_and_metrics(void **state) {
+static void test_report__refuses_bad_groups_trials_and_metrics(void **state)
+{
     struct fixture *f = *state;
     struct store_report_result result;
     struct store_report r = report(1, "a.b", 1, "{}");
@@ -99,7 +108,8 @@ static void test_report__refuses_bad_groups_trials_and_metrics(void **state) {
     FAILS(f, ERR_NOT_FOUND, "trial '5' not found", store_report_add(f->st, &r, &result, &f->err));
 }
 
-static void test_summary__counts_sums_and_bounds(void **state) {
+static void test_summary__counts_sums_and_bounds(void **state)
+{
     struct fixture *f = *state;
     add(f, 1, "training", 1, "{\"x\":4,\"s\":\"hello\",\"when\":\"2026-01-02T03:04:05Z\",\"b\":true}");
     add(f, 1, "training", 3, "{\"x\":-1,\"s\":\"world\"}");
@@ -113,7 +123,8 @@ static void test_summary__counts_sums_and_bounds(void **state) {
         "\"b\":{\"count\":1,\"last\":true,\"type\":\"boolean\"}}}");
 }
 
-static void test_summary__of_groups_and_of_what_is_no_number(void **state) {
+static void test_summary__of_groups_and_of_what_is_no_number(void **state)
+{
     struct fixture *f = *state;
     add(f, 1, "validation", 1, "{\"loss\":\"NaN\"}");
     add(f, 1, "validation", 2, "{\"loss\":2}");
@@ -125,7 +136,8 @@ static void test_summary__of_groups_and_of_what_is_no_number(void **state) {
                         "\"mean\":\"NaN\",\"last\":2,\"type\":\"number\"}}}");
 }
 
-static void test_validation__best_and_latest(void **state) {
+static void test_validation__best_and_latest(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment x;
     double best;
@@ -147,7 +159,8 @@ static void test_validation__best_and_latest(void **state) {
     assert_true(x.has_best && x.best_metric == 0.25 && x.best_trial_id == 1);
 }
 
-static void test_validation__may_be_larger_is_better(void **state) {
+static void test_validation__may_be_larger_is_better(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment row = fixture_experiment_row(2);
     double best;
@@ -169,7 +182,8 @@ static void test_validation__may_be_larger_is_better(void **state) {
 }
 
 /* Run 1 reports to step 30; run 2 begins again at step 20. */
-static void test_newer_run__archives_what_it_does_again(void **state) {
+static void test_newer_run__archives_what_it_does_again(void **state)
+{
     struct fixture *f = *state;
     for (int s = 10; s <= 30; s += 10) {
         char loss[32];
@@ -202,7 +216,8 @@ static void test_newer_run__archives_what_it_does_again(void **state) {
                         "20:{\"validation_metrics\":{\"loss\":99}} 30:{\"validation_metrics\":{\"loss\":98}} ");
 }
 
-static void test_stepless_reports__neither_merge_nor_archive(void **state) {
+static void test_stepless_reports__neither_merge_nor_archive(void **state)
+{
     struct fixture *f = *state;
     struct store_report r = {.trial_id = 1, .run_id = 1, .group = "cpu", .report_us = T0, .avg_metrics = "{\"a\":1}"};
     struct store_report_result result;
@@ -214,7 +229,8 @@ static void test_stepless_reports__neither_merge_nor_archive(void **state) {
     assert_string_equal(rows(f, "cpu"), "0:{\"avg_metrics\":{\"a\":1}} 0:{\"avg_metrics\":{\"a\":2}} ");
 }
 
-static void test_streams__page_through_all_groups_in_order_of_step(void **state) {
+static void test_streams__page_through_all_groups_in_order_of_step(void **state)
+{
     struct fixture *f = *state;
     struct store_metric_row *row;
     size_t n;
@@ -233,7 +249,8 @@ static void test_streams__page_through_all_groups_in_order_of_step(void **state)
     assert_string_equal(row[0].group, "mine");
 }
 
-static void test_names_and_batches__of_an_experiment(void **state) {
+static void test_names_and_batches__of_an_experiment(void **state)
+{
     struct fixture *f = *state;
     const int32_t one[] = {1};
     struct store_metric_name *name;
@@ -251,7 +268,8 @@ static void test_names_and_batches__of_an_experiment(void **state) {
     assert_int_equal(steps[0], 5);
 }
 
-static void test_series__keeps_ends_and_peaks_when_it_is_thinned(void **state) {
+static void test_series__keeps_ends_and_peaks_when_it_is_thinned(void **state)
+{
     struct fixture *f = *state;
     const char *names[] = {"y"};
     struct store_series_query q = {.trial_id = 1, .group = "training", .names = {names, 1}, .max_points = 10};
@@ -277,7 +295,8 @@ static void test_series__keeps_ends_and_peaks_when_it_is_thinned(void **state) {
 }
 
 /* "T10 V10 C10 …" */
-static const char *workloads(struct fixture *f, struct store_workload_filter filter) {
+static const char *workloads(struct fixture *f, struct store_workload_filter filter)
+{
     struct store_workload_list l;
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     filter.trial_id = 1;
@@ -288,7 +307,8 @@ static const char *workloads(struct fixture *f, struct store_workload_filter fil
     return arena_strdup(&f->a, b.s);
 }
 
-static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state) {
+static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state)
+{
     struct fixture *f = *state;
     add(f, 1, "training", 10, "{\"loss\":3}");
     add(f, 1, "validation", 10, "{\"loss\":2}");
@@ -314,7 +334,8 @@ static void test_workloads__are_reports_and_checkpoints_in_one_list(void **state
                         "T10 V10 T20 of 3");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST_TRIAL(test_report__has_the_contracts_shape),
         TEST_TRIAL(test_report__of_one_step_merges_its_keys),

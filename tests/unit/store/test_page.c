@@ -34,7 +34,8 @@ static const struct page_case cases[] = {
     {page_of_workloads, 0, 10, 250, 0, 10},
 };
 
-static void test_page__is_the_contracts(void **state) {
+static void test_page__is_the_contracts(void **state)
+{
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const struct page_case *c = &cases[i];
@@ -50,7 +51,8 @@ static void test_page__is_the_contracts(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_page__is_the_contracts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,34 +12,39 @@
 static void kv(struct fixture *f, const char *key, const char *value) { OK(f,
                                                                            store_kv_set(f->st, key, value, &f->err)); }
 
-static const char *get(struct fixture *f, const char *key) {
+static const char *get(struct fixture *f, const char *key)
+{
     const char *value;
     OK(f, store_kv_get(f->st, key, &f->a, &value, &f->err));
     return value;
 }
 
-static void run_sql(struct fixture *f, const char *sql) {
+static void run_sql(struct fixture *f, const char *sql)
+{
     sqlite3 *db;
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
 
-static void test_open__brings_an_empty_directory_to_the_last_version(void **state) {
+static void test_open__brings_an_empty_directory_to_the_last_version(void **state)
+{
     struct fixture *f = *state;
     int version;
     OK(f, store_version(f->st, &version, &f->err));
     assert_int_equal(version, SQL_MIGRATION_NR);
 }
 
-static void test_open__makes_a_file_for_its_owner_alone(void **state) {
+static void test_open__makes_a_file_for_its_owner_alone(void **state)
+{
     struct fixture *f = *state;
     struct stat st;
     assert_int_equal(stat(f->path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void test_open__says_why_it_cannot(void **state) {
+static void test_open__says_why_it_cannot(void **state)
+{
     struct fixture *f = *state;
     struct store *other = NULL;
     FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db",
@@ -49,7 +54,8 @@ static void test_open__says_why_it_cannot(void **state) {
           store_open_reader("/nowhere/master.db", &other, &f->err));
 }
 
-static void test_open__keeps_what_was_there(void **state) {
+static void test_open__keeps_what_was_there(void **state)
+{
     struct fixture *f = *state;
     kv(f, "a", "1");
     store_close(f->st);
@@ -57,7 +63,8 @@ static void test_open__keeps_what_was_there(void **state) {
     assert_string_equal(get(f, "a"), "1");
 }
 
-static void test_open__refuses_a_database_of_a_newer_version(void **state) {
+static void test_open__refuses_a_database_of_a_newer_version(void **state)
+{
     struct fixture *f = *state;
     char sentence[320];
     store_close(f->st);
@@ -69,7 +76,8 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state) {
     FAILS(f, ERR_PRECONDITION, sentence, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
-static void test_open__says_which_file_is_no_database(void **state) {
+static void test_open__says_which_file_is_no_database(void **state)
+{
     struct fixture *f = *state;
     store_close(f->st);
     f->st = NULL;
@@ -80,14 +88,16 @@ static void test_open__says_which_file_is_no_database(void **state) {
     FAILS(f, ERR_IO, f->path, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
-static void test_statements__are_all_valid(void **state) {
+static void test_statements__are_all_valid(void **state)
+{
     struct fixture *f = *state;
     for (int i = 0; i < Q_NR; i++)
         if (!store_named_stmt(f->st, (enum sql_query)i, &f->err))
             fail_msg("%s: %s", sql_queries[i].name, error_msg(&f->err));
 }
 
-static void test_reader__sees_commits_and_cannot_write(void **state) {
+static void test_reader__sees_commits_and_cannot_write(void **state)
+{
     struct fixture *f = *state;
     struct store *reader;
     const char *value;
@@ -104,7 +114,8 @@ static void test_reader__sees_commits_and_cannot_write(void **state) {
     store_close(reader);
 }
 
-static void test_savepoint__a_failing_job_does_not_sink_the_group(void **state) {
+static void test_savepoint__a_failing_job_does_not_sink_the_group(void **state)
+{
     struct fixture *f = *state;
     OK(f, store_begin(f->st, &f->err));
     OK(f, store_savepoint(f->st, &f->err));
@@ -122,7 +133,8 @@ static void test_savepoint__a_failing_job_does_not_sink_the_group(void **state) 
     assert_non_null(get(f, "third"));
 }
 
-static void test_epoch__grows_with_each_start(void **state) {
+static void test_epoch__grows_with_each_start(void **state)
+{
     struct fixture *f = *state;
     int64_t first, second;
     OK(f, store_next_epoch(f->st, &first, &f->err));
@@ -133,7 +145,8 @@ static void test_epoch__grows_with_each_start(void **state) {
     assert_int_equal(second, 2);
 }
 
-static void test_epoch__a_master_that_was_taken_over_writes_no_more(void **state) {
+static void test_epoch__a_master_that_was_taken_over_writes_no_more(void **state)
+{
     struct fixture *f = *state;
     struct store *other;
     int64_t epoch;
@@ -150,7 +163,8 @@ static void test_epoch__a_master_that_was_taken_over_writes_no_more(void **state
     store_close(other);
 }
 
-static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void **state) {
+static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void **state)
+{
     struct fixture *f = *state;
     char *big = calloc(1, 1 << 20);
     memset(big, 'x', (1 << 20) - 1);
@@ -170,7 +184,8 @@ static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void 
 }
 
 /* The child commits one row, writes another, and is killed before its commit. */
-static void write_and_die(const char *path, int ready) {
+static void write_and_die(const char *path, int ready)
+{
     struct store *st;
     struct error err = ERROR_INIT;
     if (store_open(path, STORE_DURABLE_FULL, &st, &err) < 0 || store_begin(st, &err) < 0 ||
@@ -181,7 +196,8 @@ static void write_and_die(const char *path, int ready) {
         pause();
 }
 
-static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void **state) {
+static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void **state)
+{
     struct fixture *f = *state;
     int fd[2], status;
     char byte;
@@ -203,7 +219,8 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
     assert_null(get(f, "uncommitted"));
 }
 
-static void test_cluster_id__is_the_first_proposal_for_ever(void **state) {
+static void test_cluster_id__is_the_first_proposal_for_ever(void **state)
+{
     struct fixture *f = *state;
     const char *id;
     OK(f, store_cluster_id(f->st, "first", &f->a, &id, &f->err));
@@ -212,7 +229,8 @@ static void test_cluster_id__is_the_first_proposal_for_ever(void **state) {
     assert_string_equal(id, "first");
 }
 
-static void test_heartbeat__comes_back(void **state) {
+static void test_heartbeat__comes_back(void **state)
+{
     struct fixture *f = *state;
     int64_t us;
     OK(f, store_heartbeat_get(f->st, &us, &f->err));
@@ -222,7 +240,8 @@ static void test_heartbeat__comes_back(void **state) {
     assert_int_equal(us, T0);
 }
 
-static void test_ids__are_never_used_twice(void **state) {
+static void test_ids__are_never_used_twice(void **state)
+{
     struct fixture *f = *state;
     int64_t last;
     OK(f, store_last_id(f->st, STORE_IDS_TRIALS, &last, &f->err));
@@ -239,7 +258,8 @@ static void test_ids__are_never_used_twice(void **state) {
     assert_int_equal(last, 1);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST(test_open__brings_an_empty_directory_to_the_last_version),
         TEST(test_open__makes_a_file_for_its_owner_alone),

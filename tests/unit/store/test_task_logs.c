@@ -4,21 +4,24 @@
 #include "store/log_block.h"
 #include "store/task_logs.h"
 
-static struct store_log_line line(int i, const char *text) {
+static struct store_log_line line(int i, const char *text)
+{
     return (struct store_log_line){.time_us = T0 + i * 1000, .allocation_id = "t.1", .agent_id = "agent",
                                    .container_id = "c1", .level = 3, .source = "task", .stdtype = "stdout",
                                        .text = text,
                                    .text_n = strlen(text)};
 }
 
-static void append(struct fixture *f, const struct store_log_line *l, size_t n, int64_t expected_first_id) {
+static void append(struct fixture *f, const struct store_log_line *l, size_t n, int64_t expected_first_id)
+{
     int64_t id;
     OK(f, store_task_log_append(f->st, "t", l, n, &id, &f->err));
     assert_int_equal(id, expected_first_id);
 }
 
 /* "1 one|2 two|…" in the order read, in steps of `max`. */
-static const char *read_log(struct fixture *f, struct store_log_filter filter, bool descending, size_t max) {
+static const char *read_log(struct fixture *f, struct store_log_filter filter, bool descending, size_t max)
+{
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
     struct store_log_reader *r;
     struct store_log_line *l;
@@ -39,7 +42,8 @@ static const char *read_log(struct fixture *f, struct store_log_filter filter, b
 
 #define READ(...) read_log(f, (struct store_log_filter){__VA_ARGS__}, false, 100)
 
-static void test_lines__are_numbered_on_across_batches(void **state) {
+static void test_lines__are_numbered_on_across_batches(void **state)
+{
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "one"), line(2, "two"), line(3, "three")};
     int64_t last, first;
@@ -53,7 +57,8 @@ static void test_lines__are_numbered_on_across_batches(void **state) {
     FAILS(f, ERR_INVALID, "at least one line", store_task_log_append(f->st, "t", l, 0, &first, &f->err));
 }
 
-static void test_line__keeps_every_field_and_any_bytes(void **state) {
+static void test_line__keeps_every_field_and_any_bytes(void **state)
+{
     struct fixture *f = *state;
     struct store_log_line in[] = {line(5, ""), line(1, "x"), {.time_us = -7, .text = "", .text_n = 0}}, *out;
     struct store_log_reader *r;
@@ -83,7 +88,8 @@ static void test_line__keeps_every_field_and_any_bytes(void **state) {
     assert_int_equal(out[2].level, 0);
 }
 
-static void test_numbered_lines__are_stored_exactly_once(void **state) {
+static void test_numbered_lines__are_stored_exactly_once(void **state)
+{
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "1"), line(2, "2"), line(3, "3"), line(4, "4")};
     int64_t first, seq;
@@ -105,7 +111,8 @@ static void test_numbered_lines__are_stored_exactly_once(void **state) {
     assert_string_equal(READ(0), "1 1|2 2|3 3|4 4|5 1|");
 }
 
-static void test_numbered_lines__and_their_mark_are_one_transaction(void **state) {
+static void test_numbered_lines__and_their_mark_are_one_transaction(void **state)
+{
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "1")};
     int64_t first, seq;
@@ -120,7 +127,8 @@ static void test_numbered_lines__and_their_mark_are_one_transaction(void **state
 
 /* 1 error rank 0 · 2 info rank 1 of another allocation · 3 no rank, from the master, stderr · 4 in a batch of its
  * own */
-static void four(struct fixture *f) {
+static void four(struct fixture *f)
+{
     struct store_log_line l[] = {line(1, "Error: disk"), line(2, "step 17"), line(3, "hello"), line(4, "step 18")};
     l[0].level = 5;
     l[0].has_rank = l[1].has_rank = true;
@@ -134,7 +142,8 @@ static void four(struct fixture *f) {
     append(f, l + 3, 1, 4);
 }
 
-static void test_filters__choose_lines_and_pass_over_batches(void **state) {
+static void test_filters__choose_lines_and_pass_over_batches(void **state)
+{
     struct fixture *f = *state;
     const char *t2[] = {"t.2"}, *c2[] = {"c2"}, *other[] = {"other"}, *err[] = {"stderr"}, *master[] = {"master"};
     const int32_t error[] = {5}, rank1[] = {1}, none[] = {-1};
@@ -155,7 +164,8 @@ static void test_filters__choose_lines_and_pass_over_batches(void **state) {
     assert_string_equal(read_log(f, (struct store_log_filter){.search = "step"}, true, 1), "4 step 18|2 step 17|");
 }
 
-static void test_regex__is_checked_and_bounded(void **state) {
+static void test_regex__is_checked_and_bounded(void **state)
+{
     struct fixture *f = *state;
     struct store_log_reader *r;
     struct store_log_line l[] = {line(1, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!")};
@@ -167,7 +177,8 @@ static void test_regex__is_checked_and_bounded(void **state) {
     assert_string_equal(READ(.search = "^(a+)+$", .regex = true), ""); /* would take for ever without a limit */
 }
 
-static void test_follow__the_cursor_finds_new_lines(void **state) {
+static void test_follow__the_cursor_finds_new_lines(void **state)
+{
     struct fixture *f = *state;
     const int32_t error[] = {5};
     struct store_log_line l[] = {line(1, "a"), line(2, "b")}, *out;
@@ -190,7 +201,8 @@ static void test_follow__the_cursor_finds_new_lines(void **state) {
     store_log_reader_free(r);
 }
 
-static void test_count__with_and_without_filter(void **state) {
+static void test_count__with_and_without_filter(void **state)
+{
     struct fixture *f = *state;
     int64_t n;
     four(f);
@@ -200,7 +212,8 @@ static void test_count__with_and_without_filter(void **state) {
     assert_int_equal(n, 2);
 }
 
-static void test_fields__are_distinct_and_sorted(void **state) {
+static void test_fields__are_distinct_and_sorted(void **state)
+{
     struct fixture *f = *state;
     struct store_log_fields x;
     four(f);
@@ -217,7 +230,8 @@ static void test_fields__are_distinct_and_sorted(void **state) {
     assert_int_equal(x.rank[2], 1);
 }
 
-static void test_retention__sweeps_what_ended_long_enough_ago(void **state) {
+static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
+{
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "x"), line(2, "y")};
     int64_t id, lines;
@@ -238,7 +252,8 @@ static void test_retention__sweeps_what_ended_long_enough_ago(void **state) {
     append(f, l, 1, 3); /* numbers go on */
 }
 
-static void test_block__compresses(void **state) {
+static void test_block__compresses(void **state)
+{
     (void)state;
     struct store_log_line l[500];
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
@@ -250,7 +265,8 @@ static void test_block__compresses(void **state) {
 }
 
 /* Whatever a damaged disk makes of a block: an error or lines, no crash. */
-static void test_block__damage_is_an_error_not_a_crash(void **state) {
+static void test_block__damage_is_an_error_not_a_crash(void **state)
+{
     (void)state;
     struct store_log_line l[] = {line(1, "one"), line(2, "two"), line(3, "three")};
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
@@ -274,7 +290,8 @@ static void test_block__damage_is_an_error_not_a_crash(void **state) {
     }
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST(test_lines__are_numbered_on_across_batches),
         TEST(test_line__keeps_every_field_and_any_bytes),

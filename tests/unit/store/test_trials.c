@@ -3,7 +3,8 @@
 
 #include "store/agents.h"
 
-static void test_trial__comes_back_as_the_core_wrote_it(void **state) {
+static void test_trial__comes_back_as_the_core_wrote_it(void **state)
+{
     struct fixture *f = *state;
     struct trial_row in = fixture_trial_row(2, 1), *unfinished;
     struct store_trial out;
@@ -34,7 +35,8 @@ static void test_trial__comes_back_as_the_core_wrote_it(void **state) {
     assert_memory_equal(&unfinished[1], &in, sizeof(in));
 }
 
-static void test_trial__counts_on_its_experiment(void **state) {
+static void test_trial__counts_on_its_experiment(void **state)
+{
     struct fixture *f = *state;
     struct store_experiment x;
     struct trial_row t = fixture_trial_row(1, 1);
@@ -47,7 +49,8 @@ static void test_trial__counts_on_its_experiment(void **state) {
     FAILS(f, ERR_CONFLICT, "trial 7 of experiment 9", store_trial_put(f->st, &t, true, &f->err));
 }
 
-static void test_trial__keeps_what_others_set_when_the_core_writes(void **state) {
+static void test_trial__keeps_what_others_set_when_the_core_writes(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     struct store_trial out;
@@ -72,7 +75,8 @@ static void test_trial__keeps_what_others_set_when_the_core_writes(void **state)
     FAILS(f, ERR_NOT_FOUND, "trial 9 does not exist", store_trial_touch(f->st, 9, T0, &f->err));
 }
 
-static void test_trial_list__filters_sorts_and_pages(void **state) {
+static void test_trial_list__filters_sorts_and_pages(void **state)
+{
     struct fixture *f = *state;
     struct store_trial_list l;
     const char *paused[] = {"PAUSED"};
@@ -98,7 +102,8 @@ static void test_trial_list__filters_sorts_and_pages(void **state) {
     }
 }
 
-static void test_task__of_no_experiment_comes_back_whole(void **state) {
+static void test_task__of_no_experiment_comes_back_whole(void **state)
+{
     struct fixture *f = *state;
     const struct store_task in = {.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0, .config = "{}",
                                   .parent_id = "p", .forked_from = "ff", .no_pause = true, .snapshot = "{\"s\":1}",
@@ -124,7 +129,8 @@ static void test_task__of_no_experiment_comes_back_whole(void **state) {
     FAILS(f, ERR_CONFLICT, "task nb", store_task_insert(f->st, &in, &f->err));
 }
 
-static struct allocation_row allocation(const char *task_id, int number) {
+static struct allocation_row allocation(const char *task_id, int number)
+{
     struct allocation_row x = {.trial_id = 1, .run_id = number, .slots = 2, .state = ALLOCATION_ASSIGNED, .ready = true,
                                .request_us = T0, .start_us = T0 + 1, .preempt_deadline_us = T0 + 9,
                                    .preempt_acked = true,
@@ -136,7 +142,8 @@ static struct allocation_row allocation(const char *task_id, int number) {
     return x;
 }
 
-static struct container_row container(const char *id, const char *allocation_id) {
+static struct container_row container(const char *id, const char *allocation_id)
+{
     struct container_row c = {.rank = 1, .device_id = {0, 12}, .device_n = 2, .state = CONTAINER_RUNNING,
                               .daemon = true,
                               .exit_kind = EXIT_AGENT_FAILED, .exit_code = -1};
@@ -147,7 +154,8 @@ static struct container_row container(const char *id, const char *allocation_id)
     return c;
 }
 
-static void test_allocation__comes_back_as_the_core_wrote_it(void **state) {
+static void test_allocation__comes_back_as_the_core_wrote_it(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     struct allocation_row in = allocation(t.task_id, 1), out, *list;
@@ -171,7 +179,8 @@ static void test_allocation__comes_back_as_the_core_wrote_it(void **state) {
     FAILS(f, ERR_NOT_FOUND, "allocation 'x.1' not found", store_allocation_get(f->st, "x.1", &f->a, &out, &f->err));
 }
 
-static void test_container__comes_back_as_the_core_wrote_it(void **state) {
+static void test_container__comes_back_as_the_core_wrote_it(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     struct allocation_row x = allocation(t.task_id, 1);
@@ -194,7 +203,8 @@ static void test_container__comes_back_as_the_core_wrote_it(void **state) {
     assert_memory_equal(out, &in, sizeof(in));
 }
 
-static void test_dangling__allocations_end_with_their_tasks(void **state) {
+static void test_dangling__allocations_end_with_their_tasks(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     struct allocation_row kept = allocation(t.task_id, 1), lost = allocation("nb", 1);
@@ -216,7 +226,8 @@ static void test_dangling__allocations_end_with_their_tasks(void **state) {
     assert_int_equal(kept.end_us, 0);
 }
 
-static void test_accelerators__are_listed_with_their_task_and_pool(void **state) {
+static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
+{
     struct fixture *f = *state;
     struct trial_row t = fixture_trial_row(1, 1);
     struct allocation_row x = allocation(t.task_id, 1);
@@ -234,7 +245,8 @@ static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
     assert_string_equal(out[0].task_id, t.task_id);
 }
 
-static void test_agent__decisions_outlive_its_connection(void **state) {
+static void test_agent__decisions_outlive_its_connection(void **state)
+{
     struct fixture *f = *state;
     struct agent_row in = {.id = "a1", .pool = "gpu", .enabled = true, .draining = true, .disabled_slot = {3, 11},
                            .slot_draining = {false, true}, .disabled_slot_n = 2}, *out;
@@ -258,7 +270,8 @@ static void test_agent__decisions_outlive_its_connection(void **state) {
     assert_int_equal(n, 0);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST_TRIAL(test_trial__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_trial__counts_on_its_experiment),

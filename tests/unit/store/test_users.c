@@ -4,7 +4,8 @@
 #include "store/sessions.h"
 #include "store/users.h"
 
-static void test_user__comes_back_whole(void **state) {
+static void test_user__comes_back_whole(void **state)
+{
     struct fixture *f = *state;
     const struct store_user in = {
         .id = 2, .username = "Ada", .display_name = "Ada L.", .password_hash = "$argon2id$x", .admin = true,
@@ -27,14 +28,16 @@ static void test_user__comes_back_whole(void **state) {
     assert_int_equal(out.last_auth_us, 0);
 }
 
-static void test_user__name_is_unique_without_regard_to_case(void **state) {
+static void test_user__name_is_unique_without_regard_to_case(void **state)
+{
     struct fixture *f = *state;
     const struct store_user again = {.id = 3, .username = "ADA", .modified_us = T0};
     fixture_user(f, 2, "ada");
     FAILS(f, ERR_CONFLICT, "user \"ADA\" already exists", store_user_insert(f->st, &again, &f->err));
 }
 
-static void test_user__changes_are_kept_apart_from_password_and_login(void **state) {
+static void test_user__changes_are_kept_apart_from_password_and_login(void **state)
+{
     struct fixture *f = *state;
     struct store_user u;
     fixture_user(f, 2, "ada");
@@ -54,7 +57,8 @@ static void test_user__changes_are_kept_apart_from_password_and_login(void **sta
     FAILS(f, ERR_NOT_FOUND, "user 9 does not exist", store_user_touch_auth(f->st, 9, T0, &f->err));
 }
 
-static void test_user_list__filters_and_sorts(void **state) {
+static void test_user_list__filters_and_sorts(void **state)
+{
     struct fixture *f = *state;
     struct store_user_list l;
     fixture_user(f, 1, "carol");
@@ -80,7 +84,8 @@ static void test_user_list__filters_and_sorts(void **state) {
                                                      &f->err));
 }
 
-static void test_user_list__every_sort_is_valid_in_both_directions(void **state) {
+static void test_user_list__every_sort_is_valid_in_both_directions(void **state)
+{
     struct fixture *f = *state;
     struct store_user_list l;
     fixture_user(f, 1, "admin");
@@ -90,7 +95,8 @@ static void test_user_list__every_sort_is_valid_in_both_directions(void **state)
                                   &f->err));
 }
 
-static void test_settings__are_replaced_by_key_and_reset(void **state) {
+static void test_settings__are_replaced_by_key_and_reset(void **state)
+{
     struct fixture *f = *state;
     struct store_user_setting *s;
     size_t n;
@@ -107,7 +113,8 @@ static void test_settings__are_replaced_by_key_and_reset(void **state) {
 }
 
 static int64_t add_session(struct fixture *f, uint8_t hash, int32_t user, const char *kind, const char *allocation,
-                           int64_t expiry_us) {
+                           int64_t expiry_us)
+{
     struct store_session s = {.user_id = user, .kind = kind, .allocation_id = allocation, .created_us = T0,
                               .expiry_us = expiry_us};
     int64_t id;
@@ -116,13 +123,15 @@ static int64_t add_session(struct fixture *f, uint8_t hash, int32_t user, const 
     return id;
 }
 
-static size_t sessions(struct fixture *f, struct store_session **ret) {
+static size_t sessions(struct fixture *f, struct store_session **ret)
+{
     size_t n;
     OK(f, store_sessions_load(f->st, T0, &f->a, ret, &n, &f->err));
     return n;
 }
 
-static void test_sessions__end_by_token_user_allocation_and_time(void **state) {
+static void test_sessions__end_by_token_user_allocation_and_time(void **state)
+{
     struct fixture *f = *state;
     struct store_session *s;
     uint8_t hash[STORE_TOKEN_HASH_SIZE] = {1};
@@ -147,7 +156,8 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state) {
     assert_int_equal(n, 1);
 }
 
-static void test_access_tokens__are_revoked_not_lost(void **state) {
+static void test_access_tokens__are_revoked_not_lost(void **state)
+{
     struct fixture *f = *state;
     struct store_session *s;
     fixture_user(f, 1, "admin");
@@ -159,7 +169,8 @@ static void test_access_tokens__are_revoked_not_lost(void **state) {
     assert_string_equal(s[0].description, "ci");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST(test_user__comes_back_whole),
         TEST(test_user__name_is_unique_without_regard_to_case),

@@ -3,18 +3,21 @@
 
 #include "store/workspaces.h"
 
-static void add_workspace(struct fixture *f, int32_t id, const char *name, int32_t user) {
+static void add_workspace(struct fixture *f, int32_t id, const char *name, int32_t user)
+{
     const struct store_workspace w = {.id = id, .name = name, .user_id = user, .created_us = T0};
     OK(f, store_workspace_insert(f->st, &w, &f->err));
 }
 
-static void add_project(struct fixture *f, int32_t id, int32_t workspace, const char *name, const char *key) {
+static void add_project(struct fixture *f, int32_t id, int32_t workspace, const char *name, const char *key)
+{
     const struct store_project p = {.id = id, .workspace_id = workspace, .user_id = 1, .name = name, .key = key,
                                     .description = "", .created_us = T0 + id};
     OK(f, store_project_insert(f->st, &p, &f->err));
 }
 
-static void test_uncategorized__is_there_and_cannot_be_changed(void **state) {
+static void test_uncategorized__is_there_and_cannot_be_changed(void **state)
+{
     struct fixture *f = *state;
     struct store_workspace w;
     struct store_project p;
@@ -30,7 +33,8 @@ static void test_uncategorized__is_there_and_cannot_be_changed(void **state) {
     FAILS(f, ERR_PRECONDITION, "immutable", store_project_delete(f->st, 1, &f->err));
 }
 
-static void test_workspace__comes_back_whole_with_its_counts(void **state) {
+static void test_workspace__comes_back_whole_with_its_counts(void **state)
+{
     struct fixture *f = *state;
     struct store_workspace w = {
         .id = 2, .name = "vision", .user_id = 1, .archived = true, .checkpoint_storage = "{\"type\":\"shared_fs\"}",
@@ -54,7 +58,8 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state) {
     FAILS(f, ERR_CONFLICT, "still has projects", store_workspace_delete(f->st, 2, &f->err));
 }
 
-static void test_workspace_list__knows_pins_names_and_owners(void **state) {
+static void test_workspace_list__knows_pins_names_and_owners(void **state)
+{
     struct fixture *f = *state;
     struct store_workspace_list l;
     const char *ada[] = {"ada"};
@@ -84,7 +89,8 @@ static void test_workspace_list__knows_pins_names_and_owners(void **state) {
     assert_int_equal(l.workspace_n, 0);
 }
 
-static void test_project__names_and_keys_are_unique(void **state) {
+static void test_project__names_and_keys_are_unique(void **state)
+{
     struct fixture *f = *state;
     add_workspace(f, 2, "w", 1);
     add_project(f, 2, 2, "p", "KEY");
@@ -104,7 +110,8 @@ static void test_project__names_and_keys_are_unique(void **state) {
     FAILS(f, ERR_NOT_FOUND, "project '2' not found", store_project_get(f->st, 2, &f->a, &p, &f->err));
 }
 
-static void test_project_list__counts_experiments_and_runs(void **state) {
+static void test_project_list__counts_experiments_and_runs(void **state)
+{
     struct fixture *f = *state;
     struct store_project_list l;
     OK(f, store_project_list(f->st, &(struct store_project_filter){.workspace_id = 1}, &f->a, &l, &f->err));
@@ -124,7 +131,8 @@ static void test_project_list__counts_experiments_and_runs(void **state) {
     assert_int_equal(l.project_n, 0);
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
         TEST(test_uncategorized__is_there_and_cannot_be_changed),
         TEST_TRIAL(test_workspace__comes_back_whole_with_its_counts),
