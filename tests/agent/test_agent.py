@@ -5,7 +5,6 @@ import os
 import pathlib
 import pwd
 import signal
-import subprocess
 import tarfile
 import time
 

@@ -6,7 +6,6 @@ import subprocess
 import time
 
 import pytest
-
 import supervisor as sv
 
 

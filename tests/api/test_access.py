@@ -3,7 +3,6 @@ import json
 import stat
 
 import pytest
-
 from support.cluster import CONTRACT, PASSWORD, client_hash
 
 # Exactly these answer without credentials (contract: `unauth` rows, /info, /health; / only redirects).
