@@ -83,7 +83,7 @@ fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS)
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
-lint:
+lint: test-deps
 	@tools/lint
 
 contract-status:
