@@ -121,15 +121,15 @@ def test_what_is_written_last_is_not_lost(task):
 
 def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path):
     mark = tmp_path / "written"
-    script = f"i=0; while [ $i -lt 3000 ]; do echo line $i with quite a few more words in it; i=$((i+1)); done; touch {mark}"
+    script = f"i=0; while [ $i -lt 20000 ]; do echo line $i with quite a few more words in it; i=$((i+1)); done; touch {mark}"
     task.write(["sh", "-c", script], spool_max=64 * 1024).start().connect()
     time.sleep(1.0)
     assert not mark.exists()
     spool = sum(f.stat().st_size for f in (task.dir / "spool").iterdir())
     assert spool < 200 * 1024
     task.connect(0).finish(30)
-    assert [line.number for line in task.lines] == list(range(1, 3001))
-    assert task.lines[-1].text.startswith("line 2999 ")
+    assert [line.number for line in task.lines] == list(range(1, 20001))
+    assert task.lines[-1].text.startswith("line 19999 ")
 
 
 def test_task_does_not_need_an_agent(task, tmp_path):

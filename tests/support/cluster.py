@@ -95,9 +95,10 @@ class Reply:
 
 
 class Cluster:
-    def __init__(self, directory, config=None, password=PASSWORD, env=None):
+    def __init__(self, directory, config=None, password=PASSWORD, env=None, programs=BUILD):
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
+        self.programs = pathlib.Path(programs)
         self.port = free_port()
         self.password = password
         self.token = None
@@ -123,7 +124,7 @@ class Cluster:
         (self.dir / "master.yaml").write_text(json.dumps(self.config))
         log = open(self.dir / "master.log", "ab")
         self.master = subprocess.Popen(
-            [BUILD / "determined-master", "--config-file", self.dir / "master.yaml", "--data-dir", self.dir / "data",
+            [self.programs / "determined-master", "--config-file", self.dir / "master.yaml", "--data-dir", self.dir / "data",
              "--port", str(self.port), "--bind-host", "127.0.0.1"],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         log.close()
@@ -163,7 +164,7 @@ class Cluster:
         path = self.dir / f"{name}.yaml"
         path.write_text(json.dumps(config))
         log = open(self.dir / f"{name}.log", "ab")
-        self.agents[name] = subprocess.Popen([BUILD / "determined-agent", "run", "--config-file", path],
+        self.agents[name] = subprocess.Popen([self.programs / "determined-agent", "run", "--config-file", path],
                                              stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         log.close()
         if wait:
