@@ -7,17 +7,34 @@ static struct served *served;
 
 /* ---- the server's side ---- */
 
+#define BLOCKS 10 /* of one stream */
+
 static void stream_letters(struct http_request *r, void *ctx)
 {
     static char block[10000];
-    static int sent;
+    int *left = ctx;
     memset(block, 'x', sizeof block);
-    if (sent++ < 10) {
+    if ((*left)-- > 0) {
         http_stream_write(r, block, sizeof block);
     } else {
-        sent = 0;
+        http_request_set_ctx(r, NULL, NULL);
+        free(left);
         http_stream_end(r);
     }
+}
+
+static void forget_stream(struct http_request *r, void *ctx)
+{
+    free(ctx);
+}
+
+/* Each stream counts for itself: a client may leave in the middle of one. */
+static void start_stream(struct http_request *r)
+{
+    int *left = malloc(sizeof *left);
+    *left = BLOCKS;
+    http_request_set_ctx(r, left, forget_stream);
+    http_stream_start(r, 200, "text/plain", stream_letters);
 }
 
 static void on_held_closed(struct http_request *r, void *ctx)
@@ -44,7 +61,7 @@ static void on_request(struct http_request *r, void *ctx)
         http_add_header(r, "Location", "/target");
         http_reply(r, 307, NULL, NULL, 0);
     } else if (strcmp(path, "/stream") == 0) {
-        http_stream_start(r, 200, "text/plain", stream_letters);
+        start_stream(r);
     } else if (strcmp(path, "/hold") == 0) {
         served_count(served, &served->held, 1);
         http_request_set_ctx(r, NULL, on_held_closed);
