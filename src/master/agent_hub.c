@@ -32,6 +32,7 @@ struct agent_hub {
     struct master *m;
     struct link *by_id;
     uint64_t last_serial;
+    bool stopping; /* connections end with the master: no event for the core */
 };
 
 struct agent_hub *agent_hub_new(struct master *m)
@@ -42,13 +43,16 @@ struct agent_hub *agent_hub_new(struct master *m)
     return h;
 }
 
-void agent_hub_free(struct agent_hub *h)
+void agent_hub_stop(struct agent_hub *h)
 {
-    if (!h)
-        return;
     struct link *l, *next;
+    h->stopping = true;
     HASH_ITER(hh, h->by_id, l, next)
         ws_close(l->ws, 1001, "the master stops");
+}
+
+void agent_hub_free(struct agent_hub *h)
+{
     free(h);
 }
 
@@ -365,7 +369,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
     struct agent_hub *h = l->hub;
     l->ws = NULL;
     HASH_DEL(h->by_id, l);
-    if (l->greeted) {
+    if (l->greeted && !h->stopping) {
         log_info("agent.disconnected", "id=%s code=%d reason=%s", l->agent_id, code, log_quote(why ? why : ""));
         struct core_event ev = {.type = CORE_AGENT_DISCONNECTED, .now_us = clock_now_us(), .agent = {.agent_id = l->agent_id}};
         cleanup_error struct error err = ERROR_INIT;

@@ -15,7 +15,9 @@ struct master;
 struct strbuf;
 
 struct agent_hub *agent_hub_new(struct master *m);
-void agent_hub_free(struct agent_hub *h);
+/* Says goodbye to every agent; what they do from now on is for the next master to hear. */
+void agent_hub_stop(struct agent_hub *h);
+void agent_hub_free(struct agent_hub *h); /* after the HTTP server, which owns the connections */
 
 /* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err);

@@ -227,13 +227,13 @@ static int master_start(struct master *m, struct error *err)
     return 0;
 }
 
-/* In the order in which things depend on each other: no new requests, no agents, then what is queued, then the store. */
+/* Before anything goes, what is under way comes to its end (stop.c); then nobody calls anybody any more. */
 static void master_release(struct master *m)
 {
-    if (m->http)
-        http_server_stop_accepting(m->http);
-    agent_hub_free(m->agents);
+    if (m->writer)
+        master_stop(m);
     http_server_free(m->http);
+    agent_hub_free(m->agents);
     pool_free(m->readers);
     pool_free(m->workers);
     writer_free(m->writer);

@@ -35,6 +35,7 @@ struct master {
     struct api_info info;
     struct api_defaults defaults;
     int64_t started_us;
+    bool draining; /* stop.c: the loop ends as soon as nothing is under way */
 };
 
 /* effects.c: one event through the core; row effects go to the writer, all others are carried out after the commit. */
@@ -59,6 +60,10 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 /* core_options.c: pools and defaults of the configuration, for the core and for the API. */
 void core_options(struct master *m, struct core_opts *ret);
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret);
+
+/* stop.c: no more connections, an answer to what was asked, and all that is queued carried out: afterwards the master's parts
+ * can be freed. Ends the program (status 75) when that does not come to an end. */
+void master_stop(struct master *m);
 
 /* metrics_page.c */
 void metrics_page(void *ctx, struct strbuf *out);

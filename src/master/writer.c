@@ -95,6 +95,11 @@ uint64_t writer_committed(const struct writer *w)
     return w->committed;
 }
 
+bool writer_is_idle(const struct writer *w)
+{
+    return w->committed == w->last_ticket && STAILQ_EMPTY(&w->waiting);
+}
+
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx)
 {
     if (ticket <= w->committed && STAILQ_EMPTY(&w->waiting)) {

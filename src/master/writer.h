@@ -46,6 +46,7 @@ bool writer_admits(const struct writer *w, struct error *err);
 
 uint64_t writer_ticket(const struct writer *w);    /* of the last job submitted */
 uint64_t writer_committed(const struct writer *w); /* every ticket up to this one is durable */
+bool writer_is_idle(const struct writer *w);       /* and nothing waits for another */
 /* Runs fn on the loop when `ticket` is durable; at once if it is already. Same order as asked. */
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx);
 

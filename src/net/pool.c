@@ -220,6 +220,14 @@ int pool_depth(struct pool *p)
     return depth;
 }
 
+bool pool_is_idle(struct pool *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    bool idle = p->queued + p->running == 0 && !p->finished.head;
+    pthread_mutex_unlock(&p->mutex);
+    return idle;
+}
+
 void pool_free(struct pool *p)
 {
     if (!p)

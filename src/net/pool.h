@@ -5,6 +5,8 @@
 #ifndef DET_NET_POOL_H
 #define DET_NET_POOL_H
 
+#include <stdbool.h>
+
 #include "net/loop.h"
 
 struct pool;
@@ -24,6 +26,7 @@ struct pool_options {
 int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, struct error *err);
 int pool_submit(struct pool *p, pool_work_fn *work, pool_done_fn *done, void *job, struct error *err);
 int pool_depth(struct pool *p);  /* jobs waiting or running */
+bool pool_is_idle(struct pool *p); /* no job waits or runs, and every done callback has run. From the loop's thread */
 void pool_free(struct pool *p);  /* runs what is queued, joins the threads; done callbacks of those run before it returns */
 
 #endif

@@ -1,0 +1,67 @@
+/* How the master ends. Whatever was acknowledged is in the store already, so nothing here is about safety: it is about answers.
+ *
+ *   1. no new connections; agents are told to come back later; requests that are with a thread get their answers
+ *   2. everybody else's connection is dropped: long polls, followed logs, idle ones
+ *   3. what those had under way (nobody listens any more) runs to its end, because threads and completions point at it
+ *
+ * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that gives up:
+ * with the disk full, say, the writer tries for ever; none of what it holds was acknowledged. */
+#include <unistd.h>
+
+#include "common/log.h"
+#include "master/master.h"
+
+#define ANSWERS_US 2000000ll
+#define LEFTOVERS_US 2000000ll
+#define EX_TEMPFAIL 75
+
+static bool is_quiet(const struct master *m)
+{
+    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && writer_is_idle(m->writer);
+}
+
+static void on_turn_end(void *ctx)
+{
+    const struct master *m = ctx;
+    if (m->draining && is_quiet(m))
+        loop_stop(m->loop);
+}
+
+static void out_of_patience(void *ctx)
+{
+    const struct master *m = ctx;
+    loop_stop(m->loop);
+}
+
+/* A turn has an end only if something happens in it. */
+static void begin_turn(void *ctx)
+{
+}
+
+static bool drain(struct master *m, int64_t patience_us)
+{
+    struct loop_timer *timer = loop_timer_new(m->loop, out_of_patience, m);
+    loop_timer_arm(timer, patience_us);
+    loop_post(m->loop, begin_turn, m);
+    m->draining = true;
+    int rc = loop_run(m->loop, NULL);
+    m->draining = false;
+    loop_timer_free(timer);
+    return rc == 0 && is_quiet(m);
+}
+
+void master_stop(struct master *m)
+{
+    loop_on_turn_end(m->loop, on_turn_end, m);
+    if (m->http)
+        http_server_stop_accepting(m->http);
+    agent_hub_stop(m->agents);
+    drain(m, ANSWERS_US);
+    http_server_free(m->http);
+    m->http = NULL;
+    if (drain(m, LEFTOVERS_US))
+        return;
+    log_warning("master.stop_forced", "reads=%d work=%d writes=%d", pool_depth(m->readers), pool_depth(m->workers),
+                writer_stats(m->writer).depth);
+    _exit(EX_TEMPFAIL);
+}
