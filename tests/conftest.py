@@ -1,4 +1,5 @@
 """Fixtures of all black-box suites: real programs in temporary directories."""
+import contextlib
 import pathlib
 import sys
 
@@ -31,12 +32,9 @@ def cluster(tmp_path_factory):
 @pytest.fixture
 def new_cluster(tmp_path):
     """Makes clusters of a test's own: new_cluster(config=…)."""
-    made = []
+    with contextlib.ExitStack() as made:
 
-    def make(name="cluster", **options):
-        made.append(Cluster(tmp_path / name, **options))
-        return made[-1]
+        def make(name="cluster", **options):
+            return made.enter_context(Cluster(tmp_path / name, **options))
 
-    yield make
-    for cluster in made:
-        cluster.__exit__()
+        yield make

@@ -8,6 +8,7 @@
 The programs are taken from $DET_BUILD (default: build/ of the tree).
 """
 import contextlib
+import functools
 import hashlib
 import http.client
 import json
@@ -29,6 +30,9 @@ from contract_check import Contract  # noqa: E402
 CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 PASSWORD = "Test-Passw0rd"
+STOP_PATIENCE_S = 20
+ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed it
+SANITIZER_REPORT = re.compile(r"^.*(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error: )", re.M)
 TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
 
 
@@ -145,15 +149,7 @@ class Cluster:
         return (self.dir / "master.log").read_text(errors="replace")
 
     def stop_master(self, signo=signal.SIGTERM):
-        if self.master and self.master.poll() is None:
-            self.master.send_signal(signo)
-            try:
-                self.master.wait(20)
-            except subprocess.TimeoutExpired:
-                self.master.kill()
-                self.master.wait()
-                raise
-        status = self.master.returncode if self.master else None
+        status = self._stop(self.master, signo, "the master") if self.master else None
         self.master = None
         return status
 
@@ -180,10 +176,19 @@ class Cluster:
         return any(a["id"] == name for a in self.get("/api/v1/agents").json["agents"])
 
     def stop_agent(self, name="agent0", signo=signal.SIGTERM):
-        process = self.agents.pop(name)
+        return self._stop(self.agents.pop(name), signo, f"agent {name}")
+
+    def _stop(self, process, signo, name):
+        """The exit status. Asked to end, a program has to do so, and well."""
         if process.poll() is None:
             process.send_signal(signo)
-            process.wait(20)
+            try:
+                process.wait(STOP_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise AssertionError(f"{name} went on for {STOP_PATIENCE_S} s after signal {signo}") from None
+        assert process.returncode in ENDS_WELL, f"{name} ended with {process.returncode}"
         return process.returncode
 
     def supervisors(self):
@@ -199,14 +204,32 @@ class Cluster:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exc):
-        for name in list(self.agents):
-            self.stop_agent(name, signal.SIGKILL)
-        if self.master:
-            self.stop_master(signal.SIGKILL)
+    def __exit__(self, kind=None, *exc):
+        """Ends all programs the polite way, the master first while its agents are connected. A program that does not end well,
+        or whose log holds a sanitizer's report, fails the test."""
+        faults = []
+        for stop in [self.stop_master, *(functools.partial(self.stop_agent, name) for name in self.agents)]:
+            try:
+                stop()
+            except AssertionError as fault:
+                faults.append(str(fault))
         for pid in self.supervisors():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
+        faults += self.sanitizer_reports()
+        if faults and kind is None:
+            raise AssertionError("\n".join(faults) + f"\nsee the logs in {self.dir}")
+
+    def sanitizer_reports(self):
+        """What AddressSanitizer, LeakSanitizer, UBSan and ThreadSanitizer have said in the programs' logs."""
+        found = []
+        for path in sorted(self.dir.rglob("*.log")):
+            with contextlib.suppress(OSError):
+                text = path.read_text(errors="replace")
+                match = SANITIZER_REPORT.search(text)
+                if match:
+                    found.append(f"{path}:\n{text[match.start():match.start() + 6000]}")
+        return found
 
     # ---- requests ----
 
