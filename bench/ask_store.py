@@ -1,0 +1,40 @@
+"""Questions that C programs answer: the store alone, the codec alone."""
+import re
+import subprocess
+
+from harness import Row, built, directory, fsync_ms, question
+
+
+def numbers_of(program, *args):
+    """A bench program's lines, `what it did   number unit`, in order."""
+    text = subprocess.run([built(program), *args], check=True, capture_output=True, text=True).stdout
+    return {what: float(number) for what, number in re.findall(r"^(.*?)\s+([\d.]+) \S+$", text, re.MULTILINE)}
+
+
+def medians(program, runs, *args):
+    """{what: [number of each run]}"""
+    found = {}
+    for _ in range(runs):
+        for what, number in numbers_of(program, *args).items():
+            found.setdefault(what, []).append(number)
+    return found
+
+
+@question
+def store():
+    """What does the store take and give in a second, durable, on one connection?"""
+    with directory() as path:
+        disk = [1000 / t for t in fsync_ms(path)]
+        found = medians("store_append", 3, str(path))
+    yield Row("store: one small row a commit", found["one small row a commit"], "/s", "", "fsyncs of the disk", disk)
+    for what in ("metrics reports, 100 a commit", "metrics reports, 1,000 a commit", "log lines, batches of 10, 32 a commit",
+                 "log lines, batches of 1,000, 5 a commit", "log lines read", "log lines searched for a text"):
+        yield Row(f"store: {what}", found[what], "/s")
+
+
+@question
+def codec():
+    """What does a message of 1 KB cost to read and to write, next to json-c?"""
+    found = medians("codec", 3)
+    for verb, bare in (("decode", "parse to a tree with json-c"), ("encode", "print a tree with json-c")):
+        yield Row(f"codec: {verb} a message of 1 KB", found[verb], "µs", "", bare.replace(" with", ","), found[bare])
