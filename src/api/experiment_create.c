@@ -22,7 +22,7 @@ struct creation {
     struct strbuf archive;
     const void *archive_data;
     size_t archive_n;
-    struct store_project project;
+    struct store_project_place project;
     struct core_experiment_spec spec;
     struct store_experiment row;
     bool exceeds_slots;
@@ -48,20 +48,17 @@ static int check_supported(const struct wire_create_experiment_request *in, stru
 }
 
 /* The request's project, else the configuration's workspace and project, else Uncategorized. */
-static int find_project(struct req *r, const struct exp_config *config, struct store_project *ret, struct error *err)
+static int find_project(struct req *r, const struct exp_config *config, struct store_project_place *ret, struct error *err)
 {
     const struct wire_create_experiment_request *in = r->in;
     if (in->project_id || !*config->workspace)
-        return store_project_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
-    struct store_workspace w;
-    if (store_workspace_by_name(r->db, config->workspace, &r->arena, &w, err) < 0)
-        return -1;
-    return store_project_by_name(r->db, w.id, config->project, &r->arena, ret, err);
+        return store_project_place_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
+    return store_project_place_by_names(r->db, config->workspace, config->project, &r->arena, ret, err);
 }
 
-static int check_project(const struct store_project *p, struct error *err)
+static int check_project(const struct store_project_place *p, struct error *err)
 {
-    if (p->archived || p->workspace_archived)
+    if (p->archived)
         return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
     return 0;
 }

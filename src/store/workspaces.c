@@ -227,6 +227,37 @@ int store_project_by_key(struct store *st, const char *key, struct arena *a, str
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", key) : rc < 0 ? -1 : 0;
 }
 
+static void read_place(struct query *q, struct arena *a, void *row)
+{
+    struct store_project_place *p = row;
+    p->id = take_i32(q);
+    p->name = take_text(q, a);
+    p->archived = take_bool(q);
+}
+
+int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,
+                            struct error *err)
+{
+    int rc = query_one(st, Q_PROJECT_PLACES_BY_ID, SQL_ARGS(sql_int(id)), read_place, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%d' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_project_place_by_names(struct store *st, const char *workspace, const char *project, struct arena *a,
+                                 struct store_project_place *ret, struct error *err)
+{
+    struct store_project_place place;
+    int rc = query_one(st, Q_PROJECT_PLACES_BY_NAMES, SQL_ARGS(sql_text(workspace), sql_text(project)), read_place, a,
+                       &place, err);
+    if (rc < 0)
+        return -1;
+    if (rc == 0)
+        return error_set(err, ERR_NOT_FOUND, "workspace '%s' not found", workspace);
+    if (!place.id)
+        return error_set(err, ERR_NOT_FOUND, "project '%s' not found", project);
+    *ret = place;
+    return 0;
+}
+
 /* By the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy. */
 static const struct list_sort project_sorts[] = {
     {0, F_PROJECTS_SORT_ID, F_PROJECTS_SORT_ID_DESC},

@@ -75,6 +75,17 @@ int store_project_by_name(struct store *st, int32_t workspace_id, const char *na
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
                          struct error *err);
 
+/* Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it. */
+struct store_project_place {
+    int32_t id;
+    const char *name;
+    bool archived; /* the project or its workspace */
+};
+int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,
+                            struct error *err);
+int store_project_place_by_names(struct store *st, const char *workspace, const char *project, struct arena *a,
+                                 struct store_project_place *ret, struct error *err);
+
 /* Sorting by the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy. */
 struct store_project_filter {
     int32_t workspace_id; /* 0: all */

@@ -117,6 +117,18 @@ LEFT JOIN users u ON u.id = p.user_id
 -- name: projects_by_key
 {project_select} WHERE p.key = $1;
 
+-- Where experiments go: what creating one asks, without the counts above, which read every experiment of the project.
+-- name: project_places_by_id
+SELECT p.id, p.name, p.archived <> 0 OR w.archived <> 0
+FROM projects p JOIN workspaces w ON w.id = p.workspace_id
+WHERE p.id = $1;
+
+-- A workspace without such a project gives a row without one.
+-- name: project_places_by_names
+SELECT coalesce(p.id, 0), coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0
+FROM workspaces w LEFT JOIN projects p ON p.workspace_id = w.id AND p.name = $2
+WHERE w.name = $1;
+
 -- fragment: projects_count
 SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 1
 

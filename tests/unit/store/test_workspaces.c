@@ -110,6 +110,27 @@ static void test_project__names_and_keys_are_unique(void **state)
     FAILS(f, ERR_NOT_FOUND, "project '2' not found", store_project_get(f->st, 2, &f->a, &p, &f->err));
 }
 
+static void test_project_place__says_which_name_is_unknown_and_whether_it_is_archived(void **state)
+{
+    struct fixture *f = *state;
+    struct store_project_place place;
+    add_workspace(f, 2, "w", 1);
+    add_project(f, 2, 2, "p", "KEY");
+    OK(f, store_project_place_by_names(f->st, "w", "p", &f->a, &place, &f->err));
+    assert_int_equal(place.id, 2);
+    assert_false(place.archived);
+    FAILS(f, ERR_NOT_FOUND, "workspace 'v' not found", store_project_place_by_names(f->st, "v", "p", &f->a, &place, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "project 'q' not found", store_project_place_by_names(f->st, "w", "q", &f->a, &place, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "project '9' not found", store_project_place_get(f->st, 9, &f->a, &place, &f->err));
+    struct store_workspace w;
+    OK(f, store_workspace_get(f->st, 2, 1, &f->a, &w, &f->err));
+    w.archived = true;
+    OK(f, store_workspace_update(f->st, &w, &f->err));
+    OK(f, store_project_place_get(f->st, 2, &f->a, &place, &f->err));
+    assert_string_equal(place.name, "p");
+    assert_true(place.archived);
+}
+
 static void test_project_list__counts_experiments_and_runs(void **state)
 {
     struct fixture *f = *state;
@@ -138,6 +159,7 @@ int main(void)
         TEST_TRIAL(test_workspace__comes_back_whole_with_its_counts),
         TEST_TRIAL(test_workspace_list__knows_pins_names_and_owners),
         TEST_TRIAL(test_project__names_and_keys_are_unique),
+        TEST_TRIAL(test_project_place__says_which_name_is_unknown_and_whether_it_is_archived),
         TEST_TRIAL(test_project_list__counts_experiments_and_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
