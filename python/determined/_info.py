@@ -21,6 +21,11 @@ def run_dir() -> pathlib.Path:
     return pathlib.Path(os.environ.get("DET_RUN_DIR") or DEFAULT_RUN_DIR)
 
 
+def in_container() -> bool:
+    """Whether this task sees a container's places, such as mounts; a plain process sees those of its machine."""
+    return run_dir() == pathlib.Path(DEFAULT_RUN_DIR)
+
+
 class RendezvousInfo:
     """The containers of an allocation, in rank order.
 

@@ -11,7 +11,7 @@ import shutil
 import uuid
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Union
 
-from determined import errors
+from determined import _info, errors
 
 # Where a container finds the checkpoint_storage.host_path of a shared file system.
 SHARED_FS_CONTAINER_PATH = "/determined_shared_fs"
@@ -131,8 +131,10 @@ class DirectoryStorage:
 def _shared_fs_path(config: Dict[str, Any]) -> pathlib.Path:
     """Directory of a shared_fs storage as this process sees it."""
     host_path = config["host_path"]
-    # In a container the host's path is mounted at a fixed place; a task that runs as a plain process sees it as it is.
-    root = SHARED_FS_CONTAINER_PATH if os.path.isdir(SHARED_FS_CONTAINER_PATH) else host_path
+    # In a container the host's path is mounted at a fixed place; a task that runs as a plain process sees it as it
+    # is, and a directory of that fixed name on its machine is somebody else's.
+    mounted = _info.in_container() and os.path.isdir(SHARED_FS_CONTAINER_PATH)
+    root = SHARED_FS_CONTAINER_PATH if mounted else host_path
     storage_path = config.get("storage_path") or ""
     if os.path.isabs(storage_path):
         storage_path = os.path.relpath(storage_path, host_path)

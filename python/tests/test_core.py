@@ -312,10 +312,23 @@ def test_shared_fs__must_stay_below_its_host_path(cluster):
 def test_shared_fs__in_a_container_is_where_it_is_mounted(cluster, monkeypatch, tmp_path):
     (tmp_path / "mount").mkdir()
     monkeypatch.setattr("determined._storage.SHARED_FS_CONTAINER_PATH", str(tmp_path / "mount"))
+    monkeypatch.setattr("determined._info.DEFAULT_RUN_DIR", str(cluster.run_dir))
     cluster.config["checkpoint_storage"] = {"type": "shared_fs", "host_path": "/on/the/host", "storage_path": "s"}
     cluster.write()
     with core.init() as core_context, core_context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
         assert path.parent == tmp_path / "mount" / "s"
+
+
+def test_shared_fs__without_a_container_is_the_host_path_whatever_else_the_machine_has(cluster, monkeypatch, tmp_path):
+    (tmp_path / "mount").mkdir()
+    monkeypatch.setattr("determined._storage.SHARED_FS_CONTAINER_PATH", str(tmp_path / "mount"))
+    with core.init() as core_context, core_context.checkpoint.store_path({"steps_completed": 1}) as (path, _):
+        assert path.parent == cluster.storage
+
+
+def test_tensorboard_files__of_a_process_go_with_its_directory(cluster):
+    with core.init() as core_context:
+        assert core_context.train.get_tensorboard_path().parent == cluster.run_dir
 
 
 def test_directory_storage(cluster, tmp_path):

@@ -8,7 +8,7 @@ import tempfile
 import time
 from typing import Callable, Dict, Optional
 
-from determined import _storage
+from determined import _info, _storage
 
 # Files are looked through at most this often, however often metrics are reported.
 MIN_INTERVAL_S = 1.0
@@ -26,9 +26,10 @@ class TensorboardMode(enum.Enum):
 
 
 def local_path(allocation_id: str) -> pathlib.Path:
-    """Where a task writes its event files."""
+    """Where a task writes its event files: gone with its container, or with its own directory where it has none."""
     rank = os.environ.get("HOROVOD_RANK", "0")
-    return pathlib.Path(tempfile.gettempdir()) / f"tensorboard-{allocation_id}-{rank}"
+    base = tempfile.gettempdir() if _info.in_container() else _info.run_dir()
+    return pathlib.Path(base) / f"tensorboard-{allocation_id}-{rank}"
 
 
 class TensorboardFiles:
