@@ -6,6 +6,7 @@
 ##  install          into PREFIX (default /usr/local) below DESTDIR
 ##  bench            measures the numbers of docs/performance.md
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
+##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  lint             layer table, generated documents, Python style
@@ -20,7 +21,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 
-.PHONY: all deps apt-packages test-deps demo test bench asan clang fuzz lint contract-status run-cases install clean
+.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz lint contract-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -70,6 +71,9 @@ asan: build-asan/build.ninja test-deps
 	@ninja -C build-asan -j$(JOBS)
 	@tests/run-all asan
 
+tsan: test-deps
+	@tests/run-all tsan
+
 build-clang/build.ninja:
 	@CC=clang-14 meson setup build-clang -Dbuildtype=debug >/dev/null
 
@@ -98,4 +102,4 @@ install: all
 	@echo "installed into $(DESTDIR)$(PREFIX)"
 
 clean:
-	@rm -rf build build-asan build-clang build-fuzz
+	@rm -rf build build-asan build-tsan build-clang build-fuzz
