@@ -343,19 +343,27 @@ void container_exited(struct core *c, struct container *k, enum exit_kind kind, 
 
 /* ---- the end ------------------------------------------------------------------------------------------------------- */
 
+/* Tools and people search the logs of tasks for these sentences (cli-output.md), so they stay as they are. */
+static const char *end_text(const struct allocation *a)
+{
+    if (a->row.exit_kind != EXIT_OK)
+        return exit_kind_text(a->row.exit_kind);
+    return a->row.preempt_acked ? "allocation preempted" : "resources exited successfully with a zero exit code";
+}
+
 static void log_end(struct core *c, const struct allocation *a, const char *text)
 {
     const struct trial *t = a->trial;
     enum exit_kind kind = a->row.exit_kind;
-    const char *colon = text != NULL && text[0] != '\0' ? ": " : "";
-    const char *words = colon[0] != '\0' ? text : "";
+    const char *words = text != NULL ? text : "";
+    const char *colon = words[0] != '\0' ? ": " : "";
     if (kind == EXIT_FAILED)
-        task_log(c, a, true, "crashed: %s (exit code %d)%s%s", exit_kind_text(kind), a->row.exit_code, colon, words);
+        task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind), a->row.exit_code,
+                 colon, words);
     else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
         task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
     else
-        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id,
-                 kind == EXIT_OK && a->row.preempt_acked ? "allocation preempted" : exit_kind_text(kind));
+        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id, end_text(a));
 }
 
 static void unlink_containers(struct core *c, struct allocation *a)

@@ -99,6 +99,7 @@ void sim_release(struct sim *sim)
     core_free(sim->core);
     store_free(sim->store);
     strbuf_release(&sim->story);
+    strbuf_release(&sim->last_log);
 }
 
 /* ---- effects after the commit -------------------------------------------------------------------------------------- */
@@ -204,6 +205,10 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
     for (size_t i = 0; i < effects->n; i++) {
         const struct core_effect *e = &effects->item[i];
         const struct trial_row *old = e->type == CORE_PUT_TRIAL ? store_trial(sim->store, e->trial->id) : NULL;
+        if (e->type == CORE_TASK_LOG) {
+            strbuf_reset(&sim->last_log);
+            strbuf_adds(&sim->last_log, e->log.text);
+        }
         if (e->type == CORE_TASK_LOG && e->log.error)
             tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
         if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state && run_state_is_terminal(e->trial->state))

@@ -70,6 +70,7 @@ struct sim {
     int promised[SIM_TRIALS]; /* steps of the newest checkpoint that was acknowledged to a trial */
     struct sim_store *store;
     struct strbuf story;
+    struct strbuf last_log;    /* the newest line that the core wrote into a task's log */
     int steps;                 /* of the core, in all its lives */
     int crash_at;              /* crash in this step */
     enum sim_crash crash_mode;

@@ -16,6 +16,31 @@ static void test_single__trains_checkpoints_and_completes(void **state)
     assert_int_equal(sim_trial(sim, 1)->steps_completed, 2);
 }
 
+/* The sentences that the reference's end-to-end tests look for in trial logs: cli-output.md. */
+static void test_logs__say_how_a_trial_ended(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
+    sim_run(sim, 1000);
+    assert_string_equal(sim->last_log.s,
+                        "Trial 1 (Experiment 1) was terminated: resources exited successfully with a zero exit code\n");
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .fail_runs = 1, .fail_step = 1});
+    sim_run(sim, 1000);
+    assert_string_equal(sim->last_log.s, "crashed: resources failed with non-zero exit code: "
+                                         "container failed with non-zero exit code: 1\n");
+    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100});
+    sim_run(sim, 300);
+    sim_request(sim, CORE_EXPERIMENT_KILL, x);
+    sim_run(sim, 1000);
+    assert_string_equal(sim->last_log.s, "Trial 3 (Experiment 3) was terminated: task was killed by the master\n");
+    x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 100});
+    sim_run(sim, 300);
+    sim_request(sim, CORE_EXPERIMENT_PAUSE, x);
+    sim_run(sim, 1000);
+    assert_string_equal(sim->last_log.s, "Trial 4 (Experiment 4) was terminated: allocation preempted\n");
+}
+
 static void test_single__failing_trial_restarts_up_to_max_restarts_then_ends_in_error(void **state)
 {
     struct sim *sim = *state;
@@ -25,12 +50,12 @@ static void test_single__failing_trial_restarts_up_to_max_restarts_then_ends_in_
     sim_expect(sim,
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   210] log > crashed: container failed with non-zero exit code (exit code 1)\n"
+               "[   210] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   210] a1 > start trial 1 run 2 slots 0 from step 1\n"
-               "[   420] log > crashed: container failed with non-zero exit code (exit code 1)\n"
+               "[   420] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   420] a1 > start trial 1 run 3 slots 0 from step 2\n"
                "[   630] trial 1 > ERROR, restarts 3\n"
-               "[   630] log > crashed: container failed with non-zero exit code (exit code 1)\n"
+               "[   630] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   630] exp 1 > ACTIVE -> STOPPING_ERROR\n"
                "[   630] exp 1 > STOPPING_ERROR -> ERROR\n");
 }
@@ -44,7 +69,7 @@ static void test_single__one_failure_is_survived_from_the_latest_checkpoint(void
     sim_expect(sim,
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   310] log > crashed: container failed with non-zero exit code (exit code 1)\n"
+               "[   310] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   310] a1 > start trial 1 run 2 slots 0 from step 2\n"
                "[   430] trial 1 > COMPLETED, restarts 1\n"
                "[   430] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
@@ -61,7 +86,7 @@ static void test_single__max_restarts_0_makes_the_first_failure_final(void **sta
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
                "[   110] trial 1 > ERROR, restarts 1\n"
-               "[   110] log > crashed: container failed with non-zero exit code (exit code 1)\n"
+               "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   110] exp 1 > ACTIVE -> STOPPING_ERROR\n"
                "[   110] exp 1 > STOPPING_ERROR -> ERROR\n");
 }
@@ -318,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_single__trains_checkpoints_and_completes),
+        TEST(test_logs__say_how_a_trial_ended),
         TEST(test_single__failing_trial_restarts_up_to_max_restarts_then_ends_in_error),
         TEST(test_single__one_failure_is_survived_from_the_latest_checkpoint),
         TEST(test_single__max_restarts_0_makes_the_first_failure_final),
