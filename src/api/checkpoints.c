@@ -126,15 +126,23 @@ static int list(struct req *r, struct store_checkpoint_filter *f, const enum wir
     return 0;
 }
 
+/* Without an order, a list by searcher metric starts with what its experiment calls the best. */
+static bool is_descending(const struct store_experiment *x, enum wire_checkpoint_sort_by by, enum wire_order_by order)
+{
+    if (by == WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC && order == WIRE_ORDER_BY_UNSPECIFIED)
+        return !x->smaller_is_better;
+    return order == WIRE_ORDER_BY_DESC;
+}
+
 int api_get_experiment_checkpoints(struct req *r, const struct wire_get_experiment_checkpoints_request *in,
                                    struct wire_get_experiment_checkpoints_response *ret, struct error *err)
 {
     struct store_experiment x;
     struct store_checkpoint_filter f = {.experiment_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
-                                        .sort_by_metric = in->sort_by_metric, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-                                        .page = page_of(in->offset, in->limit)};
+                                        .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
     if (store_experiment_get(r->db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
+    f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
     return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
@@ -142,11 +150,13 @@ int api_get_trial_checkpoints(struct req *r, const struct wire_get_trial_checkpo
                               struct wire_get_trial_checkpoints_response *ret, struct error *err)
 {
     struct store_trial t;
+    struct store_experiment x;
     struct store_checkpoint_filter f = {.trial_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
-                                        .sort_by_metric = in->sort_by_metric, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-                                        .page = page_of(in->offset, in->limit)};
-    if (store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err) < 0)
+                                        .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
+    if (store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err) < 0 ||
+        store_experiment_get(r->db, t.row.experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
+    f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
     return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
