@@ -90,7 +90,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
     if (args->yaml || args->json)
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",
-                                            "Slots (acquired/needed)", "Status", "User", NULL});
+                                            "Slots (acquired/needed)", "State", "User", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
         if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)

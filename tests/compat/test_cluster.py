@@ -1,0 +1,79 @@
+"""The cluster itself with the released command line: agents, slots, queue, workspaces, the master."""
+import csv
+import io
+import json
+import re
+
+
+def records(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_agents_and_slots__are_listed(det):
+    [agent] = records(det("agent list --csv"))
+    assert (agent["Agent ID"], agent["Slots"], agent["Containers"], agent["Resource Pool"], agent["Enabled"], agent["Draining"]) == \
+        ("agent0", "2", "0", "default", "True", "False")
+    assert json.loads(det("agent list --json"))[0]["id"] == "agent0"
+    slots = records(det("slot list --csv"))
+    assert [(s["Agent ID"], s["Slot ID"], s["Enabled"], s["Allocation ID"], s["Task Name"], s["Type"]) for s in slots] == \
+        [("agent0", str(i), "True", "FREE", "FREE", "cpu") for i in (0, 1)]
+
+
+def test_agents_and_slots__are_switched_by_admins_only(det, admin):
+    done = det.run("agent disable agent0")
+    assert done.status == 1 and "forbidden" in done.err.lower(), done
+    done = admin.run("agent disable agent0")
+    assert done.status == 0 and "Disabled agent agent0." in done.err, done
+    assert records(admin("agent list --csv"))[0]["Enabled"] == "False"
+    done = admin.run("agent enable agent0")
+    assert done.status == 0 and "Enabled agent agent0." in done.err, done
+    assert "Disabled slot 1 of agent agent0" in admin("slot disable agent0 1")
+    assert [s["Enabled"] for s in records(admin("slot list --csv"))] == ["True", "False"]
+    admin("slot enable agent0 1")
+    assert records(admin("agent list --csv"))[0]["Enabled"] == "True"
+
+
+def test_unknown_agents__are_named(admin):
+    done = admin.run("agent disable nowhere")
+    assert done.status == 1 and "nowhere" in done.err and "not found" in done.err, done
+
+
+def test_an_idle_queue__is_an_empty_table(det):
+    assert len(det("task list").splitlines()) == 2
+    assert json.loads(det("task list --json")) == {}
+    assert len(det("job list").splitlines()) == 2
+    assert json.loads(det("job list --json")) == {"jobs": []}
+
+
+def test_the_default_workspace_and_project(det):
+    [workspace] = json.loads(det("workspace list --json"))
+    assert (workspace["id"], workspace["name"], workspace["numProjects"], workspace["immutable"]) == (1, "Uncategorized", 1, True)
+    assert json.loads(det("workspace describe --json Uncategorized"))["name"] == "Uncategorized"
+    [project] = json.loads(det("project list --json Uncategorized"))
+    assert (project["id"], project["name"], project["workspaceId"]) == (1, "Uncategorized", 1)
+    assert json.loads(det("workspace list-projects --json Uncategorized")) == [project]
+    assert "Associated Experiments" in det("project describe Uncategorized Uncategorized")
+    done = det.run("workspace describe nowhere")
+    assert done.status == 1 and "Failed to describe workspace" in done.err, done
+
+
+def test_master_info_version_and_config(det, admin, cluster):
+    info = json.loads(det("master info --json"))
+    assert info["clusterId"] == cluster.get("/api/v1/master").json["clusterId"] and info["branding"] == "determined"
+    assert re.findall(r"^ *version: (\S+)", det("version"), re.M) == ["0.38.1", info["version"]]
+    config = json.loads(admin("master config show --json"))
+    assert config["checkpoint_storage"]["host_path"] == str(cluster.storage)
+    assert cluster.password not in admin("master config show")
+    assert "forbidden" in det.run("master config show").err.lower()
+
+
+def test_requests_of_ones_own(det, cluster):
+    assert json.loads(det("dev curl /api/v1/me"))["user"]["username"] == "determined"
+    assert cluster.get("/api/v1/me", token=det("dev auth-token").strip()).json["user"]["username"] == "determined"
+    assert "determined" in det("dev bindings call get_GetMe")
+
+
+def test_what_is_planned__says_so_and_is_no_crash(det):
+    for words in ("template list", "model list", "command list", "notebook list", "master logs"):
+        done = det.run(words)
+        assert done.status == 1 and "is planned; this version of the master does not serve it" in done.err, done

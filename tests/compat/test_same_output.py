@@ -1,0 +1,87 @@
+"""On one cluster both clients print the same: our `det` and the released one, standard output and exit status, byte by byte."""
+import re
+
+import pytest
+
+# {x} an experiment, {t} its trial, {c} one of its checkpoints, {k} its task.
+COMMANDS = """
+agent list
+agent list --csv
+agent list --json
+slot list
+slot list --csv
+slot list --json
+task list
+task list --csv
+task list --json
+job list
+job list --json
+job list --yaml
+user list
+user list --all
+user whoami
+workspace list
+workspace list --json
+project list Uncategorized
+project list --json Uncategorized
+master info
+master info --json
+experiment list
+experiment list --all
+experiment list --csv
+experiment list --show_project
+experiment describe {x}
+experiment describe --metrics {x}
+experiment describe --json {x}
+experiment describe --csv --metrics {x}
+experiment describe {x},{x}
+experiment list-trials {x}
+experiment list-trials --csv {x}
+experiment list-checkpoints {x}
+experiment list-checkpoints --csv {x}
+experiment list-checkpoints --best 1 {x}
+experiment config {x}
+experiment logs {x}
+experiment wait {x}
+trial describe {t}
+trial describe --metrics {t}
+trial describe --json --metrics {t}
+trial describe --csv {t}
+trial logs {t}
+trial logs --head 2 {t}
+trial logs --tail 2 {t}
+trial logs -f --source task {t}
+task logs {k}
+checkpoint describe {c}
+checkpoint download -q -o {d}/of-one {c}
+trial download --latest -q -o {d}/of-trial {t}
+experiment describe 999999
+trial describe 999999
+checkpoint describe 00000000-0000-0000-0000-000000000000
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def things(cluster, finished):
+    [trial] = cluster.trial_ids(finished[0])
+    checkpoint = cluster.get(f"/api/v1/trials/{trial}/checkpoints").json["checkpoints"][0]["uuid"]
+    return {"x": finished[0], "t": trial, "c": checkpoint, "k": cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]}
+
+
+def unfolded(text):
+    """The released client's YAML puts a long word on a line of its own; the document is the same."""
+    return re.sub(r": \n +", ": ", text)
+
+
+def reason(err):
+    """The last line without the name of the command that failed, which each client takes from its own help."""
+    return err.strip().splitlines()[-1].partition(": ")[2]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_both_print(words, det, ours, things, tmp_path):
+    words = words.format(**things, d=tmp_path)
+    theirs, mine = det.run(words), ours.run(words)
+    assert (mine.out, mine.status) == (unfolded(theirs.out), theirs.status), f"{mine}\n{theirs}"
+    if theirs.status:
+        assert reason(mine.err) == reason(theirs.err) != "", f"{mine}\n{theirs}"
