@@ -3,6 +3,8 @@ import json
 import time
 
 import from_run_dir  # noqa: F401
+
+# isort: split
 import determined as det
 from determined import core
 
