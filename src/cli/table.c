@@ -43,17 +43,21 @@ void table_int(struct table *t, int64_t v) { table_text(t, arena_printf(&t->aren
 
 void table_bool(struct table *t, bool v) { table_text(t, v ? "True" : "False"); }
 
-const char *format_time(struct arena *a, bool has, int64_t us)
+static const char *format_time_in(struct arena *a, bool has, int64_t us, const char *zone)
 {
     char text[CLOCK_TEXT_MAX];
     if (!has)
         return NULL;
     clock_format(us, text); /* 2026-11-21T07:12:01.123456Z */
     text[10] = ' ';
-    return arena_printf(a, "%.19s+0000", text);
+    return arena_printf(a, "%.19s%s", text, zone);
 }
 
+const char *format_time(struct arena *a, bool has, int64_t us) { return format_time_in(a, has, us, "+0000"); }
+
 void table_time(struct table *t, bool has, int64_t us) { table_text(t, format_time(&t->arena, has, us)); }
+
+void table_time_iso(struct table *t, bool has, int64_t us) { table_text(t, format_time_in(&t->arena, has, us, "+00:00")); }
 
 void table_percent(struct table *t, bool has, double fraction)
 {

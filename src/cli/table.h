@@ -29,6 +29,7 @@ void table_text(struct table *t, const char *text);
 void table_int(struct table *t, int64_t v);
 void table_bool(struct table *t, bool v); /* True, False */
 void table_time(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+0000 */
+void table_time_iso(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+00:00, as few commands have it */
 void table_percent(struct table *t, bool has, double fraction); /* 12.3% */
 void table_print(const struct table *t, bool csv, FILE *to);
 void table_release(struct table *t);

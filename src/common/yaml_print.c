@@ -13,12 +13,33 @@ static bool is_plain_byte(unsigned char c)
     return c >= 0x20 && c < 0x7f;
 }
 
+static size_t digits_at(const char *s)
+{
+    return strspn(s, "0123456789");
+}
+
+/* YAML 1.1 reads 2026-11-21 and 2026-11-21T07:12:00Z as points in time. */
+static bool looks_like_time(const char *s)
+{
+    size_t month, day;
+    if (digits_at(s) != 4 || s[4] != '-')
+        return false;
+    month = digits_at(s + 5);
+    if (month < 1 || month > 2 || s[5 + month] != '-')
+        return false;
+    s += 6 + month;
+    day = digits_at(s);
+    return day >= 1 && day <= 2 && strchr("Tt \t", s[day]) != NULL; /* or its end */
+}
+
 /* Whether a text can stand without quotes: nothing in it means something to YAML. */
 static bool can_be_plain(const char *s, size_t n)
 {
     if (n == 0 || !yaml_scalar_is_text(s, n) || isspace((unsigned char)s[0]) || isspace((unsigned char)s[n - 1]))
         return false;
     if (strchr("!&*|>%@`\"'#{}[],=<", s[0]) || strncmp(s, "---", 3) == 0 || strncmp(s, "...", 3) == 0)
+        return false;
+    if (looks_like_time(s))
         return false;
     if (strchr("-?:", s[0]) && (n == 1 || s[1] == ' '))
         return false;

@@ -2,6 +2,7 @@
 import re
 
 import pytest
+from support.cluster import wait_for
 
 # {x} an experiment, {t} its trial, {c} one of its checkpoints, {k} its task.
 COMMANDS = """
@@ -61,6 +62,31 @@ checkpoint describe 00000000-0000-0000-0000-000000000000
 """.strip().splitlines()
 
 
+# While {r} runs, {q} waits for its slots and {p} is paused; {o} has failed, and what it was given is odd.
+BUSY = """
+agent list
+slot list
+slot list --json
+task list
+task list --csv
+task list --json
+job list
+job list --csv
+job list --json
+job list --yaml
+experiment list
+experiment list --csv
+experiment describe {r},{q},{p},{o}
+experiment describe --metrics --csv {r},{q},{p},{o}
+experiment list-trials {r}
+experiment list-trials {o}
+experiment logs {o}
+trial describe {ot}
+trial logs --level ERROR {ot}
+trial logs --rank-id 3 {ot}
+""".strip().splitlines()
+
+
 @pytest.fixture(scope="module")
 def things(cluster, finished):
     [trial] = cluster.trial_ids(finished[0])
@@ -85,3 +111,27 @@ def test_both_print(words, det, ours, things, tmp_path):
     assert (mine.out, mine.status) == (unfolded(theirs.out), theirs.status), f"{mine}\n{theirs}"
     if theirs.status:
         assert reason(mine.err) == reason(theirs.err) != "", f"{mine}\n{theirs}"
+
+
+@pytest.fixture(scope="module")
+def busy(cluster, finished):
+    odd = {"name": 'odd, "named" | so', "description": "two\nlines | and a bar", "labels": ["b", "a,c", "\u00fc"],
+           "hyperparameters": {"lr": 1e-4, "nested": {"a": 1, "b": [1, "two", 3.0]}, "none": None, "large": 10_000_000_000}}
+    failed = cluster.create(entrypoint="echo '[rank=3] ERROR: tab\there, a \u2713 and a lone\rreturn'; exit 3", **odd)
+    cluster.wait_experiment(failed)
+    running = cluster.create(**{**odd, "name": "running"}, entrypoint="sleep 600")
+    wait_for("a running experiment", lambda: cluster.experiment(running)["state"] == "STATE_RUNNING")
+    queued = cluster.create(name="queued", entrypoint="sleep 600", resources={"slots_per_trial": 2})
+    paused = cluster.create(name="paused", activate=False)
+    yield {"r": running, "q": queued, "p": paused, "o": failed, "ot": cluster.trial_ids(failed)[0]}
+    for experiment in (queued, running):
+        cluster.post(f"/api/v1/experiments/{experiment}/kill")
+        cluster.wait_experiment(experiment)
+
+
+@pytest.mark.parametrize("words", BUSY)
+def test_both_print_of_a_busy_cluster(words, det, ours, busy):
+    words = words.format(**busy)
+    theirs, mine = det.run(words), ours.run(words)
+    assert (mine.out, mine.status) == (unfolded(theirs.out), theirs.status), f"{mine}\n{theirs}"
+    assert theirs.status == 0, theirs

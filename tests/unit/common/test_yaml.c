@@ -173,6 +173,17 @@ static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
     assert_true(json_object_equal(v, again));
 }
 
+static void test_yaml__quotes_what_other_readers_take_for_a_time(void **state)
+{
+    cleanup_json struct json_object *v = NULL;
+    const char *json = "[\"2026-11-21T07:12:00Z\",\"2026-11-21\",\"2026-1-2 07:12:00\",\"2026-11-21-run\",\"2026-11\",\"10.0-1-1\"]";
+    assert_int_equal(json_parse(json, strlen(json), &v, NULL), 0);
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    yaml_print(v, &out);
+    assert_string_equal(strbuf_str(&out), "- '2026-11-21T07:12:00Z'\n- '2026-11-21'\n- '2026-1-2 07:12:00'\n- 2026-11-21-run\n"
+                                          "- 2026-11\n- 10.0-1-1\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_yaml__depth_is_limited_with_and_without_aliases),
         cmocka_unit_test(test_yaml__positions_of_keys_and_values),
         cmocka_unit_test(test_yaml__prints_block_style_that_reads_back_the_same),
+        cmocka_unit_test(test_yaml__quotes_what_other_readers_take_for_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
