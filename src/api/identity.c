@@ -144,6 +144,14 @@ void identities_drop_sessions_of_allocation(struct identities *ids, const char *
             free_session(ids, e);
 }
 
+void identities_drop_expired(struct identities *ids, int64_t now_us)
+{
+    struct session_entry *e, *next;
+    HASH_ITER(hh, ids->sessions, e, next)
+        if (e->session.expires_at_us && e->session.expires_at_us <= now_us)
+            free_session(ids, e);
+}
+
 int identities_session_count(const struct identities *ids)
 {
     return HASH_COUNT(ids->sessions);

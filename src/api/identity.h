@@ -50,6 +50,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
 void identities_drop_session(struct identities *ids, int64_t session_id);
 void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins);
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);
+void identities_drop_expired(struct identities *ids, int64_t now_us);
 int identities_session_count(const struct identities *ids);
 
 /* ERR_UNAUTHENTICATED for a missing, unknown or expired token, ERR_FORBIDDEN for an inactive user (texts: gotchas 26). */

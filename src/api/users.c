@@ -93,7 +93,8 @@ static int store_change(struct req *r, struct error *err)
     } else if (store_user_update(r->db, &c->user, err) < 0) {
         return -1;
     } else if (c->wire_password && (store_user_set_password(r->db, c->user.id, c->stored, r->now_us, err) < 0 ||
-                                    store_sessions_delete_of_user(r->db, c->user.id, "LOGIN", err) < 0)) {
+                                    store_sessions_delete_of_user(r->db, c->user.id, "LOGIN", err) < 0 ||
+                                    store_sessions_delete_of_user(r->db, c->user.id, "TASK", err) < 0)) {
         return -1;
     }
     fill_reply(r, c);

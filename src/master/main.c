@@ -15,6 +15,7 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "gen/config_tables.h"
+#include "master/housekeeping.h"
 #include "master/master.h"
 #include "master/settings.h"
 #include "store/meta.h"
@@ -212,7 +213,7 @@ static int restore(struct master *m, struct error *err)
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
     master_carry_out(m, &effects, NULL);
-    return 0;
+    return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
 static int master_start(struct master *m, struct error *err)
@@ -230,6 +231,7 @@ static int master_start(struct master *m, struct error *err)
 /* Before anything goes, what is under way comes to its end (stop.c); then nobody calls anybody any more. */
 static void master_release(struct master *m)
 {
+    housekeeping_free(m->housekeeping);
     if (m->writer)
         master_stop(m);
     http_server_free(m->http);

@@ -28,6 +28,7 @@ struct master {
     struct pool *readers, *workers;
     struct core *core;
     struct loop_timer *core_timer;
+    struct housekeeping *housekeeping;
     struct agent_hub *agents;
     struct api *api;
     struct http_server *http;

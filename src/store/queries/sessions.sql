@@ -10,7 +10,7 @@ DELETE FROM sessions WHERE token_hash = $1;
 DELETE FROM sessions WHERE user_id = $1 AND kind = $2;
 
 -- name: sessions_delete_of_allocation
-DELETE FROM sessions WHERE allocation_id = $1;
+DELETE FROM sessions WHERE allocation_id = $1 AND kind = 'ALLOCATION';
 
 -- name: sessions_delete_expired
 DELETE FROM sessions WHERE expiry_us <= $1 AND kind <> 'ACCESS_TOKEN';

@@ -108,6 +108,18 @@ static void test_sessions__end_with_logout_password_and_allocation(void **state)
     identities_free(ids);
 }
 
+static void test_sessions__expired_ones_are_forgotten(void **state)
+{
+    struct identities *ids = two_users();
+    put_session(ids, 1, 1, NOW - 1, "");
+    put_session(ids, 2, 1, NOW, "");
+    put_session(ids, 3, 1, NOW + 1, "");
+    put_session(ids, 4, 1, 0, "1.x.1");
+    identities_drop_expired(ids, NOW);
+    assert_int_equal(identities_session_count(ids), 2);
+    identities_free(ids);
+}
+
 static void test_users__are_found_by_their_new_name_after_a_change(void **state)
 {
     struct identities *ids = two_users();
@@ -127,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_authenticate__refuses_inactive_users_with_another_kind),
         cmocka_unit_test(test_authenticate__says_who_it_is_and_for_which_allocation),
         cmocka_unit_test(test_sessions__end_with_logout_password_and_allocation),
+        cmocka_unit_test(test_sessions__expired_ones_are_forgotten),
         cmocka_unit_test(test_users__are_found_by_their_new_name_after_a_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,74 @@
+#include "master/housekeeping.h"
+
+#include <stdlib.h>
+
+#include "api/identity.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "master/writer.h"
+#include "net/loop.h"
+#include "store/meta.h"
+#include "store/sessions.h"
+
+struct housekeeping {
+    struct writer *writer;
+    struct identities *identities;
+    struct loop_timer *timer;
+    int64_t period_us;
+};
+
+struct round {
+    int64_t now_us, expired;
+};
+
+static int keep(struct store *db, void *job, struct error *err)
+{
+    struct round *r = job;
+    if (store_heartbeat_set(db, r->now_us, err) < 0)
+        return -1;
+    return store_sessions_delete_expired(db, r->now_us, &r->expired, err);
+}
+
+static void kept(void *job, const struct error *err)
+{
+    struct round *r = job;
+    if (err)
+        log_warning("housekeeping.failed", "reason=%s action=next_round", log_quote(error_msg(err)));
+    else if (r->expired)
+        log_info("sessions.expired", "count=%lld", (long long)r->expired);
+    free(r);
+}
+
+static void on_time(void *ctx)
+{
+    struct housekeeping *h = ctx;
+    loop_timer_arm(h->timer, h->period_us);
+    struct round *r = calloc(1, sizeof(*r));
+    if (!r)
+        return; /* the next round will do */
+    r->now_us = clock_now_us();
+    identities_drop_expired(h->identities, r->now_us);
+    struct writer_job job = {keep, kept, r};
+    writer_submit(h->writer, &job, 1);
+}
+
+int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us, struct housekeeping **ret,
+                     struct error *err)
+{
+    struct housekeeping *h = calloc(1, sizeof(*h));
+    if (!h)
+        return error_set(err, ERR_NO_MEMORY, "no memory for housekeeping");
+    *h = (struct housekeeping){.writer = w, .identities = ids, .period_us = period_us};
+    h->timer = loop_timer_new(l, on_time, h);
+    loop_timer_arm(h->timer, period_us);
+    *ret = h;
+    return 0;
+}
+
+void housekeeping_free(struct housekeeping *h)
+{
+    if (!h)
+        return;
+    loop_timer_free(h->timer);
+    free(h);
+}
