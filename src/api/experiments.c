@@ -19,31 +19,18 @@ struct live {
     int32_t jobs_ahead;
 };
 
-static void find_job(struct req *r, const char *pool, int32_t experiment_id, struct live *live)
-{
-    struct core_job_view *job;
-    size_t n = core_queue(api_core(r->api), pool, &r->arena, &job);
-    for (size_t i = 0; i < n; i++) {
-        if (job[i].experiment_id != experiment_id)
-            continue;
-        live->active = true;
-        live->scheduled = job[i].scheduled;
-        live->jobs_ahead = job[i].jobs_ahead;
-        return;
-    }
-}
-
 static struct live live_of(struct req *r, int32_t experiment_id)
 {
     struct live live = {0};
     struct core_experiment_view view;
+    struct core_job_view job;
     if (!core_experiment(api_core(r->api), experiment_id, &view))
         return live;
     live.display = view.display;
-    for (size_t i = 0; i < core_pool_n(api_core(r->api)) && !live.active; i++) {
-        struct core_pool_view pool;
-        if (core_pool(api_core(r->api), i, &pool))
-            find_job(r, pool.name, experiment_id, &live);
+    if (core_job(api_core(r->api), experiment_id, &job)) {
+        live.active = true;
+        live.scheduled = job.scheduled;
+        live.jobs_ahead = job.jobs_ahead;
     }
     return live;
 }

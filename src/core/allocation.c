@@ -37,6 +37,7 @@ static void raise_state(struct core *c, struct allocation *a, enum allocation_st
 {
     if ((int)to <= a->sm.state)
         return;
+    pool_placed(a->pool, a);
     if (sm_move(&a->sm, to, NULL) < 0)
         abort();
     a->row.state = to;

@@ -322,6 +322,8 @@ const struct container_row *core_agent_container(const struct core *c, const cha
 
 size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
+/* The place of an experiment in its pool's queue. false as well when it waits for nothing and holds nothing. */
+bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
 /* The jobs of a pool in the order in which they will be served. Array from the arena. */
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret);
 

@@ -39,6 +39,7 @@ struct experiment {
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */
     int trial_n, live_n;       /* live: not in a terminal state */
+    int open_n;                /* its allocations in the pool's queue */
     LIST_ENTRY(experiment) in_ended;
     UT_hash_handle hh;
 };
@@ -116,6 +117,7 @@ struct pool {
     const struct rm_type *rm;
     bool changed; /* since the scheduler last looked */
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
+    int waiting_slots_n, waiting_aux_n;   /* of these the pending ones: with slots, and without */
 };
 
 struct core {

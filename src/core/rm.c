@@ -48,14 +48,33 @@ void pools_free(struct core *c)
     free(c->pool);
 }
 
+static void count_waiting(struct pool *p, const struct allocation *a, int by)
+{
+    if (a->sm.state != ALLOCATION_PENDING)
+        return;
+    if (a->row.slots > 0)
+        p->waiting_slots_n += by;
+    else
+        p->waiting_aux_n += by;
+}
+
+void pool_placed(struct pool *p, const struct allocation *a)
+{
+    count_waiting(p, a, -1);
+}
+
 void pool_add(struct pool *p, struct allocation *a)
 {
+    count_waiting(p, a, 1);
     TAILQ_INSERT_TAIL(&p->allocations, a, in_pool);
+    a->trial->experiment->open_n++;
     p->changed = true;
 }
 
 void pool_remove(struct pool *p, struct allocation *a)
 {
+    count_waiting(p, a, -1);
     TAILQ_REMOVE(&p->allocations, a, in_pool);
+    a->trial->experiment->open_n--;
     p->changed = true;
 }

@@ -24,5 +24,6 @@ void pools_turn(struct core *c);
 void pools_free(struct core *c);
 void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
+void pool_placed(struct pool *p, const struct allocation *a); /* is about to leave ALLOCATION_PENDING */
 
 #endif

@@ -56,9 +56,18 @@ static struct sched_request request_snapshot(const struct allocation *al, struct
                                   .allocated = al->sm.state != ALLOCATION_PENDING};
 }
 
-static size_t snapshot_requests(const struct pool *p, struct arena *a, struct view *ret)
+/* Is anything free that anyone waits for? */
+static bool has_room(const struct pool *p, const struct sched_snapshot *s)
 {
-    size_t n = 0, pending = 0;
+    for (size_t i = 0; i < s->agent_n; i++)
+        if ((p->waiting_slots_n > 0 && s->agent[i].empty_slots > 0) || (p->waiting_aux_n > 0 && s->agent[i].empty_aux > 0))
+            return true;
+    return false;
+}
+
+static void snapshot_requests(const struct pool *p, struct arena *a, struct view *ret)
+{
+    size_t n = 0;
     struct allocation *al;
     TAILQ_FOREACH(al, &p->allocations, in_pool)
         n++;
@@ -66,11 +75,9 @@ static size_t snapshot_requests(const struct pool *p, struct arena *a, struct vi
     ret->allocation = arena_array(a, struct allocation *, n + 1);
     TAILQ_FOREACH(al, &p->allocations, in_pool) {
         ret->allocation[ret->snapshot.request_n] = al;
-        request[ret->snapshot.request_n] = request_snapshot(al, a);
-        pending += !request[ret->snapshot.request_n++].allocated;
+        request[ret->snapshot.request_n++] = request_snapshot(al, a);
     }
     ret->snapshot.request = request;
-    return pending;
 }
 
 static void take_slots(struct agent *agent, struct container *k, int n)
@@ -99,9 +106,12 @@ static void turn(struct core *c, struct pool *p)
     cleanup_arena struct arena a = ARENA_INIT;
     struct view v = {.snapshot = {.fitting = p->opts.fitting, .allow_heterogeneous_fits = p->opts.allow_heterogeneous_fits}};
     struct sched_decision decision;
-    if (snapshot_requests(p, &a, &v) == 0)
-        return;
     snapshot_agents(c, p, &a, &v);
+    /* The scheduler in order never takes from one to give to another: on a full pool, where thousands may wait and every
+     * creation and every exit comes by here, it has nothing to decide. */
+    if (!has_room(p, &v.snapshot))
+        return;
+    snapshot_requests(p, &a, &v);
     sched_in_order(&v.snapshot, &a, &decision);
     for (size_t i = 0; i < decision.allocate_n; i++)
         place(c, &v, &decision.allocate[i]);

@@ -207,19 +207,28 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-static struct core_job_view *job_of(struct core_job_view *job, size_t *n, const struct experiment *x)
+static bool is_in_queue(const struct experiment *x, const struct pool *p)
 {
-    for (size_t i = *n; i-- > 0;)
-        if (job[i].experiment_id == x->row.id)
-            return &job[i];
-    job[*n] = (struct core_job_view){.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->spec.priority,
-                                     .weight = x->spec.weight, .queue_position = x->row.queue_position};
-    return &job[(*n)++];
+    return x->open_n > 0 && x->pool == p;
 }
 
-static int by_turn(const void *pa, const void *pb)
+static struct core_job_view job_of(const struct experiment *x)
 {
-    const struct core_job_view *a = pa, *b = pb;
+    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->spec.priority,
+                                .weight = x->spec.weight, .queue_position = x->row.queue_position};
+    const struct trial *t;
+    LIST_FOREACH(t, &x->trials, in_experiment) {
+        const struct allocation *al = t->allocation;
+        bool placed = al != NULL && al->sm.state != ALLOCATION_PENDING;
+        job.requested_slots += al != NULL ? al->row.slots : 0;
+        job.allocated_slots += placed ? al->row.slots : 0;
+        job.scheduled = job.scheduled || placed;
+    }
+    return job;
+}
+
+static int compare_turns(const struct core_job_view *a, const struct core_job_view *b)
+{
     if (a->priority != b->priority)
         return a->priority < b->priority ? -1 : 1;
     if (a->queue_position != b->queue_position)
@@ -227,23 +236,43 @@ static int by_turn(const void *pa, const void *pb)
     return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
 }
 
+static int by_turn(const void *a, const void *b)
+{
+    return compare_turns(a, b);
+}
+
+static bool goes_before(const struct experiment *x, const struct core_job_view *job)
+{
+    struct core_job_view other = {.experiment_id = x->row.id, .priority = x->spec.priority, .queue_position = x->row.queue_position};
+    return compare_turns(&other, job) < 0;
+}
+
+/* Without sorting, for it is asked whenever one experiment is looked at. */
+bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
+{
+    const struct experiment *x = experiment_find(c, experiment_id);
+    if (x == NULL || x->open_n == 0)
+        return false;
+    struct core_job_view job = job_of(x);
+    for (const struct experiment *other = c->experiments; other != NULL; other = other->hh.next)
+        job.jobs_ahead += is_in_queue(other, x->pool) && goes_before(other, &job);
+    *ret = job;
+    return true;
+}
+
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret)
 {
     const struct pool *p = pool_find(c, pool);
-    size_t allocations = 0, n = 0;
-    const struct allocation *al;
+    const struct experiment *x;
+    size_t jobs = 0, n = 0;
     if (p == NULL)
         return 0;
-    TAILQ_FOREACH(al, &p->allocations, in_pool)
-        allocations++;
-    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, allocations + 1);
-    TAILQ_FOREACH(al, &p->allocations, in_pool) {
-        struct core_job_view *j = job_of(job, &n, al->trial->experiment);
-        bool placed = al->sm.state != ALLOCATION_PENDING;
-        j->requested_slots += al->row.slots;
-        j->allocated_slots += placed ? al->row.slots : 0;
-        j->scheduled = j->scheduled || placed;
-    }
+    for (x = c->experiments; x != NULL; x = x->hh.next)
+        jobs += is_in_queue(x, p);
+    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, jobs + 1);
+    for (x = c->experiments; x != NULL; x = x->hh.next)
+        if (is_in_queue(x, p))
+            job[n++] = job_of(x);
     qsort(job, n, sizeof *job, by_turn);
     for (size_t i = 0; i < n; i++)
         job[i].jobs_ahead = (int32_t)i;

@@ -180,7 +180,7 @@ static void test_views__show_what_runs_where(void **state)
     struct core_experiment_view x;
     struct core_agent_view agent;
     struct core_slot_view slot;
-    struct core_job_view *job;
+    struct core_job_view *job, one;
     start_pair(f, allocation, container);
     assert_int_equal(create(f, "default", 1, NULL), 0);
     assert_true(core_experiment(f->core, 1, &x));
@@ -198,6 +198,16 @@ static void test_views__show_what_runs_where(void **state)
     assert_true(job[0].scheduled && !job[1].scheduled);
     assert_int_equal(job[0].allocated_slots, 4);
     assert_int_equal(job[1].jobs_ahead, 1);
+    for (int32_t id = 1; id <= 2; id++) {
+        assert_true(core_job(f->core, id, &one));
+        assert_int_equal(one.jobs_ahead, id - 1);
+        assert_int_equal(one.scheduled, job[id - 1].scheduled);
+        assert_int_equal(one.allocated_slots, job[id - 1].allocated_slots);
+    }
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 2}, NULL), 0);
+    assert_false(core_job(f->core, 2, &one));
+    assert_false(core_job(f->core, 3, &one));
+    assert_int_equal(core_queue(f->core, "default", &a, &job), 1);
     assert_false(core_experiment(f->core, 3, &x));
 }
 
