@@ -24,7 +24,7 @@ def test_a_failing_trial_is_restarted_as_often_as_allowed_and_says_its_exit_code
     assert (trial["state"], trial["restarts"]) == ("STATE_ERROR", 3)  # counts the failure that was one too many
     assert task_lines(cluster, trial["id"]) == ["run 1", "run 2", "run 3"]
     log = log_of(cluster, x)
-    assert log.count("exit code 7") >= 3, log
+    assert log.count("exit code: 7") == 3, log
     allocations = cluster.get(f"/api/v1/tasks/{trial['taskId']}").json["task"]["allocations"]
     assert len(allocations) == 3
     assert all("exit code 7" in a["exitReason"] and a["statusCode"] == 7 for a in allocations), allocations

@@ -222,7 +222,7 @@ def test_a_task_that_ends_while_the_master_is_away_has_ended_after_its_restart(n
     cluster.start_master()
     assert final_states(cluster, [good, bad]) == {good: "STATE_COMPLETED", bad: "STATE_ERROR"}
     assert task_lines(cluster, the_trial(cluster, good)["id"]) == ["before", "after"]
-    assert "exit code 3" in log_of(cluster, bad)
+    assert "exit code: 3" in log_of(cluster, bad)
     wait_slots_free(cluster)
     wait_no_supervisors(cluster)
 

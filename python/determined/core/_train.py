@@ -36,6 +36,12 @@ def _reportable_validation(metrics: Dict[str, Any]) -> Dict[str, Any]:
     return {name: value for name, value in metrics.items() if name not in dropped}
 
 
+def _readable(metrics: Dict[str, Any]) -> str:
+    """As people read them: ``loss 0.3535, batches 60``. What is reported keeps all its digits."""
+    texts = (f"{value:.4g}" if isinstance(value, float) else str(value) for value in metrics.values())
+    return ", ".join(f"{name} {text}" for name, text in zip(metrics, texts))
+
+
 class TrainContext:
     """Reports of a trial: metrics, progress, status. Reached as ``core_context.train``.
 
@@ -171,7 +177,7 @@ class TrainContext:
     ) -> None:
         if group == VALIDATION:
             metrics = _reportable_validation(metrics)
-        logger.info("%s metrics after %s steps: %s", group, steps_completed, metrics)
+        logger.info("%s metrics after %s steps: %s", group, steps_completed, _readable(metrics))
         self._reporter.metrics(group, metrics, steps_completed, batch_metrics, report_time)
         if self._tensorboard is not None and self._tensorboard_mode == TensorboardMode.AUTO:
             self._tensorboard.sync(at_once=False)
@@ -277,7 +283,7 @@ class DummyTrainContext(TrainContext):
         batch_metrics: Optional[List[Dict[str, Any]]] = None,
         report_time: Optional[datetime.datetime] = None,
     ) -> None:
-        logger.info("%s metrics after %s steps: %s", group, steps_completed, metrics)
+        logger.info("%s metrics after %s steps: %s", group, steps_completed, _readable(metrics))
 
     def report_progress(self, progress: float) -> None:
         logger.info("progress: %.1f %%", 100 * progress)
