@@ -81,7 +81,7 @@ static void stream_send(struct stream *s)
         http_stream_start(s->http, 200, "application/json", on_drained);
     }
     http_stream_write(s->http, s->batch.s, s->batch.n);
-    strbuf_reset(&s->batch);
+    strbuf_release(&s->batch); /* many streams, and most of them sleep now */
 }
 
 static void after_fetch(void *job)

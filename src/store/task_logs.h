@@ -46,7 +46,7 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
 void store_log_reader_free(struct store_log_reader *r);
 /* Up to max matching lines after line *cursor (before it when descending); moves *cursor past what was looked at. Start
  * at 0. *ret_n 0 with *ret_end set: nothing further for now; new lines (ascending) will be found by the same cursor.
- * Looks at a bounded number of heads a call, so *ret_n can be 0 without *ret_end. */
+ * Looks at a bounded number of heads a call, so *ret_n can be 0 without *ret_end; long lines come fewer at a time. */
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err);
 /* Does the line match? For lines that are fed to followers from memory. */

@@ -14,6 +14,7 @@
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
     HEADS_PER_CALL = 256,
+    TEXT_PER_CALL = 64 * 1024, /* bytes; the line that goes over it is the last one */
     REGEX_MATCH_LIMIT = 100000,
     REGEX_DEPTH_LIMIT = 1000,
     REGEX_HEAP_LIMIT_KIB = 4096,
@@ -178,7 +179,7 @@ bool store_log_matches(const struct store_log_reader *r, const struct store_log_
 struct walk {
     const struct store_log_reader *r;
     struct store_log_line *out;
-    size_t n, max;
+    size_t n, max, bytes;
     int64_t cursor;
 };
 
@@ -190,10 +191,12 @@ static bool take_lines(struct walk *w, const struct store_log_line *line, size_t
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];
         if (w->r->descending ? l->id >= w->cursor : l->id <= w->cursor)
             continue;
-        if (w->n == w->max)
+        if (w->n == w->max || w->bytes >= TEXT_PER_CALL)
             return false;
-        if (store_log_matches(w->r, l))
+        if (store_log_matches(w->r, l)) {
             w->out[w->n++] = *l;
+            w->bytes += l->text_n;
+        }
         w->cursor = l->id;
     }
     return true;
