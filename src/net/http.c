@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@
 #define LINGER_US (5 * 1000000ll)
 #define SWEEP_US 1000000ll
 #define ACCEPT_PAUSE_US 100000ll       /* when out of file descriptors */
+#define FILES_FOR_OTHERS 256           /* descriptors that connections leave to the rest of the program */
+#define REFUSED_MAX 64                 /* connections over the limit that are told so at the same time */
 
 static void conn_process(struct conn *c);
 
@@ -508,10 +511,6 @@ static bool read_head(struct conn *c)
         error_release(&err);
         return false;
     }
-    if (c->refused) {
-        refuse_head(c, 503, ERR_UNAVAILABLE, "the server has too many connections; try again in a moment");
-        return false;
-    }
     c->close_after = !r->head.keep_alive;
     if (r->head.length > 0 || r->head.chunked)
         return start_body(c);
@@ -647,6 +646,11 @@ static void set_keepalive(int fd)
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int n, void *ctx)
 {
     struct http_server *s = ctx;
+    int room = s->options.limits.connections_max - s->connections;
+    if (room <= -REFUSED_MAX) { /* not even a refusal */
+        close(fd);
+        return;
+    }
     struct conn *c = calloc(1, sizeof *c);
     if (c)
         c->bev = new_bufferevent(s, fd);
@@ -664,11 +668,12 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     LIST_INSERT_HEAD(&s->conns, c, of_server);
     if (s->connections++ == 0)
         loop_timer_arm(s->sweep, SWEEP_US);
-    c->refused = s->connections > s->options.limits.connections_max;
     await_request(c);
     bufferevent_setcb(c->bev, on_readable, on_writable, on_event, c);
     bufferevent_setwatermark(c->bev, EV_READ, 0, INPUT_MAX);
     bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+    if (room <= 0)
+        refuse_head(c, 503, ERR_UNAVAILABLE, "the server has too many connections; try again in a moment");
 }
 
 static void accept_again(void *ctx)
@@ -767,6 +772,9 @@ static void default_limits(struct http_limits *l)
     DEFAULT(idle_timeout_s);
     DEFAULT(read_timeout_s);
 #undef DEFAULT
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < (rlim_t)l->connections_max + FILES_FOR_OTHERS)
+        l->connections_max = files.rlim_cur > 2 * FILES_FOR_OTHERS ? (int)files.rlim_cur - FILES_FOR_OTHERS : FILES_FOR_OTHERS;
 }
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err)

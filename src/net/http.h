@@ -41,7 +41,7 @@ struct http_limits {
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
     size_t anonymous_bodies_max; /* of all of those together; 64 MiB */
-    int connections_max;         /* 20,000; more are answered 503 */
+    int connections_max;         /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
     int idle_timeout_s;          /* between two requests; 75 */
     int read_timeout_s;          /* for a head from its first byte; a body gets a second more for each 16 KiB; 30 */
 };

@@ -59,7 +59,6 @@ struct conn {
     bool close_after; /* this answer is the connection's last */
     bool linger;      /* the client may still be sending */
     bool saw_eof;
-    bool refused;     /* one connection too many: gets a 503 */
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;
