@@ -166,10 +166,10 @@ def test_agent_and_slot_switches(det, master):
     assert det.run("agent", "enable").returncode == 1
 
 
-def test_job_list_shows_whole_ids_and_the_numbers_of_experiments(det):
+def test_job_list_cuts_ids_and_shows_names_as_they_are(det):
     rows = columns(det("job", "list"))
-    assert rows[0][4] == "Priority" and rows[0][7] == "State"
-    assert rows[1][1:4] == ["0123456789abcdef", "TYPE_EXPERIMENT", "digits (1)"] and rows[1][5] == "2026-11-21 07:12:00+00:00"
+    assert rows[0][4] == "Priority" and rows[0][7] == "Status"
+    assert rows[1][1:4] == ["01234567", "TYPE_EXPERIMENT", "digits"] and rows[1][5] == "2026-11-21 07:12:00+00:00"
 
 
 def test_json_is_sorted_and_has_null_for_what_is_absent(det):

@@ -15,7 +15,6 @@ slot list --json
 task list
 task list --csv
 task list --json
-job list
 job list --json
 job list --yaml
 user list
@@ -70,8 +69,6 @@ slot list --json
 task list
 task list --csv
 task list --json
-job list
-job list --csv
 job list --json
 job list --yaml
 experiment list

@@ -19,24 +19,34 @@ static int find_is_priority(struct cli *cli, const char *pool, bool *ret, struct
     return error_set(err, ERR_NOT_FOUND, "Pool %s not found", pool ? pool : "(default)");
 }
 
-/* Experiments are known by their number, which the job's own name does not have. */
-static const char *job_name(struct arena *a, const struct wire_job *f)
+/* As the older releases show their job queue, not 0.38.1 (docs/compatibility.md): ids are cut to the shortest beginning that
+ * tells the listed jobs apart, but not below 8 characters; names have no suffix; the last columns are Status and User. */
+static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
 {
-    return f->type == WIRE_JOB_TYPE_EXPERIMENT ? arena_printf(a, "%s (%s)", f->name, f->entity_id) : f->name;
+    size_t n = 8;
+    for (size_t i = 0; i < jobs->jobs_n; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const char *a = jobs->jobs[i].full ? jobs->jobs[i].full->job_id : "", *b = jobs->jobs[k].full ? jobs->jobs[k].full->job_id : "";
+            while (*a && *b && strlen(a) > n && strncmp(a, b, n) == 0)
+                n++;
+        }
+    }
+    return n;
 }
 
-static void job_row(struct table *t, const job_entry *e, bool is_priority)
+static void job_row(struct table *t, const job_entry *e, bool is_priority, size_t id_n)
 {
     const struct wire_job *f = e->full;
     const struct wire_job_limited_job *l = e->limited;
     const struct wire_job_summary *summary = f ? f->summary : l->summary;
+    const char *id = f ? f->job_id : l->job_id;
     if (summary && summary->jobs_ahead > -1)
         table_int(t, summary->jobs_ahead);
     else
         table_text(t, "N/A");
-    table_text(t, f ? f->job_id : l->job_id);
+    table_text(t, arena_strndup(&t->arena, id, strnlen(id, id_n)));
     table_text(t, codec_enum_name(&wire_enum_job_type, (int32_t)(f ? f->type : l->type)));
-    table_text(t, f ? job_name(&t->arena, f) : "***");
+    table_text(t, f ? f->name : "***");
     if (is_priority)
         table_int(t, f ? f->priority : l->priority);
     else
@@ -83,14 +93,15 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
     if (args->yaml || args->json)
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",
-                                            "Slots (acquired/needed)", "State", "User", NULL});
+                                            "Slots (acquired/needed)", "Status", "User", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
         if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)
             return -1;
+        size_t id_n = prefix_length(&out);
         for (size_t i = 0; i < out.jobs_n; i++)
             if (out.jobs[i].full || out.jobs[i].limited)
-                job_row(&t, &out.jobs[i], is_priority);
+                job_row(&t, &out.jobs[i], is_priority, id_n);
         if (is_last_page(out.pagination, args->pages) || out.jobs_n == 0)
             break;
         in.offset = out.pagination->end_index;
