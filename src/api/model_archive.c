@@ -4,7 +4,6 @@
 #include <archive_entry.h>
 #include <string.h>
 
-
 /* Types of util.v1.File: those of tar. */
 enum { FILE_REGULAR = '0', FILE_DIRECTORY = '5' };
 
@@ -48,7 +47,7 @@ static la_ssize_t append(struct archive *a, void *ctx, const void *data, size_t 
 static int write_file(struct archive *tar, struct archive_entry *entry, const struct wire_util_file *f)
 {
     archive_entry_clear(entry);
-    archive_entry_set_pathname_utf8(entry, f->path);
+    archive_entry_copy_pathname(entry, f->path);
     archive_entry_set_filetype(entry, f->type == FILE_DIRECTORY ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(entry, (mode_t)(f->mode & 0777));
     archive_entry_set_mtime(entry, f->mtime, 0);
@@ -60,6 +59,8 @@ static int write_file(struct archive *tar, struct archive_entry *entry, const st
     return 0;
 }
 
+/* GNU tar's format keeps names byte for byte. In pax, libarchive translates them by way of the locale: in "C" it reads NULL
+ * where there is no word for an "ü", in others it composes accents. */
 int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret, struct error *err)
 {
     if (check_files(file, n, err) < 0)
@@ -72,7 +73,7 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
     archive_write_add_filter_gzip(tar);
     archive_write_set_filter_option(tar, "gzip", "compression-level", "1"); /* small and read once or twice: speed counts */
     archive_write_set_filter_option(tar, "gzip", "timestamp", NULL);        /* same files, same bytes */
-    archive_write_set_format_pax_restricted(tar);
+    archive_write_set_format_gnutar(tar);
     if (archive_write_open(tar, ret, NULL, append, NULL) != ARCHIVE_OK)
         goto out;
     for (size_t i = 0; i < n; i++)

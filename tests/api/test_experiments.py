@@ -206,3 +206,12 @@ def test_posted_logs_come_back_formatted_and_filtered(master, path):
     assert master.get(f"/api/v1/tasks/{task}/logs?limit=1&follow=true").status == 400
     assert master.get(f"/api/v1/tasks/{task}/logs?searchText=%5B&enableRegex=true").status == 400
     assert master.get("/api/v1/tasks/none/logs").status == 404
+
+
+def test_names_of_files_may_be_in_any_script(master):
+    """A name outside ASCII once ended the master, in libarchive's translation of names; they come back byte for byte."""
+    files = {"ü.txt": "1", "漢字/✓ 🎉.py": "2", "e\u0301" * 120 + "/" + "n" * 200: "3", "back\\slash \"quote\"": "4"}
+    experiment = master.create(files=files, activate=False)
+    archive = base64.b64decode(master.get(f"/api/v1/experiments/{experiment}/model_def").json["b64Tgz"])
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        assert {e.name: tar.extractfile(e).read().decode() for e in tar if e.isfile()} == files
