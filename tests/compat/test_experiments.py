@@ -1,4 +1,5 @@
 """Experiments, trials and checkpoints with the released command line: what it prints and what the master then holds."""
+import base64
 import csv
 import io
 import json
@@ -193,6 +194,29 @@ def test_errors__name_what_is_wrong(det, config, tmp_path):
             (f"experiment create --config nonsense=1 {config} {TRAIN}", 'unknown field "nonsense"')):
         done = det.run(words)
         assert done.status == 1 and text in done.err, done
+
+
+def test_both_clients_send_the_same_context(det, ours, cluster, config, tmp_path):
+    context = tmp_path / "context"
+    for name, text in {"train.py": "print(1)", "sub/deep/data.txt": "x" * 5000, "sub/skip.log": "-", ".detignore": "*.log\n/build/\n",
+                       "build/out.o": "-", "kept/build/out.o": "+", "__pycache__/m.pyc": "-", "a b/ü.txt": "ü", ".hidden": "h"}.items():
+        (context / name).parent.mkdir(parents=True, exist_ok=True)
+        (context / name).write_text(text)
+    (context / "train.py").chmod(0o755)
+    (context / "link.py").symlink_to("train.py")
+    (context / "linked").symlink_to("sub")
+    (context / "empty").mkdir()
+    sent = []
+    for client in (det, ours):
+        experiment = int(client(f"experiment create --paused {config} {context}").split("Created experiment ")[1])
+        client(f"experiment kill {experiment}")
+        archive = base64.b64decode(cluster.get(f"/api/v1/experiments/{experiment}/model_def").json["b64Tgz"])
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            sent.append(sorted((e.name, e.type, e.mode, e.mtime, tar.extractfile(e).read() if e.isfile() else b"") for e in tar))
+    assert sent[0] == sent[1]
+    names = [entry[0].rstrip("/") for entry in sent[0]]
+    assert "kept/build/out.o" in names and "a b/ü.txt" in names and "link.py" in names and "empty" in names
+    assert not {"build", "build/out.o", "sub/skip.log", ".detignore", "__pycache__"} & set(names), names
 
 
 def test_more_slots_than_there_are__is_a_warning_and_the_experiment_waits(det, cluster, config):

@@ -37,6 +37,14 @@ def test_login__with_a_wrong_password_is_refused(det):
     assert "Invalid username/password combination" in done.err, done
 
 
+def test_a_token_from_the_environment_needs_no_login(det, ours, cluster):
+    """DET_USER and DET_USER_TOKEN: how scripts and the reference's end-to-end tests come in."""
+    without_credentials(det)
+    det.environment.update(DET_USER="admin", DET_USER_TOKEN=cluster.login("admin", keep=False).json["token"])
+    assert det("user whoami") == ours("user whoami") == "You are logged in as user 'admin'\n"
+    assert "admin" in det("user list") and not (det.directory / "auth.json").exists()
+
+
 def test_logout__ends_the_session_and_forgets_the_token(det, cluster):
     without_credentials(det)
     det("user login determined", stdin=PASSWORD + "\n")
