@@ -63,7 +63,7 @@ void core_options(struct master *m, struct core_opts *ret);
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret);
 
 /* stop.c: no more connections, an answer to what was asked, and all that is queued carried out: afterwards the master's parts
- * can be freed. Ends the program (status 75) when that does not come to an end. */
+ * can be freed. Ends the program when that does not come to an end; status 75 if writes were lost. */
 void master_stop(struct master *m);
 
 /* metrics_page.c */

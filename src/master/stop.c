@@ -4,8 +4,9 @@
  *   2. everybody else's connection is dropped: long polls, followed logs, idle ones
  *   3. what those had under way (nobody listens any more) runs to its end, because threads and completions point at it
  *
- * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that gives up:
- * with the disk full, say, the writer tries for ever; none of what it holds was acknowledged. */
+ * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that gives up: on
+ * a slow machine a worker may hash for long, which loses nothing (status 0); with the disk full the writer tries for ever, and
+ * what it holds, though nobody was told of it, is lost (status 75). */
 #include <unistd.h>
 
 #include "common/log.h"
@@ -63,5 +64,5 @@ void master_stop(struct master *m)
         return;
     log_warning("master.stop_forced", "reads=%d work=%d writes=%d", pool_depth(m->readers), pool_depth(m->workers),
                 writer_stats(m->writer).depth);
-    _exit(EX_TEMPFAIL);
+    _exit(writer_is_idle(m->writer) ? 0 : EX_TEMPFAIL);
 }
