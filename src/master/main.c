@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
-#include "gen/config_tables.h"
+#include "master/commands.h"
 #include "master/housekeeping.h"
 #include "master/master.h"
 #include "master/settings.h"
@@ -32,6 +32,7 @@ enum {
 };
 
 static const char usage[] = "usage: determined-master [--data-dir D] [--config-file F] [OPTIONS]\n"
+                            "       determined-master config show [--origin] | check [OPTIONS]\n"
                             "       determined-master version\n";
 
 /* ---- services for the API ---- */
@@ -264,9 +265,7 @@ static void on_terminate(void *ctx)
 
 static int load_config(struct master *m, int argc, char **argv, struct error *err)
 {
-    struct config_input in = {.program = "determined-master", .keys = master_config_keys,
-                              .default_file = "/etc/determined/master.yaml", .argc = argc - 1, .argv = argv + 1,
-                              .environ_ = environ};
+    struct config_input in = master_config_input(argc - 1, argv + 1);
     if (config_wants_help(in.argc, in.argv)) {
         cleanup_strbuf struct strbuf help = STRBUF_INIT;
         config_help(&in, usage, &help);
@@ -292,18 +291,40 @@ static int run(struct master *m, int argc, char **argv, struct error *err)
     return loop_run(m->loop, err);
 }
 
+static int serve(int argc, char **argv, struct error *err)
+{
+    struct master m = {.lock_fd = -1};
+    int rc = run(&m, argc, argv, err);
+    master_release(&m);
+    return rc;
+}
+
+static const struct command {
+    const char *word;
+    int (*run)(int argc, char *const *argv, struct error *err); /* the words behind it */
+} commands[] = {
+    {"config", config_command},
+};
+
+static int dispatch(int argc, char **argv, struct error *err)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
+        if (strcmp(argv[1], commands[i].word) == 0)
+            return commands[i].run(argc - 2, argv + 2, err);
+    }
+    return serve(argc, argv, err);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0)) {
         puts("determined-master " DET_VERSION);
         return 0;
     }
-    struct master m = {.lock_fd = -1};
     cleanup_error struct error err = ERROR_INIT;
     umask(077);
-    int rc = run(&m, argc, argv, &err);
-    if (rc < 0)
-        fprintf(stderr, "determined-master: %s\n", error_msg(&err));
-    master_release(&m);
-    return rc < 0 ? error_exit_code(err.kind) : 0;
+    if (dispatch(argc, argv, &err) == 0)
+        return 0;
+    fprintf(stderr, "determined-master: %s\n", error_msg(&err));
+    return error_exit_code(err.kind);
 }

@@ -214,6 +214,12 @@ static void derive_defaults(struct config *c)
         derive_checked(c, "resource_pools", pools_of_provisioner(NULL));
 }
 
+struct config_input master_config_input(int argc, char *const *argv)
+{
+    return (struct config_input){.program = "determined-master", .keys = master_config_keys,
+                                 .default_file = "/etc/determined/master.yaml", .argc = argc, .argv = argv, .environ_ = environ};
+}
+
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err)
 {
     cleanup_config struct config *c = NULL;

@@ -5,6 +5,8 @@
 
 #include "common/config.h"
 
+/* Where the master's configuration comes from; the arguments without the program's name and its command. */
+struct config_input master_config_input(int argc, char *const *argv);
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err);
 
 #endif
