@@ -4,7 +4,6 @@ import threading
 import urllib.parse
 
 import pytest
-
 from support.cluster import wait_for
 
 SLEEP = ["sh", "-c", "sleep 1000"]
