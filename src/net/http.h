@@ -88,13 +88,12 @@ void http_reply(struct http_request *r, int status, const char *content_type, co
 /* As http_reply, without copying: takes a body made by malloc(3). */
 void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n);
 
-/* A stream: the header goes out with the first write (one of 0 bytes will do) or the end. on_drained is called whenever everything written has gone
- * to the kernel, also right after the start; write 16 to 64 KiB there, or nothing and call http_stream_wake() later. */
+/* A stream: the header goes out with the first write (one of 0 bytes will do) or the end. on_drained is called whenever
+ * everything written has gone to the kernel, also right after the start; write 16 to 64 KiB there, or later. */
 void http_stream_start(struct http_request *r, int status, const char *content_type,
                        void (*on_drained)(struct http_request *r, void *ctx));
 void http_stream_write(struct http_request *r, const void *data, size_t n);
 size_t http_stream_pending(const struct http_request *r); /* bytes not yet in the kernel */
-void http_stream_wake(struct http_request *r);            /* calls on_drained from the loop soon */
 void http_stream_end(struct http_request *r);
 
 /* Turns the request into a WebSocket; on failure (not an upgrade request) nothing was sent, answer with http_reply. */

@@ -1,4 +1,10 @@
-/* Inside the HTTP server: http.c accepts, reads and ends connections, http_reply.c answers. */
+/* Inside the HTTP server, file by file:
+ *   http.c          listens, accepts, sweeps for time-outs
+ *   http_conn.c     leads a connection from phase to phase, writes to it, ends it
+ *   http_read.c     reads heads and bodies within the limits (the text of a head: http1.c)
+ *   http_request.c  what a handler asks of a request
+ *   http_reply.c    answers: whole ones and streams
+ *   http_upgrade.c  turns a connection into a WebSocket */
 #ifndef DET_NET_HTTP_INTERNAL_H
 #define DET_NET_HTTP_INTERNAL_H
 
@@ -90,13 +96,41 @@ struct http_server {
     char date[48]; /* the Date header's line of that second */
 };
 
+#define HEAD_MAX (64 * 1024)
+#define INPUT_MAX (HEAD_MAX + 4096) /* read ahead of one connection */
+
+/* ---- http_conn.c ---- */
+
+/* Takes the bufferevent when it succeeds; waits for the first request. NULL: no memory. */
+struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd);
+/* Ends it: on_close of an unanswered request runs, the connection is freed in the loop's next turn. Only from the loop, never
+ * from within a call by the server's user. */
+void conn_end(struct conn *c);
+void conn_free(struct conn *c);
+void conn_timed_out(struct conn *c); /* deadline_us is over */
+void conn_soon(struct conn *c, unsigned what);
+void conns_run_soon(void *server); /* the loop's next turn has come */
+
 /* Writes, at once if nothing is queued. The connection may break here: that is noticed in the loop's next turn. */
 void conn_send(struct conn *c, const struct iovec *part, int parts);
 size_t conn_unsent(const struct conn *c);
-void conn_soon(struct conn *c, unsigned what);
+/* Answers a fault below the handler and closes after it. Releases e. */
+void conn_fault(struct conn *c, int status, struct error *e);
+
 /* The answer was written: on to the next request, or to the end. */
 void request_finish(struct http_request *r);
-/* The fixed headers every answer has, into s->out: status line, Date, Connection, the handler's own. */
-void reply_begin_head(struct http_request *r, int status, const char *content_type);
+
+/* ---- http_request.c ---- */
+
+/* Gives back what belongs to one request; the memory for the next one's texts stays. */
+void request_reset(struct http_request *r);
+
+/* ---- http_read.c ---- */
+
+/* Take what has come in of the head, of the body. true: go on, there may be more. */
+bool conn_read_head(struct conn *c);
+bool conn_read_body(struct conn *c);
+/* conn_fault() for a request of which not even the head can be used. */
+void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *why);
 
 #endif

@@ -57,7 +57,7 @@ static void add_date(struct http_server *s)
     strbuf_adds(&s->out, s->date);
 }
 
-void reply_begin_head(struct http_request *r, int status, const char *content_type)
+static void reply_begin_head(struct http_request *r, int status, const char *content_type)
 {
     struct conn *c = r->conn;
     struct strbuf *out = &c->server->out;
@@ -200,11 +200,6 @@ void http_stream_write(struct http_request *r, const void *data, size_t n)
 size_t http_stream_pending(const struct http_request *r)
 {
     return conn_unsent(r->conn);
-}
-
-void http_stream_wake(struct http_request *r)
-{
-    conn_soon(r->conn, SOON_DRAINED);
 }
 
 void http_stream_end(struct http_request *r)

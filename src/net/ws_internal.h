@@ -1,4 +1,4 @@
-/* Between the files of src/net that know WebSockets: ws.c (frames), ws_client.c (dialling), http.c (upgrade). */
+/* Between the files of src/net that know WebSockets: ws.c (frames), ws_client.c (dialling), http_upgrade.c. */
 #ifndef DET_NET_WS_INTERNAL_H
 #define DET_NET_WS_INTERNAL_H
 
