@@ -34,7 +34,7 @@ static int give(const struct taskdir *d, const char *path, struct error *err)
     return 0;
 }
 
-int taskdir_put_dir(const struct taskdir *d, const char *name, mode_t mode, struct error *err)
+static int put_dir(const struct taskdir *d, const char *name, mode_t mode, struct error *err)
 {
     cleanup_free char *path = path_join(d->run, name);
     return make(path, mode, err) < 0 ? -1 : give(d, path, err);
@@ -49,7 +49,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
     if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make(d->run, 0700, err) < 0 || give(d, d->run, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        if ((trial || !row[i].trial) && taskdir_put_dir(d, row[i].name, row[i].mode, err) < 0)
+        if ((trial || !row[i].trial) && put_dir(d, row[i].name, row[i].mode, err) < 0)
             return -1;
     return 0;
 }
@@ -92,7 +92,7 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
     for (char *slash = copy; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         cleanup_free char *dir = path_join(d->run, copy);
-        if (access(dir, F_OK) < 0 && taskdir_put_dir(d, copy, 0700, err) < 0)
+        if (access(dir, F_OK) < 0 && put_dir(d, copy, 0700, err) < 0)
             return -1;
         *slash = '/';
     }

@@ -41,7 +41,7 @@ static void put(struct taskenv *e, char *entry)
     e->item[e->n] = NULL;
 }
 
-void taskenv_set(struct taskenv *e, const char *name, const char *value)
+static void taskenv_set(struct taskenv *e, const char *name, const char *value)
 {
     put(e, arena_printf(e->arena, "%s=%s", name, value));
 }

@@ -26,7 +26,6 @@ struct taskenv_facts {
 void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f, char *const *machine,
                    struct arena *a);
 const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
-void taskenv_set(struct taskenv *e, const char *name, const char *value);
 
 /* A path of the contract at or below /run/determined, where it really lies; others stay as they are. */
 const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a);

@@ -8,14 +8,6 @@
 #include "cli/commands.h"
 #include "common/strbuf.h"
 
-const struct cli_command *cli_command_find(const char *path)
-{
-    for (size_t i = 0; i < cli_command_n; i++)
-        if (strcmp(cli_commands[i].path, path) == 0)
-            return &cli_commands[i];
-    return NULL;
-}
-
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child)
 {
     size_t n = strlen(parent->path);
@@ -36,7 +28,8 @@ const char *cli_command_word(const struct cli_command *c)
 
 bool cli_param_is_positional(const struct cli_param *p) { return !p->flag[0]; }
 
-const char *cli_param_label(const struct cli_param *p, struct arena *a)
+/* How errors call it: "EXPERIMENT_ID", "-o/--output-dir". */
+static const char *param_label(const struct cli_param *p, struct arena *a)
 {
     if (cli_param_is_positional(p))
         return p->name;
@@ -74,7 +67,7 @@ static const struct cli_command *find_child(const struct cli_command *parent, co
 static int usage_error(const struct parser *p, const struct cli_param *param, const char *what, const char *value,
                        struct error *err)
 {
-    return error_set(err, ERR_USAGE, "argument %s: %s%s%s%s", cli_param_label(param, p->arena), what, value ? " '" : "",
+    return error_set(err, ERR_USAGE, "argument %s: %s%s%s%s", param_label(param, p->arena), what, value ? " '" : "",
                      value ? value : "", value ? "'" : "");
 }
 
@@ -88,7 +81,7 @@ static int check_choice(const struct parser *p, const struct cli_param *param, c
         }
         strbuf_addf(&all, "%s'%s'", all.n ? ", " : "", *c);
     }
-    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (choose from %s)", cli_param_label(param, p->arena), text,
+    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (choose from %s)", param_label(param, p->arena), text,
               strbuf_str(&all));
     strbuf_release(&all);
     return -1;
@@ -151,7 +144,7 @@ static int store(struct parser *p, const struct cli_param *param, const char *te
     if (param->type == CLI_BOOL && parse_bool(text, &yes) < 0)
         return usage_error(p, param, "invalid bool value (true or false):", text, err);
     if (param->type == CLI_FILE && strcmp(text, "-") != 0 && access(text, R_OK) < 0)
-        return error_set(err, ERR_USAGE, "argument %s: can't open '%s': %s", cli_param_label(param, p->arena), text,
+        return error_set(err, ERR_USAGE, "argument %s: can't open '%s': %s", param_label(param, p->arena), text,
                          strerror(errno));
     if (param->attr & (CLI_LIST | CLI_SEVERAL)) {
         append(p, param, text);
@@ -233,8 +226,8 @@ static int mark_given(struct parser *p, const struct cli_param *param, struct er
     for (size_t i = 0; param->exclusive && i < p->command->param_n; i++) {
         const struct cli_param *other = &p->command->param[i];
         if (p->given[i] && other != param && other->exclusive == param->exclusive)
-            return error_set(err, ERR_USAGE, "argument %s: not allowed with argument %s", cli_param_label(param, p->arena),
-                             cli_param_label(other, p->arena));
+            return error_set(err, ERR_USAGE, "argument %s: not allowed with argument %s", param_label(param, p->arena),
+                             param_label(other, p->arena));
     }
     p->given[param - p->command->param] = true;
     return 0;
@@ -330,7 +323,7 @@ static int check_complete(const struct parser *p, struct error *err)
         const struct cli_param *param = &p->command->param[i];
         bool needed = cli_param_is_positional(param) ? !(param->attr & CLI_OPTIONAL) : (param->attr & CLI_REQUIRED) != 0;
         if (needed && !p->given[i])
-            strbuf_addf(&missing, "%s%s", missing.n ? ", " : "", cli_param_label(param, p->arena));
+            strbuf_addf(&missing, "%s%s", missing.n ? ", " : "", param_label(param, p->arena));
     }
     int rc = missing.n ? error_set(err, ERR_USAGE, "the following arguments are required: %s", strbuf_str(&missing)) : 0;
     strbuf_release(&missing);
@@ -350,7 +343,7 @@ static int check_exclusive(const struct parser *p, struct error *err)
             if (p->command->param[k].exclusive != param->exclusive)
                 continue;
             any = any || p->given[k];
-            strbuf_addf(&names, "%s%s", names.n ? " " : "", cli_param_label(&p->command->param[k], p->arena));
+            strbuf_addf(&names, "%s%s", names.n ? " " : "", param_label(&p->command->param[k], p->arena));
         }
         int rc = any ? 0 : error_set(err, ERR_USAGE, "one of the arguments %s is required", strbuf_str(&names));
         strbuf_release(&names);

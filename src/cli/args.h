@@ -65,11 +65,8 @@ struct cli_parsed {
 /* argv[0] is the program. Everything lives in the arena, or in argv. */
 int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_parsed *ret, struct error *err);
 
-const struct cli_command *cli_command_find(const char *path);                                  /* NULL if there is none */
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child); /* directly below */
 const char *cli_command_word(const struct cli_command *c);                                     /* the path's last word */
-/* How help and errors call it: "EXPERIMENT_ID", "-o/--output-dir". */
-const char *cli_param_label(const struct cli_param *p, struct arena *a);
 bool cli_param_is_positional(const struct cli_param *p);
 
 #endif

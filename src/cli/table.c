@@ -70,7 +70,8 @@ void table_release(struct table *t)
     *t = (struct table)TABLE_INIT;
 }
 
-size_t text_width(const char *s, size_t n)
+/* Columns that the text takes on a terminal. */
+static size_t text_width(const char *s, size_t n)
 {
     static bool utf8;
     if (!utf8)

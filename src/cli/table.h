@@ -36,8 +36,6 @@ void table_release(struct table *t);
 
 #define cleanup_table __attribute__((cleanup(table_release)))
 
-/* Columns that the text takes on a terminal. */
-size_t text_width(const char *s, size_t n);
 const char *format_time(struct arena *a, bool has, int64_t us); /* NULL if it has none */
 
 #endif

@@ -367,12 +367,6 @@ int64_t config_int(const struct config *c, const char *path)
     return v ? json_object_get_int64(v) : 0;
 }
 
-double config_number(const struct config *c, const char *path)
-{
-    assert(schema_find(c->keys, path)->types & SCHEMA_NUMBER);
-    return json_object_get_double(config_get(c, path));
-}
-
 bool config_bool(const struct config *c, const char *path)
 {
     assert(schema_find(c->keys, path)->types & SCHEMA_BOOL);

@@ -44,7 +44,6 @@ void config_help(const struct config_input *in, const char *usage, struct strbuf
 struct json_object *config_get(const struct config *c, const char *path); /* borrowed */
 const char *config_str(const struct config *c, const char *path);
 int64_t config_int(const struct config *c, const char *path);
-double config_number(const struct config *c, const char *path);
 bool config_bool(const struct config *c, const char *path);
 int64_t config_duration_us(const struct config *c, const char *path);
 bool config_is_set(const struct config *c, const char *path); /* by somebody: not null and not the default */

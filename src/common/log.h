@@ -5,7 +5,7 @@
  *
  * error: someone should act; warning: went on regardless; info: life of an object; debug: the rest. Values with blanks are
  * quoted by the caller with "%s" through log_quote(). Secrets are never logged. Lines go to stderr and to the sink, if one
- * is set (the master keeps the last ones for GET /master/logs). Thread-safe: one write(2) a line. */
+ * is set. Thread-safe: one write(2) a line. */
 #ifndef DET_COMMON_LOG_H
 #define DET_COMMON_LOG_H
 

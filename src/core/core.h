@@ -317,7 +317,6 @@ size_t core_agent_n(const struct core *c);
 bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret); /* ordered by id */
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret); /* ordered by device id */
-size_t core_agent_container_n(const struct core *c, const char *agent_id);
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index);
 
 size_t core_pool_n(const struct core *c);

@@ -190,7 +190,9 @@ static void check_counts(const struct site *s, struct json_object *v, const char
     }
 }
 
-void expconf_check_grid(struct json_object *hyperparameters, const struct schema_place *place, struct schema_problems *problems)
+/* Every hyperparameter that a grid would need a `count` for and that has none. */
+static void check_grid(struct json_object *hyperparameters, const struct schema_place *place,
+                       struct schema_problems *problems)
 {
     struct site s = {place, problems};
     check_counts(&s, hyperparameters, "hyperparameters");
@@ -218,7 +220,7 @@ CHECK(check_experiment)
 {
     const char *name = text(json_object_object_get(v, "searcher"), "name");
     if (name && strcmp(name, "grid") == 0)
-        expconf_check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
+        check_grid(json_object_object_get(v, "hyperparameters"), place, problems);
 }
 
 /* Everywhere else a bare number is a length whose unit the training code knows. */

@@ -7,7 +7,5 @@
 
 extern const struct schema_check expconf_checks[]; /* ends with a NULL name */
 
-/* Every hyperparameter that a grid would need a `count` for and that has none. */
-void expconf_check_grid(struct json_object *hyperparameters, const struct schema_place *place, struct schema_problems *problems);
 
 #endif

@@ -164,12 +164,6 @@ bool core_slot(const struct core *c, const char *agent_id, size_t index, struct 
     return true;
 }
 
-size_t core_agent_container_n(const struct core *c, const char *agent_id)
-{
-    struct core_agent_view view;
-    return core_agent_by_id(c, agent_id, &view) ? view.container_n : 0;
-}
-
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index)
 {
     const struct agent *agent = find_visible(c, agent_id);

@@ -18,11 +18,6 @@ int store_kv_set(struct store *st, const char *key, const char *value, struct er
     return query_exec(st, Q_KV_SET, SQL_ARGS(sql_text(key), sql_text(value)), NULL, err);
 }
 
-int store_kv_delete(struct store *st, const char *key, struct error *err)
-{
-    return query_exec(st, Q_KV_DELETE, SQL_ARGS(sql_text(key)), NULL, err);
-}
-
 int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err)
 {
     if (query_exec(st, Q_KV_PROPOSE, SQL_ARGS(sql_text("cluster_id"), sql_text(proposal)), NULL, err) < 0)

@@ -146,7 +146,7 @@ int store_commit(struct store *st, struct error *err)
     return -1;
 }
 
-int store_check_epoch(struct store *st, struct error *err)
+static int check_epoch(struct store *st, struct error *err)
 {
     int64_t now;
     if (!st->epoch)
@@ -164,7 +164,7 @@ int store_begin(struct store *st, struct error *err)
 {
     if (exec(st, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (store_check_epoch(st, err) == 0)
+    if (check_epoch(st, err) == 0)
         return 0;
     store_rollback(st);
     return -1;

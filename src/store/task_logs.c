@@ -236,7 +236,7 @@ int store_task_log_fields(struct store *st, const char *task_id, struct arena *a
 /* ---- deletion ---- */
 
 /* The numbers go on where they were, and the marks stay: what an agent sends again must not come back. */
-int store_task_log_delete(struct store *st, const char *task_id, struct error *err)
+static int delete_log(struct store *st, const char *task_id, struct error *err)
 {
     if (query_exec(st, Q_TASK_LOG_HEADS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
         return -1;
@@ -258,7 +258,7 @@ int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days,
     for (size_t i = 0; i < n; i++) {
         int64_t count;
         if (query_int(st, Q_TASK_LOG_COUNT, SQL_ARGS(sql_text(task[i])), &count, err) < 0 ||
-            store_task_log_delete(st, task[i], err) < 0 ||
+            delete_log(st, task[i], err) < 0 ||
             query_exec(st, Q_CONTAINER_LOG_MARKS_DELETE, SQL_ARGS(sql_text(task[i])), NULL, err) < 0)
             return -1;
         lines += count;

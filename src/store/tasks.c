@@ -81,11 +81,6 @@ int store_task_set_state(struct store *st, const char *id, const char *state, st
     return query_exec_one(st, Q_TASKS_SET_STATE, SQL_ARGS(sql_text(id), sql_opt_text(state)), err, "task %s", id);
 }
 
-int store_task_set_snapshot(struct store *st, const char *id, const char *snapshot, struct error *err)
-{
-    return query_exec_one(st, Q_TASKS_SET_SNAPSHOT, SQL_ARGS(sql_text(id), sql_opt_text(snapshot)), err, "task %s", id);
-}
-
 int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err)
 {
     return query_all(st, Q_TASKS_OPEN, SQL_NO_ARGS, read_task, sizeof(**ret), a, ret, ret_n, err);

@@ -27,7 +27,6 @@ int store_task_put(struct store *st, const struct task_row *t, bool insert, stru
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err);
 int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err);
 int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err);
-int store_task_set_snapshot(struct store *st, const char *id, const char *snapshot, struct error *err);
 /* Those without an end, oldest first. */
 int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err);
 /* The context directory of a task without an experiment: a gzipped tar. *ret is NULL if there is none. */

@@ -157,17 +157,6 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
     return 0;
 }
 
-int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
-                               struct arena *a, struct store_trial *ret, struct error *err)
-{
-    int rc = query_one(st, Q_TRIALS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_experiment_id),
-                                                             sql_text(external_trial_id)),
-                       read_trial, a, ret, err);
-    if (rc <= 0)
-        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", external_trial_id) : -1;
-    return add_details(st, false, a, ret, err);
-}
-
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
                               struct store_trial *ret, struct error *err)
 {
@@ -176,18 +165,6 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", request_id) : -1;
     return add_details(st, false, a, ret, err);
-}
-
-int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct store_trial **ret,
-                               size_t *ret_n, struct error *err)
-{
-    if (query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_trial, sizeof(**ret), a, ret,
-                  ret_n, err) < 0)
-        return -1;
-    for (size_t i = 0; i < *ret_n; i++)
-        if (add_details(st, false, a, &(*ret)[i], err) < 0)
-            return -1;
-    return 0;
 }
 
 static void read_id(struct query *q, struct arena *a, void *row)

@@ -37,13 +37,9 @@ int store_trial_put(struct store *st, const struct trial_row *t, bool insert, st
 /* `full` fills the last block as well. */
 int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
                     struct error *err);
-int store_trial_by_external_id(struct store *st, const char *external_experiment_id, const char *external_trial_id,
-                               struct arena *a, struct store_trial *ret, struct error *err);
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
                               struct store_trial *ret, struct error *err);
 /* In order of their ids. */
-int store_trials_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct store_trial **ret,
-                               size_t *ret_n, struct error *err);
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
                                   size_t *ret_n, struct error *err);
 

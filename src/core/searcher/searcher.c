@@ -247,11 +247,6 @@ double searcher_progress(const struct searcher *s)
     return s->type->progress(s->method, s->trial, s->trial_n);
 }
 
-size_t searcher_trials_requested(const struct searcher *s)
-{
-    return s->requested;
-}
-
 /* ---- snapshots ----------------------------------------------------------------------------------------------------- */
 
 /* A trial's books, one letter each; progress comes again with its next report. */

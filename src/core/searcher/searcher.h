@@ -52,7 +52,6 @@ int searcher_trial_exited(struct searcher *s, const char *request_id, struct sea
 void searcher_set_trial_progress(struct searcher *s, const char *request_id, double progress);
 
 double searcher_progress(const struct searcher *s); /* of the experiment, 0 … 1 */
-size_t searcher_trials_requested(const struct searcher *s);
 
 /* A JSON text that searcher_restore() turns back into the same searcher, to be called on a new one of the same
  * configuration, before any event. */

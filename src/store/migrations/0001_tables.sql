@@ -224,7 +224,7 @@ CREATE TABLE trials (
 ) STRICT;
 -- for checkpoints_for_gc: checkpoints that another trial starts from
 CREATE INDEX trials_by_warm_start ON trials (warm_start_checkpoint) WHERE warm_start_checkpoint IS NOT NULL;
--- for trials_by_external_id
+-- for trials_set_external_id: an external id names one trial of its experiment
 CREATE UNIQUE INDEX trials_by_external_id ON trials (experiment_id, external_id) WHERE external_id IS NOT NULL;
 
 -- ---- tasks ----

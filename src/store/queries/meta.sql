@@ -15,9 +15,6 @@ INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET valu
 -- name: kv_propose
 INSERT INTO kv (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING;
 
--- name: kv_delete
-DELETE FROM kv WHERE key = $1;
-
 -- The highest id of a table, or the mark that a deletion of the highest left behind.
 -- name: last_id_experiments
 -- sqlite: SELECT max(

@@ -9,9 +9,6 @@ UPDATE tasks SET end_us = $2 WHERE id = $1;
 -- name: tasks_set_state
 UPDATE tasks SET state = $2 WHERE id = $1;
 
--- name: tasks_set_snapshot
-UPDATE tasks SET snapshot = $2 WHERE id = $1;
-
 -- define: task_columns
 id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause,
     snapshot

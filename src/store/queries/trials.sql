@@ -36,14 +36,8 @@ SELECT {trial_columns}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM tria
 -- name: trials_by_id_full
 {trial_full} WHERE t.id = $1;
 
--- name: trials_by_external_id
-{trial_plain} WHERE t.experiment_id = (SELECT x.id FROM experiments x WHERE x.external_id = $1) AND t.external_id = $2;
-
 -- name: trials_by_request_id
 {trial_plain} WHERE t.experiment_id = $1 AND t.request_id = $2;
-
--- name: trials_of_experiment
-{trial_plain} WHERE t.experiment_id = $1 ORDER BY t.id;
 
 -- name: trial_ids_of_experiment
 SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
