@@ -19,7 +19,7 @@ class Home:
     def __init__(self, directory):
         self.directory, self.port = pathlib.Path(directory), free_port()
         self.directory.chmod(0o755)
-        self.env = {"PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "HOME": directory, "XDG_DATA_HOME": f"{directory}/data",
+        self.env = {"OMP_NUM_THREADS": "1", "PATH": f"{ROOT}/.venv/bin:{os.environ['PATH']}", "HOME": directory, "XDG_DATA_HOME": f"{directory}/data",
                     "XDG_CONFIG_HOME": f"{directory}/config", "DET_MASTER": f"http://localhost:{self.port}"}
 
     def run(self, *words):

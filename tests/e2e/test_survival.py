@@ -170,7 +170,7 @@ class Creator(threading.Thread):
         self.made, self.stop, self.failure = [], threading.Event(), None
 
     def run(self):
-        while not self.stop.wait(0.05):
+        while not self.stop.wait(0.15):
             try:
                 self.made.append(reporter(self.cluster, self.place, self.steps, 0.01))
             except (OSError, http.client.HTTPException):
