@@ -79,7 +79,9 @@ def train(core_context: core.Context, hparams: Dict[str, Any], state: State) -> 
         loss = train_epoch(state.weights, training, hparams["lr"])
         state = state._replace(epochs_trained=state.epochs_trained + 1)
         core_context.train.report_training_metrics(state.epochs_trained, {"loss": loss})
-        core_context.train.report_validation_metrics(state.epochs_trained, {"accuracy": accuracy(state.weights, validation)})
+        core_context.train.report_validation_metrics(
+            state.epochs_trained, {"accuracy": accuracy(state.weights, validation)}
+        )
         core_context.train.report_progress(state.epochs_trained / hparams["epochs"])
         save(core_context, state)
         if core_context.preempt.should_preempt():

@@ -18,7 +18,9 @@ def load_data(seed: int) -> Tuple[Subset, Subset]:
     images = torch.tensor(digits.images, dtype=torch.float32).unsqueeze(1) / 16
     labels = torch.tensor(digits.target)
     generator = torch.Generator().manual_seed(seed)
-    training, validation = random_split(TensorDataset(images, labels), [1 - VALIDATION_PART, VALIDATION_PART], generator=generator)
+    training, validation = random_split(
+        TensorDataset(images, labels), [1 - VALIDATION_PART, VALIDATION_PART], generator=generator
+    )
     return training, validation
 
 
