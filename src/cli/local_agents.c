@@ -1,0 +1,192 @@
+#include "cli/local_internal.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/api.h"
+#include "cli/daemon.h"
+#include "cli/logins.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/strbuf.h"
+
+enum { REGISTER_MS = 10000 };
+
+const char *local_agent_file(struct local_cluster *c, const char *agent, const char *suffix)
+{
+    return arena_printf(&c->cli->arena, "%s/%s%s", c->directory, agent, suffix);
+}
+
+/* Tasks find the Python that is active where the agent is started: the agent hands its PATH on. */
+static const char *path_variable(struct arena *a)
+{
+    const char *venv = getenv("VIRTUAL_ENV"), *path = getenv("PATH");
+    if (!venv || !*venv)
+        return NULL;
+    return arena_printf(a, "PATH=%s/bin:%s", venv, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+}
+
+int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
+{
+    struct arena *a = &c->cli->arena;
+    const char *argv[24] = {NULL}, *env[2] = {path_variable(a), NULL};
+    const char *token = local_file(c, "master/agent.token");
+    size_t n = 0;
+    pid_t pid;
+    if (daemon_find(local_agent_file(c, g->name, ".pid"), &pid))
+        return error_set(err, ERR_CONFLICT, "agent '%s' runs already: process %d", g->name, (int)pid);
+    if (local_program(c, "determined-agent", &argv[n++], err) < 0)
+        return -1;
+    argv[n++] = "run";
+    argv[n++] = "--master-host";
+    argv[n++] = g->master_host;
+    argv[n++] = "--master-port";
+    argv[n++] = arena_printf(a, "%" PRId64, g->master_port);
+    argv[n++] = "--agent-id";
+    argv[n++] = g->name;
+    argv[n++] = "--data-dir";
+    argv[n++] = local_agent_file(c, g->name, "");
+    if (access(token, R_OK) == 0) { /* else it is in the agent's configuration, or in DET_TOKEN */
+        argv[n++] = "--token-file";
+        argv[n++] = token;
+    }
+    if (g->config_path) {
+        argv[n++] = "--config-file";
+        argv[n++] = g->config_path;
+    }
+    if (g->resource_pool) {
+        argv[n++] = "--resource-pool";
+        argv[n++] = g->resource_pool;
+    }
+    if (g->no_gpu) {
+        argv[n++] = "--slot-type";
+        argv[n++] = "cpu";
+    }
+    struct daemon_start d = {.argv = argv, .env = env, .pid_file = local_agent_file(c, g->name, ".pid"), .log_file = local_agent_file(c, g->name, ".log")};
+    return daemon_start(&d, &pid, err);
+}
+
+size_t local_agent_list(struct local_cluster *c, const char ***ret)
+{
+    DIR *d = opendir(c->directory);
+    size_t n = 0;
+    *ret = NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t length = strlen(e->d_name);
+        if (length <= 4 || strcmp(e->d_name + length - 4, ".pid") != 0 || strcmp(e->d_name, "master.pid") == 0)
+            continue;
+        const char **all = arena_array(&c->cli->arena, const char *, n + 1);
+        if (n)
+            memcpy(all, *ret, n * sizeof(*all));
+        all[n++] = arena_strndup(&c->cli->arena, e->d_name, length - 4);
+        *ret = all;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. Each has its
+ * task's directory, below the agent's, as its last argument. */
+static bool supervises_below(pid_t pid, const char *directory)
+{
+    char path[64];
+    cleanup_strbuf struct strbuf line = STRBUF_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+    if (file_read(path, 1 << 20, &line, NULL) < 0 || line.n < 2)
+        return false;
+    const char *slash = strrchr(line.s, '/'), *program = slash ? slash + 1 : line.s;
+    const char *last = line.s + line.n - 1;
+    while (last > line.s && last[-1])
+        last--;
+    size_t n = strlen(directory);
+    return strcmp(program, "determined-task") == 0 && strncmp(last, directory, n) == 0 && last[n] == '/';
+}
+
+static int signal_supervisors(const char *directory, int signo)
+{
+    DIR *d = opendir("/proc");
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        long pid = strtol(e->d_name, NULL, 10);
+        if (pid > 1 && supervises_below((pid_t)pid, directory)) {
+            kill((pid_t)pid, signo);
+            n++;
+        }
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void end_supervisors(const char *directory)
+{
+    if (signal_supervisors(directory, SIGTERM) == 0)
+        return;
+    for (int waited = 0; waited < 3000; waited += 20) {
+        sleep_ms(20);
+        if (signal_supervisors(directory, 0) == 0)
+            return;
+    }
+    while (signal_supervisors(directory, SIGKILL) > 0)
+        sleep_ms(20);
+}
+
+static int stop_agent(struct local_cluster *c, const char *name, struct error *err)
+{
+    if (daemon_stop(local_agent_file(c, name, ".pid"), LOCAL_PATIENCE_MS, err) < 0)
+        return -1;
+    end_supervisors(local_agent_file(c, name, ""));
+    return 0;
+}
+
+int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err)
+{
+    const char **agent;
+    size_t n = local_agent_list(c, &agent);
+    *ret_n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (name && strcmp(name, agent[i]) != 0)
+            continue;
+        if (stop_agent(c, agent[i], err) < 0)
+            return -1;
+        (*ret_n)++;
+    }
+    return 0;
+}
+
+static int check_agents_alive(struct local_cluster *c, struct error *err)
+{
+    const char **agent;
+    size_t n = local_agent_list(c, &agent);
+    pid_t pid;
+    for (size_t i = 0; i < n; i++) {
+        const char *log = local_agent_file(c, agent[i], ".log");
+        if (!daemon_find(local_agent_file(c, agent[i], ".pid"), &pid))
+            return error_set(err, ERR_INTERNAL, "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i], log,
+                             local_log_tail(c, log));
+    }
+    return 0;
+}
+
+int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
+{
+    int64_t deadline = clock_monotonic_us() + REGISTER_MS * INT64_C(1000);
+    for (;;) {
+        struct wire_get_agents_response out;
+        if (api_call(c->cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
+            return -1;
+        if (out.agents_n >= n)
+            return 0;
+        if (check_agents_alive(c, err) < 0)
+            return -1;
+        if (clock_monotonic_us() > deadline)
+            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", out.agents_n, n, c->directory);
+        sleep_ms(LOCAL_POLL_MS);
+    }
+}
