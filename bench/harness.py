@@ -8,7 +8,6 @@ import dataclasses
 import os
 import pathlib
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -99,11 +98,6 @@ def wall_ms(argv, env=None):
     return took
 
 
-def spawn_ms(runs=20):
-    """The reference for starting programs: one that does nothing."""
-    return [wall_ms(["/bin/true"]) for _ in range(runs)]
-
-
 def fsync_ms(path, runs=50):
     """The reference for what waits for the disk: 4 KiB appended and made durable."""
     times = []
@@ -189,10 +183,3 @@ def machine():
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "commit": commit.stdout.strip() or "unknown",
     }
-
-
-def end(process):
-    """Ends a program that a question started, and waits for it."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        process.wait(20)
