@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "api/wait.h"
 #include "common/clock.h"
@@ -18,13 +19,20 @@ enum {
     LINES_PER_BATCH_MAX = 100000,
 };
 
-/* One agent's connection. It is known by its id once it said hello; until then it can only do that. */
+struct held {
+    STAILQ_ENTRY(held) next;
+    struct strbuf text;
+};
+
+/* One agent's connection. It is known by its id once it said hello; until then it can only do that. Its welcome is put together
+ * from the store: what is said to it meanwhile is held, for an agent takes no order before its welcome. */
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
     uint64_t serial; /* completions that were on their way find out that the connection is another one now */
     char agent_id[CORE_AGENT_ID_MAX];
-    bool greeted;
+    bool greeted, welcomed;
+    STAILQ_HEAD(, held) held;
     UT_hash_handle hh;
 };
 
@@ -70,11 +78,45 @@ static struct link *find_link(struct agent_hub *h, const char *agent_id)
 
 /* ---- to the agent ---- */
 
+static void send_text(struct link *l, const struct strbuf *text)
+{
+    if (l->welcomed) {
+        ws_send(l->ws, text->s, text->n, true);
+        return;
+    }
+    struct held *held = calloc(1, sizeof(*held));
+    if (!held)
+        abort();
+    strbuf_add(&held->text, text->s, text->n);
+    STAILQ_INSERT_TAIL(&l->held, held, next);
+}
+
+static void drop_held(struct link *l)
+{
+    struct held *held;
+    while ((held = STAILQ_FIRST(&l->held))) {
+        STAILQ_REMOVE_HEAD(&l->held, next);
+        strbuf_release(&held->text);
+        free(held);
+    }
+}
+
 static void link_send(struct link *l, const struct wire_link_master_message *message)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     codec_encode(&wire_msg_link_master_message, message, &text);
-    ws_send(l->ws, text.s, text.n, true);
+    send_text(l, &text);
+}
+
+/* The first word to an agent, welcome or refusal; what was held follows. */
+static void link_answer_hello(struct link *l, const struct wire_link_master_message *message)
+{
+    l->welcomed = true;
+    link_send(l, message);
+    struct held *held;
+    STAILQ_FOREACH(held, &l->held, next)
+        ws_send(l->ws, held->text.s, held->text.n, true);
+    drop_held(l);
 }
 
 static struct wire_link_master_message message_of(const struct agent_hub *h)
@@ -88,7 +130,8 @@ static void refuse(struct link *l, bool fatal, const char *reason)
     struct wire_link_refused refused = {.reason = reason, .fatal = fatal};
     struct wire_link_master_message out = message_of(l->hub);
     out.refused = &refused;
-    link_send(l, &out);
+    drop_held(l);
+    link_answer_hello(l, &out);
     ws_close(l->ws, 1008, "refused");
 }
 
@@ -96,7 +139,7 @@ void agent_hub_send(struct agent_hub *h, const char *agent_id, const struct strb
 {
     struct link *l = find_link(h, agent_id);
     if (l)
-        ws_send(l->ws, message->s, message->n, true);
+        send_text(l, message);
 }
 
 void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *container_id, int signal)
@@ -160,7 +203,7 @@ static void welcome_send(void *job)
             .cluster_name = info->cluster_name, .version = info->version, .expected = w->expected, .expected_n = w->n};
         struct wire_link_master_message out = message_of(w->hub);
         out.hello = &hello;
-        link_send(l, &out);
+        link_answer_hello(l, &out);
     } else if (l && l->serial == w->serial) {
         log_error("agent.welcome_failed", "id=%s reason=%s", w->agent_id, log_quote(error_msg(&w->err)));
         ws_close(l->ws, 1011, "try again");
@@ -376,6 +419,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
         if (master_step(h->m, &ev, NULL, &err) < 0)
             log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     }
+    drop_held(l);
     free(l);
 }
 
@@ -391,6 +435,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     if (!l)
         return error_set(err, ERR_NO_MEMORY, "no memory for another agent");
     *l = (struct link){.hub = h, .serial = ++h->last_serial};
+    STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     struct ws_handler handler = {.on_message = on_message, .on_close = on_close, .ctx = l, .message_max = MESSAGE_MAX,
                                  .ping_s = PING_S, .dead_s = DEAD_S};

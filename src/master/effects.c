@@ -14,6 +14,8 @@ struct step {
     struct master *m;
     struct core_effects effects;
     struct companion companion;
+    struct start **start; /* of the start effects, in their order */
+    size_t start_n, sent_n;
     int64_t now_us;
 };
 
@@ -80,8 +82,9 @@ static void wake_number(struct master *m, const char *kind, int32_t id)
     api_wake(m->api, topic);
 }
 
-static void carry_out_one(struct master *m, const struct core_effect *e)
+static void carry_out_one(struct step *s, const struct core_effect *e)
 {
+    struct master *m = s->m;
     char topic[WAIT_TOPIC_MAX];
     switch (e->type) {
     case CORE_PUT_TASK: /* its end closes followers of its log */
@@ -93,7 +96,7 @@ static void carry_out_one(struct master *m, const struct core_effect *e)
         api_wake(m->api, topic);
         return;
     case CORE_START_CONTAINER:
-        start_task(m, &e->start);
+        start_send(s->start[s->sent_n++]);
         return;
     case CORE_SIGNAL_CONTAINER:
         agent_hub_signal(m->agents, e->signal.agent_id, e->signal.container_id, e->signal.signal);
@@ -126,6 +129,7 @@ static void carry_out_one(struct master *m, const struct core_effect *e)
 static void step_free(struct step *s)
 {
     core_effects_release(&s->effects);
+    free(s->start);
     free(s);
 }
 
@@ -133,7 +137,7 @@ static void carry_out_all(void *ctx)
 {
     struct step *s = ctx;
     for (size_t i = 0; i < s->effects.n; i++)
-        carry_out_one(s->m, &s->effects.item[i]);
+        carry_out_one(s, &s->effects.item[i]);
     step_free(s);
 }
 
@@ -143,6 +147,18 @@ static bool has_rows(const struct core_effects *e)
         if (e->item[i].type <= CORE_TASK_LOG)
             return true;
     return false;
+}
+
+/* What an agent needs to start a task is written together with the rows that say so: one commit instead of two in a row, and
+ * no later step can overtake the start with a signal for it. */
+static void prepare_starts(struct step *s)
+{
+    s->start = calloc(s->effects.n + 1, sizeof(struct start *));
+    if (!s->start)
+        abort();
+    for (size_t i = 0; i < s->effects.n; i++)
+        if (s->effects.item[i].type == CORE_START_CONTAINER)
+            s->start[s->start_n++] = start_prepare(s->m, &s->effects.item[i].start);
 }
 
 static void arm_timer(struct master *m, int64_t next_us, int64_t now_us)
@@ -174,6 +190,7 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
         job[n++] = (struct writer_job){store_rows, rows_done, s};
     if (n)
         writer_submit(m->writer, job, n);
+    prepare_starts(s);
     writer_when_committed(m->writer, writer_ticket(m->writer), carry_out_all, s);
 }
 

@@ -49,8 +49,10 @@ int persist_effects(struct store *db, const struct core_effects *effects, int64_
 /* Everything a starting core needs, out of the store. */
 int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err);
 
-/* start_task.c: a start effect becomes sessions in the store and a StartTask message to the agent. */
-void start_task(struct master *m, const struct core_start *s);
+/* start_task.c: a start effect becomes sessions in the store, written behind the rows of its step (*s lives until it is sent),
+ * and after their commit a StartTask message to the agent. */
+struct start *start_prepare(struct master *m, const struct core_start *s);
+void start_send(struct start *st); /* frees it */
 
 /* accounts.c: the first start's users and their password; asynchronous, after the server listens. */
 int accounts_load(struct master *m, struct error *err);

@@ -20,10 +20,11 @@ enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
 struct start {
     struct master *m;
     struct arena arena;
-    struct core_start s; /* its texts live in the arena */
+    const struct core_start *s; /* of the step's effects */
     struct token session, user;
     int64_t session_id, user_session_id;
     struct strbuf message;
+    struct error err; /* why it could not be prepared */
 };
 
 /* ---- environment ---- */
@@ -50,7 +51,7 @@ static void env_add(struct env *e, const char *fmt, ...)
 
 static void env_of_task(struct env *e, const struct start *st, const char *username)
 {
-    const struct core_start *s = &st->s;
+    const struct core_start *s = st->s;
     env_add(e, "DET_USE_TLS=false");
     env_add(e, "DET_TASK_ID=%s", s->task_id);
     env_add(e, "DET_ALLOCATION_ID=%s", s->allocation_id);
@@ -146,7 +147,7 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
 static void encode_start(struct start *st, const struct exp_config *config, const char *config_json, const struct store_user *owner)
 {
     struct arena *a = &st->arena;
-    const struct core_start *s = &st->s;
+    const struct core_start *s = st->s;
     struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
     env_of_task(&env, st, owner->username);
     env_of_trial(&env, s, config_json);
@@ -171,7 +172,7 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
 static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind, int64_t now_us,
                           int64_t *ret_id, struct error *err)
 {
-    struct store_session row = {.user_id = st->s.owner_id, .kind = kind, .allocation_id = st->s.allocation_id, .created_us = now_us,
+    struct store_session row = {.user_id = st->s->owner_id, .kind = kind, .allocation_id = st->s->allocation_id, .created_us = now_us,
                                 .expiry_us = now_us + SESSION_LIFETIME_US};
     if (strcmp(kind, "ALLOCATION") == 0)
         row.expiry_us = INT64_MAX; /* lives as long as the allocation */
@@ -188,8 +189,8 @@ static int start_store(struct store *db, void *job, struct error *err)
     strbuf_reset(&st->message);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
         insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
-        store_experiment_get(db, st->s.experiment_id, /* with_config= */ true, &st->arena, &x, err) < 0 ||
-        store_user_get(db, st->s.owner_id, &st->arena, &owner, err) < 0)
+        store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &st->arena, &x, err) < 0 ||
+        store_user_get(db, st->s->owner_id, &st->arena, &owner, err) < 0)
         return -1;
     cleanup_exp_config struct exp_config *config = NULL;
     if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
@@ -201,63 +202,58 @@ static int start_store(struct store *db, void *job, struct error *err)
 /* The core hears of it as of a container that could not be launched: it tries again, later and later. */
 static void report_failure(struct start *st, const struct error *err)
 {
-    log_error("task.start_failed", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(err)));
+    log_error("task.start_failed", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(err)));
     struct core_event ev = {
         .type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
-        .container = {.agent_id = st->s.agent_id,
-                      .report = {.container_id = st->s.container_id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_AGENT_ERROR,
+        .container = {.agent_id = st->s->agent_id,
+                      .report = {.container_id = st->s->container_id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_AGENT_ERROR,
                                  .exit_text = error_msg(err)}}};
     cleanup_error struct error failed = ERROR_INIT;
     if (master_step(st->m, &ev, NULL, &failed) < 0)
-        log_error("task.start_failure_ignored", "allocation=%s reason=%s", st->s.allocation_id, log_quote(error_msg(&failed)));
+        log_error("task.start_failure_ignored", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(&failed)));
 }
 
-static void start_send(void *job, const struct error *err)
+static void send_start(struct start *st)
 {
-    struct start *st = job;
-    if (err) {
-        report_failure(st, err);
-    } else {
-        struct identities *ids = api_identities(st->m->api);
-        struct identity_session s = {.id = st->session_id, .user_id = st->s.owner_id};
-        snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", st->s.allocation_id);
-        identities_put_session(ids, st->session.hash, &s);
-        struct identity_session u = {.id = st->user_session_id, .user_id = st->s.owner_id,
-                                     .expires_at_us = clock_now_us() + SESSION_LIFETIME_US};
-        identities_put_session(ids, st->user.hash, &u);
-        agent_hub_send(st->m->agents, st->s.agent_id, &st->message);
-    }
+    struct identities *ids = api_identities(st->m->api);
+    struct identity_session s = {.id = st->session_id, .user_id = st->s->owner_id};
+    snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", st->s->allocation_id);
+    identities_put_session(ids, st->session.hash, &s);
+    struct identity_session u = {.id = st->user_session_id, .user_id = st->s->owner_id,
+                                 .expires_at_us = clock_now_us() + SESSION_LIFETIME_US};
+    identities_put_session(ids, st->user.hash, &u);
+    agent_hub_send(st->m->agents, st->s->agent_id, &st->message);
+}
+
+void start_send(struct start *st)
+{
+    if (st->err.kind)
+        report_failure(st, &st->err);
+    else
+        send_start(st);
+    error_release(&st->err);
     strbuf_release(&st->message);
     arena_release(&st->arena);
     free(st);
 }
 
-static void copy_start(struct start *st, const struct core_start *s)
+static void start_stored(void *job, const struct error *err)
 {
-    struct arena *a = &st->arena;
-    st->s = *s;
-    st->s.agent_id = arena_strdup(a, s->agent_id);
-    st->s.container_id = arena_strdup(a, s->container_id);
-    st->s.allocation_id = arena_strdup(a, s->allocation_id);
-    st->s.task_id = arena_strdup(a, s->task_id);
-    st->s.description = arena_strdup(a, s->description);
-    st->s.hparams = arena_strdup(a, s->hparams);
-    st->s.latest_checkpoint = arena_strdup(a, s->latest_checkpoint);
-    st->s.device_id = arena_dup(a, s->device_id, s->device_n * sizeof(*s->device_id));
+    struct start *st = job;
+    if (err)
+        error_set(&st->err, err->kind, "%s", error_msg(err));
 }
 
-void start_task(struct master *m, const struct core_start *s)
+struct start *start_prepare(struct master *m, const struct core_start *s)
 {
     struct start *st = calloc(1, sizeof(*st));
-    cleanup_error struct error err = ERROR_INIT;
     if (!st)
         abort();
     st->m = m;
-    copy_start(st, s);
-    if (token_new(&st->session, &err) < 0 || token_new(&st->user, &err) < 0) {
-        start_send(st, &err);
-        return;
-    }
-    struct writer_job job = {start_store, start_send, st};
+    st->s = s;
+    if (token_new(&st->session, &st->err) < 0 || token_new(&st->user, &st->err) < 0)
+        return st;
+    struct writer_job job = {start_store, start_stored, st};
     writer_submit(m->writer, &job, 1);
+    return st;
 }
