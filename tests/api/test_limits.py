@@ -7,10 +7,8 @@ import socket
 
 import pytest
 from e2e.helpers import memory_kib
-from support.cluster import BUILD, wait_for
+from support.cluster import SANITIZED, wait_for
 
-# A sanitizer's own memory says nothing about the program's.
-SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 KIB_PER_CONNECTION = 16
 
 

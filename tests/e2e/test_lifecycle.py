@@ -5,7 +5,7 @@ import time
 
 import pytest
 from e2e.helpers import Follower, alive, log_of, memory_kib, shell, slots_used, task_lines, the_trial, wait_file, wait_line, wait_slots_free
-from support.cluster import wait_for
+from support.cluster import SANITIZED, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +238,7 @@ def test_a_reader_that_does_not_read_hurts_nobody_and_costs_no_memory(new_cluste
         assert cluster.post("/api/v1/task/logs", {"logs": lines}).status == 200
     follower.wait("399")
     assert [line for line in follower.lines if len(line) < 100] == [str(i) for i in range(400)]
-    assert memory_kib(cluster.master.pid) < 64 * 1024
+    assert SANITIZED or memory_kib(cluster.master.pid) < 64 * 1024
     for sock in sleepy:
         sock.close()
     assert cluster.post(f"/api/v1/experiments/{trial['experimentId']}/kill").status == 200
