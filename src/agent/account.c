@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/files.h"
 #include "common/log.h"
 
 #define PASSWD_BUF 16384

@@ -1,7 +1,6 @@
 #include "agent/agent.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>

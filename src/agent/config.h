@@ -1,4 +1,4 @@
-/* The agent's configuration, read once at the start (cluster-config.md §8). */
+/* The agent's configuration, read once at the start. */
 #ifndef DET_AGENT_CONFIG_H
 #define DET_AGENT_CONFIG_H
 

@@ -5,7 +5,7 @@
 #include "agent/runtime.h"
 
 /* Unpacks it into the work directory, and for trials into train/model, too. An empty context is fine. Blocks, and tries again
- * for about a minute while the master does not answer (task-environment.md §5). */
+ * for about a minute while the master does not answer. */
 int context_fetch(const struct runtime_task *t, struct error *err);
 
 #endif

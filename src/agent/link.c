@@ -17,7 +17,7 @@
 #define LINK_PROTOCOL 1
 #define MESSAGE_MAX (64 * 1024 * 1024)
 #define BACKOFF_FIRST_US 100000
-#define PING_S 15 /* lifecycle.md §10 */
+#define PING_S 15
 #define DEAD_S 60
 
 struct link {

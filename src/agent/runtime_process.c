@@ -11,7 +11,6 @@
 #include "agent/runtime.h"
 #include "agent/taskfiles.h"
 #include "common/cleanup.h"
-#include "common/files.h"
 #include "common/log.h"
 #include "common/strbuf.h"
 #include "common/taskspec.h"

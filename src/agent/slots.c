@@ -54,7 +54,7 @@ static void read_processor(const char *text, struct processor *p)
     }
 }
 
-/* "MODEL x N cores", joined by ", " when there are several models (cluster-config.md §8). */
+/* "MODEL x N cores", joined by ", " when there are several models. */
 static char *brand_of(const struct processor *p, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -1,6 +1,5 @@
 #include "agent/task.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The environment of a task, in the order of task-environment.md §1: a little of the machine's, the master's part with the
- * user's variables last, proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
+/* The environment of a task, in this order: a little of the machine's, the master's part with the user's variables last,
+ * proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
 #ifndef DET_AGENT_TASKENV_H
 #define DET_AGENT_TASKENV_H
 

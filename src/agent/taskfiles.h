@@ -1,6 +1,6 @@
-/* The files of task-environment.md §2 and §5 that the agent writes for a task: the JSON files in info/ for our library and the
- * scripts in front of the user's command. What the predecessor did inside the container with a Python start of its own (prep_container)
- * is done here, before the task starts, so that nothing of ours stands between the start and the user's first line. */
+/* The files that the agent writes for a task: the JSON files in info/ for our library and the scripts in front of the user's
+ * command. What the predecessor did inside the container with a Python start of its own (prep_container) is done here, before
+ * the task starts, so that nothing of ours stands between the start and the user's first line. */
 #ifndef DET_AGENT_TASKFILES_H
 #define DET_AGENT_TASKFILES_H
 

@@ -11,7 +11,7 @@
 
 enum { PREEMPTION_TIMEOUT_MAX_S = 600, GATHER_TIMEOUT_S = 600 };
 
-/* Allocation ids have a dot and a number at their end; anything else is a mistake of the caller's (contract: gotchas 39). */
+/* Allocation ids have a dot and a number at their end; anything else is a mistake of the caller's. */
 static int need_allocation(struct req *r, const char *id, const struct allocation_row **ret, struct error *err)
 {
     if (!id || !strchr(id, '.'))

@@ -6,7 +6,6 @@
 #include "api/convert.h"
 #include "api/identity.h"
 #include "api/password.h"
-#include "api/wait.h"
 #include "common/log.h"
 #include "gen/handlers.h"
 #include "store/sessions.h"

@@ -173,7 +173,7 @@ int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoin
     return get_checkpoint(r, w->uuid, &ret->checkpoint, err);
 }
 
-/* What is left of each checkpoint after its owner deleted files (contract: task-environment.md §9, ckpt deletion). */
+/* What is left of each checkpoint after its owner deleted files. */
 int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in, struct wire_patch_checkpoints_response *ret,
                           struct error *err)
 {

@@ -7,7 +7,6 @@
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "common/config.h"
-#include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
 

@@ -287,13 +287,13 @@ void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struc
 
 /* ---- allocations ---- */
 
-/* PENDING and ASSIGNED have no name in the contract's list (lifecycle.md §3). */
+/* PENDING and ASSIGNED have no name in the contract's list. */
 static enum wire_task_state allocation_state_to_wire(enum allocation_state state)
 {
     return (enum wire_task_state)state_number(&wire_enum_task_state, allocation_state_name(state));
 }
 
-/* "container failed with non-zero exit code (exit code 7)": lifecycle.md §3. */
+/* "container failed with non-zero exit code (exit code 7)": scripts search for such texts. */
 static const char *exit_reason(const struct allocation_row *x, struct arena *a)
 {
     if (x->exit_kind == EXIT_NONE)

@@ -1,5 +1,5 @@
 /* What people do to experiments: states through the core, everything else in the store. A bulk action is the single one for
- * each id, with one {id, error} back for each; a single action turns its error into the reply (contract: gotchas 23). */
+ * each id, with one {id, error} back for each; a single action turns its error into the reply. */
 #include <string.h>
 
 #include "api/convert.h"

@@ -7,7 +7,6 @@
 #include "api/model_archive.h"
 #include "api/convert.h"
 #include "api/internal.h"
-#include "api/wait.h"
 #include "core/core.h"
 #include "core/expconf.h"
 #include "core/spec.h"

@@ -4,7 +4,6 @@
 #include "api/convert.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
-#include "common/base64.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
@@ -103,7 +102,7 @@ int api_get_experiments(struct req *r, const struct wire_get_experiments_request
     for (size_t i = 0; i < list.experiment_n; i++) {
         struct store_experiment *x = &list.experiment[i];
         if (x->notes && *x->notes)
-            x->notes = "omitted"; /* contract: gotchas 34 */
+            x->notes = "omitted"; /* as the clients know it: a list tells that there are notes */
         experiment_to_wire(x, DISPLAY_STORED, &r->arena, &ret->experiments[i]);
     }
     ret->pagination = pagination(f.page, list.window, &r->arena);

@@ -53,7 +53,7 @@ void identities_drop_sessions_of_allocation(struct identities *ids, const char *
 void identities_drop_expired(struct identities *ids, int64_t now_us);
 int identities_session_count(const struct identities *ids);
 
-/* ERR_UNAUTHENTICATED for a missing, unknown or expired token, ERR_FORBIDDEN for an inactive user (texts: gotchas 26). */
+/* ERR_UNAUTHENTICATED for a missing, unknown or expired token, ERR_FORBIDDEN for an inactive user. */
 int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret, struct error *err);
 
 #endif

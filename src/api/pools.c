@@ -3,7 +3,6 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
-#include "common/config.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "api/internal.h"
 #include "api/raw_handlers.h"
 #include "net/http.h"
 

@@ -15,7 +15,7 @@
 struct report {
     struct store_report row;
     struct store_report_result result;
-    const char *searcher_error; /* the report is stored all the same; the experiment stops (contract: searchers.md §1) */
+    const char *searcher_error; /* the report is stored all the same; the experiment stops */
 };
 
 static void take_searcher_error(void *ctx, const struct core_effects *effects)

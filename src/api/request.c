@@ -317,7 +317,7 @@ static const char *bearer(const char *value)
     return value && strncmp(value, "Bearer ", 7) == 0 ? value + 7 : NULL;
 }
 
-/* Order: user token header, Authorization, allocation token header, cookie (contract, gotchas 27). */
+/* Order: user token header, Authorization, allocation token header, cookie. */
 static const char *request_token(struct http_request *http)
 {
     const char *v;

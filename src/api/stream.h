@@ -5,7 +5,7 @@
  * memory and a reader only while it reads. STREAM_WAIT sleeps until api_wake() (wait.h) is called for the topic, after a commit.
  *
  * Nothing is sent before the first line: an error before it is an HTTP status with the stream error body, a later one is a
- * last line (contract: gotchas 17). */
+ * last line. */
 #ifndef DET_API_STREAM_H
 #define DET_API_STREAM_H
 

@@ -1,5 +1,4 @@
 /* Tasks and their context. */
-#include <string.h>
 
 #include "api/convert.h"
 #include "api/internal.h"

@@ -1,6 +1,5 @@
 /* Trials: get, list, workloads, kill, and what their code tells about itself besides metrics (reports.c). */
 #include <math.h>
-#include <string.h>
 
 #include "api/convert.h"
 #include "api/internal.h"
@@ -166,7 +165,7 @@ int api_kill_trial(struct req *r, const struct wire_kill_trial_request *in, stru
 int api_report_trial_progress(struct req *r, const struct wire_report_trial_progress_request *in,
                               struct wire_report_trial_progress_response *ret, struct error *err)
 {
-    double progress = isfinite(in->progress) ? in->progress : 0; /* contract: searchers.md §1 */
+    double progress = isfinite(in->progress) ? in->progress : 0; /* what is no number counts as none */
     if (progress < 0)
         return error_set(err, ERR_INVALID, "progress is %g, it must not be negative", in->progress);
     struct core_event ev = {.type = CORE_TRIAL_PROGRESS, .now_us = r->now_us,

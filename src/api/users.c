@@ -64,7 +64,7 @@ static int remember_user(struct req *r, struct error *err)
     struct identity_user u;
     identity_of_store(&c->user, &u);
     identities_put_user(api_identities(r->api), &u);
-    if (c->wire_password && !c->create) /* a changed password ends every login (contract: gotchas 28) */
+    if (c->wire_password && !c->create) /* a changed password ends every login */
         identities_drop_sessions_of_user(api_identities(r->api), u.id, /* only_logins= */ true);
     return 0;
 }

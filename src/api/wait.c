@@ -1,7 +1,6 @@
 #include "api/wait.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "api/internal.h"
 #include "api/topics.h"

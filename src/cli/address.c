@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/strbuf.h"
-
 static int port_parse(const char *text, size_t n, int *ret)
 {
     int port = 0;

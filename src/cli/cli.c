@@ -1,9 +1,7 @@
 #include "cli/cli.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/address.h"
 #include "cli/api.h"

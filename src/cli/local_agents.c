@@ -9,7 +9,6 @@
 
 #include "cli/api.h"
 #include "cli/daemon.h"
-#include "cli/logins.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"

@@ -1,6 +1,5 @@
 #include "cli/local_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,7 +10,6 @@
 #include "cli/daemon.h"
 #include "cli/logins.h"
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "common/files.h"
 #include "common/strbuf.h"
 

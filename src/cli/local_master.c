@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/address.h"
 #include "cli/api.h"
 #include "cli/daemon.h"
 #include "cli/logins.h"

@@ -1,5 +1,4 @@
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"

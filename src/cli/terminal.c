@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/strbuf.h"
 
 /* One line from the stream, without its newline. */
 static int read_line(struct cli *cli, FILE *from, const char **ret, struct error *err)

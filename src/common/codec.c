@@ -150,7 +150,7 @@ int codec_set_number(const struct codec_field *f, const char *s, size_t n, void 
     return number_to_int64(s, n, &v) < 0 ? -1 : codec_set_int(f, v, slot);
 }
 
-/* "Nan" is how the generated Python client writes it in top-level fields (gotcha 5). */
+/* "Nan" is how the generated Python client writes it in top-level fields. */
 int codec_set_special_real(const struct codec_field *f, const char *s, size_t n, void *slot)
 {
     static const struct { const char *text; double value; } special[] = {

@@ -1,7 +1,6 @@
 #include "common/codec_reader.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/number.h"

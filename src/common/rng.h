@@ -1,5 +1,5 @@
-/* Random numbers that are the same everywhere: Mersenne Twister 19937, seeded and drawn from bit by bit as the contract
- * asks (searchers.md §2; numpy's RandomState(seed)), so that an experiment's seed gives its hyperparameters for ever.
+/* Random numbers that are the same everywhere: Mersenne Twister 19937, seeded and drawn from bit by bit as
+ * numpy's RandomState(seed) is, so that an experiment's seed gives its hyperparameters for ever.
  *
  * The whole state is the struct: copy it to save it with a snapshot. For secrets use the system's randomness instead. */
 #ifndef DET_COMMON_RNG_H

@@ -29,7 +29,7 @@
 #define TASK_FRAME_MAX (512 * 1024)
 #define TASK_BATCH_BYTES (256 * 1024) /* of lines in one LOGS frame, the last line may go beyond */
 #define TASK_WINDOW (1024 * 1024)
-#define TASK_LINE_MAX 8192 /* bytes read for one line, its end included (task-environment.md §6) */
+#define TASK_LINE_MAX 8192 /* bytes read for one line, its end included */
 
 enum task_frame_type {
     TASK_FRAME_HELLO = 1,

@@ -348,7 +348,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct
     agent->row.enabled = enable;
     agent->row.draining = !enable && drain;
     if (enable)
-        agent->row.disabled_slot_n = 0; /* slots are enabled along (scheduling.md §9) */
+        agent->row.disabled_slot_n = 0; /* slots are enabled along */
     record_touch(c, &agent->record);
     agent->pool->changed = true;
     if (!enable && !drain)

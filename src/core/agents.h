@@ -1,4 +1,4 @@
-/* Agents: which ones there are, their slots, and what runs on them (lifecycle.md §10, scheduling.md §9).
+/* Agents: which ones there are, their slots, and what runs on them.
  *
  * An agent that goes away is given agent_reconnect_wait to come back; until then its containers are thought to run on. When
  * it comes it says what it still knows of, and both sides are brought together: containers it knows go on or have ended,
@@ -22,7 +22,7 @@ struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
 void agent_free(struct core *c, struct agent *agent);
 
-/* What scheduling sees (scheduling.md §1). */
+/* What scheduling sees. */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

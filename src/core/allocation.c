@@ -1,6 +1,5 @@
 #include "core/allocation.h"
 
-#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
     return a;
 }
 
-/* States only rise (lifecycle.md §3). */
+/* States only rise. */
 static void raise_state(struct core *c, struct allocation *a, enum allocation_state to)
 {
     if ((int)to <= a->sm.state)

@@ -1,4 +1,4 @@
-/* An allocation: one run of a task on the resources that a pool gave it, from request to exit (lifecycle.md §3).
+/* An allocation: one run of a task on the resources that a pool gave it, from request to exit.
  *
  * PENDING until its resource manager has placed it, then as far as its most advanced container. The first container that
  * fails decides how it ended and takes the others with it. Ending it early:

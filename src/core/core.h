@@ -263,7 +263,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
 
 /* ---- reading, for the API's live views ----------------------------------------------------------------------------- */
 
-/* The state that people are shown: ACTIVE ones by their most advanced allocation (lifecycle.md §1). */
+/* The state that people are shown: ACTIVE ones by their most advanced allocation. */
 enum display_state { DISPLAY_STORED, DISPLAY_QUEUED, DISPLAY_PULLING, DISPLAY_STARTING, DISPLAY_RUNNING };
 
 struct core_experiment_view {

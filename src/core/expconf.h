@@ -4,8 +4,7 @@
  *          → defaults → complete and checked → `struct exp_config`
  *
  * Pure: what depends on the world (pools, the cluster's defaults, seed, random words for a name) comes in the context. All
- * mistakes are reported together, each with its JSON path, line and column. The order of merging is contract
- * experiment-config.md §15; how lists combine is said row by row in contract/experiment-config.json (`merge`). */
+ * mistakes are reported together, each with its JSON path, line and column. How lists combine is said row by row in contract/experiment-config.json (`merge`). */
 #ifndef DET_CORE_EXPCONF_H
 #define DET_CORE_EXPCONF_H
 

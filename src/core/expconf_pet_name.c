@@ -1,5 +1,4 @@
 /* Names for experiments that have none: short, friendly, easy to say on the phone. */
-#include <stdlib.h>
 
 #include "core/expconf.h"
 

@@ -110,7 +110,7 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         move(c, x, to);
 }
 
-/* In order, with what they lead to. An experiment that is stopping takes no more trials (searchers.md §1). */
+/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
 static void carry_out(struct core *c, struct experiment *x, struct searcher_actions *actions)
 {
     touch_searcher(c, x);

@@ -1,4 +1,4 @@
-/* An experiment: which trials it has, which state they should be in, and when it is over (lifecycle.md §1).
+/* An experiment: which trials it has, which state they should be in, and when it is over.
  *
  * Users ask for states, the searcher asks for trials and for the end; the experiment tells its trials. It moves to its
  * terminal state when it is stopping and its last trial has ended. */

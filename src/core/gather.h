@@ -1,4 +1,4 @@
-/* All-gather: each of n peers of an allocation gives a piece of data and gets those of all (gotchas.md 37).
+/* All-gather: each of n peers of an allocation gives a piece of data and gets those of all.
  *
  * Peers are told apart by the uuid of their request. Giving again under the same uuid replaces the piece while the round is
  * open, and gets the result once it is complete. A uuid that a complete round does not know opens the next one. */

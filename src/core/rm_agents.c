@@ -1,6 +1,5 @@
 /* The resource manager of our own agents: snapshot → scheduler → containers on agents. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/agents.h"
 #include "core/allocation.h"

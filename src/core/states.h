@@ -1,6 +1,6 @@
 /* The states of the domain, each list written once: the C constants, the names in the store and the tables of legal moves.
  *
- * Contract: lifecycle.md §1–4. An experiment and its trials ("runs") share one list of states; which moves are legal differs,
+ * An experiment and its trials ("runs") share one list of states; which moves are legal differs,
  * hence two tables. States whose name begins with STOPPING have decided how they will end and wait for what still runs. */
 #ifndef DET_CORE_STATES_H
 #define DET_CORE_STATES_H
@@ -30,7 +30,7 @@ enum container_state {
 };
 
 /* Why a container or a whole allocation ended. Only FAILED and TASK_ERROR count against max_restarts; see trial.h for what
- * each one means for a trial (task-environment.md §11). The texts are the contract's (lifecycle.md §3). */
+ * each one means for a trial. The texts are the contract's. */
 #define EXIT_KINDS(X)                                                                    \
     X(NONE,              "")                              /* not ended */                \
     X(OK,                "allocation exited successfully")                               \
@@ -51,7 +51,7 @@ enum exit_kind {
     EXIT_KIND_NR,
 };
 
-/* What a trial said about its own end before its container exited (lifecycle.md §2). */
+/* What a trial said about its own end before its container exited. */
 enum early_exit {
     EARLY_EXIT_NONE, EARLY_EXIT_USER_REQUESTED_STOP, EARLY_EXIT_INVALID_HP, EARLY_EXIT_INIT_INVALID_HP,
     EARLY_EXIT_NR,
@@ -80,7 +80,7 @@ const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);
 
 /* An experiment nobody manages takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING (which
- * is RUN_ACTIVE here); other states do not count (lifecycle.md §1.3). */
+ * is RUN_ACTIVE here); other states do not count. */
 enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial_n);
 
 #endif

@@ -1,13 +1,11 @@
 /* Reading the core, for the API's live views. Nothing here changes anything. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/agents.h"
 #include "core/allocation.h"
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
-#include "core/sched/sched.h"
 #include "core/trial.h"
 
 static enum display_state display_of(const struct allocation *a)

@@ -15,7 +15,6 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "master/master.h"
-#include "store/meta.h"
 #include "store/sessions.h"
 #include "store/users.h"
 

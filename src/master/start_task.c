@@ -1,6 +1,6 @@
 /* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the experiment's
  * configuration and the owner's account at hand, makes the message; after the commit it goes to the agent. What the contract
- * calls the master's part of the environment is made here (task-environment.md §1, column S); the agent adds its own. */
+ * calls the master's part of the environment is made here; the agent adds its own. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static void bind_mounts_of(struct json_object *list, struct wire_link_start_task
     }
 }
 
-/* The user's own account on the agents, else security.default_task (contract: task-environment.md §12). */
+/* The user's own account on the agents, else security.default_task. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct config *c, struct arena *a)
 {
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);

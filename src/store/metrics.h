@@ -1,6 +1,6 @@
 /* Metrics: reports as they come (durable at once, one row each), summaries kept with every report.
  *
- * Rules (contract: lifecycle.md §11, gotchas 36):
+ * Rules:
  *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch
  *    metrics are not reported twice: ERR_INVALID otherwise, and nothing changes.
  *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step

@@ -1,7 +1,5 @@
 #include "store/page.h"
 
-#include <limits.h>
-
 enum { QUERY_LIST_DEFAULT = 100 };
 
 static struct page_window window(int64_t start, int64_t n, int64_t total)

@@ -3,7 +3,6 @@
 
 #include "store/task_logs.h"
 
-#include <ctype.h>
 #include <pcre2.h>
 #include <stdlib.h>
 

@@ -30,7 +30,7 @@
 #include "task/spool.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
-#define DRAIN_US 1000000     /* for processes that outlive the entrypoint (task-environment.md §6) */
+#define DRAIN_US 1000000     /* for processes that outlive the entrypoint */
 #define LINGER_US 50000      /* lines wait this long for company while others are under way */
 #define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
 #define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */

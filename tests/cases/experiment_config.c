@@ -4,7 +4,6 @@
  * that are named. Where we decided to differ from the predecessor, a row of `differences` recognises the case by its form and
  * says what must come out instead; docs/compatibility.md gives the reasons. */
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* searcher-cases.json: random numbers, sampling, and runs of the search methods that exist. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

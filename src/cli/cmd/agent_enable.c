@@ -1,7 +1,5 @@
 #include "cli/cmd/agent.h"
 
-#include <string.h>
-
 /* The agents that were meant: the one named, or all. */
 static int choose(struct cli *cli, const char *agent_id, bool all, const char ***ret, size_t *ret_n, struct error *err)
 {

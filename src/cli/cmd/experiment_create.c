@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -6,7 +5,6 @@
 #include "cli/cmd/experiment.h"
 #include "cli/context.h"
 #include "cli/logs.h"
-#include "cli/output.h"
 #include "cli/override.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"

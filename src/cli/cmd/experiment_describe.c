@@ -1,6 +1,5 @@
 /* Three tables of one or more experiments: themselves, their trials, and what the trials have reported, a row for each
  * number of batches, in which training, checkpoint and validation of the same number stand together. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

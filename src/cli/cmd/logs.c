@@ -1,5 +1,4 @@
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "cli/cmd/experiment.h"
 #include "cli/logs.h"

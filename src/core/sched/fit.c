@@ -104,7 +104,7 @@ static size_t fit_one_size(const struct candidate *c, size_t n, int needed, stru
     return 0;
 }
 
-/* Large agents first, as many whole ones as go in; no second thoughts (scheduling.md §3.4). */
+/* Large agents first, as many whole ones as go in; no second thoughts. */
 static size_t fit_any_size(const struct candidate *c, size_t n, int needed, struct sched_share *ret)
 {
     size_t taken = 0;

@@ -2,7 +2,7 @@
  * the snapshot carries the decision out, and takes a new one when something has changed.
  *
  * A scheduler is a sched_fn. Requests that hold slots already are in the snapshot, too, with what they hold, so that a
- * scheduler may decide to release them; one request never is in both lists of a decision. Contract: scheduling.md. */
+ * scheduler may decide to release them; one request never is in both lists of a decision. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 
@@ -15,7 +15,7 @@
 
 struct sched_agent {
     const char *id;
-    int slots, empty_slots; /* of enabled slots; see scheduling.md §1 for agents that are disabled or draining */
+    int slots, empty_slots; /* of enabled slots; an agent that is disabled or draining offers none */
     int aux, empty_aux;     /* zero-slot containers it may have, and still may have */
 };
 
@@ -75,7 +75,7 @@ sched_fn sched_in_order;
 /* The order in which requests are served: priority, queue position, submission, request time, allocation id. */
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b);
 
-/* Where a request could go (scheduling.md §3): the best single agent, else whole agents of one size whose slots divide the
+/* Where a request could go: the best single agent, else whole agents of one size whose slots divide the
  * request, else, if allowed, whole agents of any size. 0 shares: nowhere. The array is the arena's. */
 size_t sched_fit(const struct sched_snapshot *snapshot, const struct sched_agent *agent, const struct sched_request *request,
                  struct arena *a, struct sched_share **ret);

@@ -1,4 +1,4 @@
-/* Hyperparameters: one sample from the space that the configuration describes (searchers.md §3).
+/* Hyperparameters: one sample from the space that the configuration describes.
  *
  * A space is an object: name → constant, or {"type": const|int|double|log|categorical, …}, or a nested space. Names are
  * drawn in byte order at every level, so that the same seed gives the same sample. */

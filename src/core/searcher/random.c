@@ -1,6 +1,5 @@
-/* random: up to max_trials samples, max_concurrent_trials at a time. single is random with one trial (searchers.md §4, 5). */
+/* random: up to max_trials samples, max_concurrent_trials at a time. single is random with one trial. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/searcher/method.h"
 

@@ -1,11 +1,11 @@
 /* A searcher decides which trials an experiment has and when it is over. It sees events (a trial was created, validated, made
- * progress, ended) and answers with actions, which the experiment carries out in order (searchers.md §1).
+ * progress, ended) and answers with actions, which the experiment carries out in order.
  *
  * This file keeps the books that are the same for all methods: who was created, who ended and how, when to shut down. The
  * method behind it (method.h) only decides what to try next. Each one is a row in the table of searcher.c.
  *
- * Deterministic to the bit: all randomness comes from one generator seeded with experiment_seed, consumed in the order of
- * searchers.md §2, so that an experiment's seed always gives the same trials. */
+ * Deterministic to the bit: all randomness comes from one generator seeded with experiment_seed, consumed in one
+ * order, so that an experiment's seed always gives the same trials. */
 #ifndef DET_CORE_SEARCHER_SEARCHER_H
 #define DET_CORE_SEARCHER_SEARCHER_H
 

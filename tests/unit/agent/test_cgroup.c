@@ -1,6 +1,5 @@
 #include "cmocka_setup.h"
 
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>

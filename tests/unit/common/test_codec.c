@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/clock.h"
 #include "common/codec.h"
 #include "common/json.h"
 #include "gen/wire.h"

@@ -1,7 +1,6 @@
 #include "cmocka_setup.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "common/error.h"
 

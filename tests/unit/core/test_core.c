@@ -1,8 +1,6 @@
 /* Steps of the core that the simulation's tasks do not take: peers, daemons, all-gather, live views, bad requests. */
 #include "cmocka_setup.h"
 
-#include <string.h>
-
 #include "core/core.h"
 
 struct fixture {

@@ -1,4 +1,4 @@
-/* Pagination: the two families of the contract (gotchas 19–22), row by row. */
+/* Pagination: the two families of the contract, row by row. */
 #include "store/fixture.h"
 
 #include "store/page.h"

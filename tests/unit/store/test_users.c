@@ -150,7 +150,7 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     OK(f, store_sessions_delete_of_user(f->st, 2, "LOGIN", &f->err));
     assert_int_equal(sessions(f, &s), 2); /* a password change ends logins, not tasks */
     OK(f, store_sessions_delete_of_allocation(f->st, "1.x.1", &f->err));
-    assert_int_equal(sessions(f, &s), 1); /* DET_USER_TOKEN outlives its allocation (contract: task-environment.md §1) */
+    assert_int_equal(sessions(f, &s), 1); /* DET_USER_TOKEN outlives its allocation */
     assert_string_equal(s[0].kind, "TASK");
     OK(f, store_sessions_delete_of_user(f->st, 2, "TASK", &f->err));
     add_session(f, 6, 1, "LOGIN", NULL, T0);
