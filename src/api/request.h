@@ -1,4 +1,4 @@
-/* The request pipeline's side for the other files of src/api (see request.c); handlers include api.h. */
+/* The request pipeline's side for the other files of src/api (request.c, steps.c); handlers include api.h. */
 #ifndef DET_API_REQUEST_H
 #define DET_API_REQUEST_H
 

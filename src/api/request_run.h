@@ -1,0 +1,33 @@
+/* A request under way, between request.c (up to the first step) and steps.c (from there to the reply). */
+#ifndef DET_API_REQUEST_RUN_H
+#define DET_API_REQUEST_RUN_H
+
+#include "api/raw.h"
+#include "api/request.h"
+
+struct req_run {
+    struct {
+        bool is_rpc_path;
+        struct route_match rpc;
+        const struct raw_route *raw;
+        const char *raw_param[RAW_PARAM_MAX];
+    } match;
+    char *query;
+    void *body;
+    size_t body_n;
+    req_step_fn *next;
+    enum req_place next_place;
+    req_step_fn *write_step; /* kept: a group that met a full disk runs it again */
+    void (*on_gone)(struct req *r);
+    uint64_t ticket; /* of the last write this request caused; 0 if none */
+    struct error err;
+    int rc;
+    bool waiting, encoded;
+};
+
+/* Runs the step that req_then() named last, at its place. The request may be over, and freed, when this returns. */
+void req_run_step(struct req *r);
+/* Ends it with an error, which is taken. */
+void req_fail(struct req *r, struct error *err);
+
+#endif

@@ -1,0 +1,224 @@
+/* From step to step, and the end. A step runs at its place (api.h); when the last one finishes, the reply is encoded right
+ * there if that is a worker's thread, and sent from the loop, after the commit of what the request wrote. */
+#include "api/request_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/internal.h"
+#include "common/log.h"
+#include "net/http.h"
+#include "net/pool.h"
+
+/* ---- the end ---- */
+
+void req_drop(struct req *r)
+{
+    if (r->on_end)
+        r->on_end(r);
+    free(r->run->body);
+    error_release(&r->run->err);
+    free(r->run);
+    strbuf_release(&r->reply.body);
+    arena_release(&r->arena);
+    free(r);
+}
+
+void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out)
+{
+    static const char *const opening[] = {[REQ_ERROR_RPC] = ",\"error\":", [REQ_ERROR_STREAM] = ",\"message\":"};
+    if (form == REQ_ERROR_RPC)
+        strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\"", error_rpc_code(err->kind), error_rpc_name(err->kind));
+    else if (form == REQ_ERROR_STREAM)
+        strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d", error_rpc_code(err->kind), error_http_status(err->kind));
+    strbuf_adds(out, form == REQ_ERROR_RAW ? "{\"message\":" : opening[form]);
+    strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
+    if (form == REQ_ERROR_STREAM)
+        strbuf_addf(out, ",\"httpStatus\":\"%s\",\"details\":[]", error_http_text(err->kind));
+    strbuf_adds(out, form == REQ_ERROR_RAW ? "}\n" : "}}\n");
+}
+
+static enum req_error_form error_form(const struct req *r)
+{
+    if (r->route)
+        return r->route->stream ? REQ_ERROR_STREAM : REQ_ERROR_RPC;
+    return r->run->match.is_rpc_path ? REQ_ERROR_RPC : REQ_ERROR_RAW;
+}
+
+/* Whatever thread the last step ran on: turns the filled response into bytes. */
+static void encode_reply(struct req *r)
+{
+    struct req_run *run = r->run;
+    if (run->encoded)
+        return;
+    run->encoded = true;
+    if (run->rc < 0) {
+        strbuf_reset(&r->reply.body);
+        r->reply.status = error_http_status(run->err.kind);
+        r->reply.content_type = NULL;
+        req_error_body(&run->err, error_form(r), &r->reply.body);
+    } else if (r->route) {
+        codec_encode(r->route->response, r->ret, &r->reply.body);
+    }
+}
+
+static void send_reply(void *arg)
+{
+    struct req *r = arg;
+    struct http_request *http = r->http;
+    if (http) {
+        r->http = NULL;
+        http_request_set_ctx(http, NULL, NULL);
+        if (r->run->err.kind == ERR_UNAVAILABLE || r->run->err.kind == ERR_NO_MEMORY)
+            http_add_header(http, "Retry-After", "1");
+        for (size_t i = 0; i < REPLY_HEADERS_MAX && r->reply.header[i][0]; i++)
+            http_add_header(http, r->reply.header[i][0], r->reply.header[i][1]);
+        http_reply(http, r->reply.status ? r->reply.status : 200,
+                   r->reply.content_type ? r->reply.content_type : "application/json", strbuf_str(&r->reply.body),
+                   r->reply.body.n);
+    }
+    req_drop(r);
+}
+
+static void end_request(struct req *r)
+{
+    encode_reply(r);
+    if (r->run->rc < 0 && r->run->err.kind == ERR_INTERNAL)
+        log_error("api.internal", "route=%s reason=%s", r->route ? r->route->rpc : "raw", log_quote(error_msg(&r->run->err)));
+    if (r->run->ticket)
+        r->api->services.when_committed(r->api->services.ctx, r->run->ticket, send_reply, r);
+    else
+        send_reply(r);
+}
+
+void req_fail(struct req *r, struct error *err)
+{
+    r->run->rc = -1;
+    error_move(&r->run->err, err);
+    end_request(r);
+}
+
+/* ---- steps ---- */
+
+/* On whichever thread: runs the step and encodes if that was the last one. */
+static void step_off_loop(struct req *r)
+{
+    req_step_fn *step = r->run->next;
+    r->run->next = NULL;
+    r->run->rc = step(r, &r->run->err);
+    if (r->run->rc <= 0)
+        encode_reply(r);
+}
+
+static void after_step(struct req *r)
+{
+    if (r->run->rc <= 0)
+        end_request(r);
+    else if (r->run->next)
+        req_run_step(r);
+    /* else it waits or streams, and somebody will finish it */
+}
+
+static void read_work(void *worker, void *job)
+{
+    struct req *r = job;
+    r->db = worker;
+    step_off_loop(r);
+    r->db = NULL;
+}
+
+static void work_work(void *worker, void *job)
+{
+    step_off_loop(job);
+}
+
+static void pool_done(void *job)
+{
+    after_step(job);
+}
+
+static int write_work(struct store *db, void *job, struct error *err)
+{
+    struct req *r = job;
+    r->db = db;
+    r->run->next = NULL;
+    r->run->rc = r->run->write_step(r, err);
+    r->db = NULL;
+    return r->run->rc < 0 ? -1 : 0;
+}
+
+static void write_done(void *job, const struct error *err)
+{
+    struct req *r = job;
+    if (err) {
+        r->run->rc = -1;
+        error_set(&r->run->err, err->kind, "%s", error_msg(err));
+    }
+    after_step(r);
+}
+
+static void run_on_loop(struct req *r)
+{
+    const struct api_services *s = &r->api->services;
+    req_step_fn *step = r->run->next;
+    r->run->next = NULL;
+    uint64_t before = s->ticket(s->ctx);
+    r->run->rc = step(r, &r->run->err);
+    uint64_t after = s->ticket(s->ctx);
+    if (after != before)
+        r->run->ticket = after;
+    after_step(r);
+}
+
+void req_run_step(struct req *r)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    const struct api_services *s = &r->api->services;
+    switch (r->run->next_place) {
+    case REQ_LOOP:
+        run_on_loop(r);
+        return;
+    case REQ_WRITE:
+        r->run->write_step = r->run->next;
+        s->submit_write(s->ctx, write_work, write_done, r);
+        return;
+    case REQ_READ:
+        if (pool_submit(s->readers, read_work, pool_done, r, &err) < 0)
+            req_fail(r, &err);
+        return;
+    case REQ_WORK:
+        if (pool_submit(s->workers, work_work, pool_done, r, &err) < 0)
+            req_fail(r, &err);
+        return;
+    }
+}
+
+int req_then(struct req *r, enum req_place place, req_step_fn *step)
+{
+    r->run->next = step;
+    r->run->next_place = place;
+    return REQ_CONTINUES;
+}
+
+int req_wait(struct req *r, void (*on_gone)(struct req *r))
+{
+    r->run->waiting = true;
+    r->run->on_gone = on_gone;
+    return REQ_CONTINUES;
+}
+
+void req_finish(struct req *r, struct error *err)
+{
+    r->run->waiting = false;
+    r->run->rc = err && err->kind ? -1 : 0;
+    if (r->run->rc < 0)
+        error_move(&r->run->err, err);
+    end_request(r);
+}
+
+void req_resume(struct req *r, enum req_place place, req_step_fn *step)
+{
+    r->run->waiting = false;
+    req_then(r, place, step);
+    req_run_step(r);
+}
