@@ -217,6 +217,8 @@ int http_server_new(struct loop *l, const struct http_server_options *o, struct 
         return error_set(err, ERR_NO_MEMORY, "no memory for an HTTP server");
     s->loop = l;
     s->options = *o;
+    if (o->tls)
+        SSL_CTX_up_ref(o->tls);
     default_limits(&s->options.limits);
     TAILQ_INIT(&s->soon);
     LIST_INIT(&s->conns);
@@ -234,6 +236,13 @@ int http_server_new(struct loop *l, const struct http_server_options *o, struct 
 int http_server_port(const struct http_server *s)
 {
     return s->port;
+}
+
+void http_server_set_tls(struct http_server *s, struct ssl_ctx_st *tls)
+{
+    SSL_CTX_up_ref(tls);
+    SSL_CTX_free(s->options.tls);
+    s->options.tls = tls;
 }
 
 int http_server_connections(const struct http_server *s)
@@ -267,5 +276,6 @@ void http_server_free(struct http_server *s)
     loop_timer_free(s->soon_timer);
     loop_timer_free(s->accept_again);
     strbuf_release(&s->out);
+    SSL_CTX_free(s->options.tls);
     free(s);
 }

@@ -60,11 +60,13 @@ struct http_server_options {
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
     http_error_body_fn *error_body;       /* NULL: {"error":{"code":8,"reason":"ResourceExhausted","error":"…"}} */
     void *ctx;
-    struct ssl_ctx_st *tls; /* NULL: plain HTTP. Borrowed: must live as long as the server */
+    struct ssl_ctx_st *tls; /* NULL: plain HTTP. The server and each connection keep a reference of their own */
 };
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err);
 int http_server_port(const struct http_server *s);
+/* Connections accepted from now on use it. Only for a server that was made with TLS. */
+void http_server_set_tls(struct http_server *s, struct ssl_ctx_st *tls);
 int http_server_connections(const struct http_server *s);
 void http_server_stop_accepting(struct http_server *s); /* answers from now on close their connections */
 void http_server_free(struct http_server *s); /* not from a callback of this server; calls on_close of what is unanswered */
