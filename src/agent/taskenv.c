@@ -119,6 +119,14 @@ static const char *slot_ids(const struct wire_link_start_task *t, struct arena *
     return arena_strdup(a, b.s);
 }
 
+/* The master names the file by its place in a container. */
+static void map_cert_file(struct taskenv *e, const struct taskenv_facts *f)
+{
+    const char *file = taskenv_get(e, "DET_MASTER_CERT_FILE");
+    if (file)
+        taskenv_set(e, "DET_MASTER_CERT_FILE", taskenv_map_path(file, f->run_dir, e->arena));
+}
+
 static void add_agent_part(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f)
 {
     const struct agent_config *c = f->config;
@@ -167,5 +175,6 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
     add_proxy(e, "FTP_PROXY", f->config->ftp_proxy);
     add_proxy(e, "NO_PROXY", f->config->no_proxy);
     add_agent_part(e, t, f);
+    map_cert_file(e, f);
     add_places(e, f);
 }

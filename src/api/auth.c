@@ -6,6 +6,7 @@
 #include "api/convert.h"
 #include "api/identity.h"
 #include "api/password.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "gen/handlers.h"
 #include "store/sessions.h"
@@ -21,6 +22,13 @@ struct login {
     int64_t session_id;
 };
 
+/* A browser then never sends the cookie in the clear. */
+static bool over_tls(const struct req *r)
+{
+    const char *cert = config_str(api_info(r->api)->config, "security.tls.cert");
+    return cert && *cert;
+}
+
 static int login_remember(struct req *r, struct error *err)
 {
     struct login *l = r->state;
@@ -32,8 +40,8 @@ static int login_remember(struct req *r, struct error *err)
     struct wire_login_response *ret = r->ret;
     ret->token = arena_strdup(&r->arena, l->token.text);
     ret->user = user_to_wire(&l->user, &r->arena);
-    req_add_header(r, "Set-Cookie", arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax", l->token.text,
-                                                 SESSION_LIFETIME_US / 1000000));
+    req_add_header(r, "Set-Cookie", arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", l->token.text,
+                                                 SESSION_LIFETIME_US / 1000000, over_tls(r) ? "; Secure" : ""));
     log_info("user.login", "user=%s", log_quote(l->user.username));
     return 0;
 }

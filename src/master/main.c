@@ -18,6 +18,7 @@
 #include "master/housekeeping.h"
 #include "master/master.h"
 #include "master/settings.h"
+#include "master/tls_files.h"
 #include "store/meta.h"
 #include "store/store.h"
 
@@ -190,6 +191,33 @@ static int build_api(struct master *m, struct error *err)
     return accounts_agent_token(m, m->agent_token, err);
 }
 
+static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
+{
+    struct master *m = ctx;
+    if (m->http) /* not while the master starts or stops */
+        http_server_set_tls(m->http, tls);
+}
+
+static void on_hangup(void *ctx)
+{
+    tls_files_reload(((struct master *)ctx)->tls);
+}
+
+/* SIGHUP ends a master without TLS, as it does any program: there is nothing to read again. */
+static int load_tls(struct master *m, struct error *err)
+{
+    struct tls_files_options o = {.cert = config_str(m->config, "security.tls.cert"), .key = config_str(m->config, "security.tls.key"),
+                                  .period_us = TLS_FILES_PERIOD_US, .on_change = on_new_pair, .ctx = m};
+    if (!*o.cert)
+        return 0;
+    if (config_bool(m->config, "security.tls.self_signed") && tls_files_make_self_signed(m->config, err) < 0)
+        return -1;
+    if (tls_files_new(m->loop, &o, &m->tls, err) < 0)
+        return -1;
+    loop_on_signal(m->loop, SIGHUP, on_hangup, m);
+    return 0;
+}
+
 static int listen_http(struct master *m, struct error *err)
 {
     int port = (int)config_int(m->config, "port");
@@ -197,7 +225,8 @@ static int listen_http(struct master *m, struct error *err)
         .bind_host = config_str(m->config, "bind_host"), .port = port ? port : 8080,
         .limits = {.body_max = BODY_MAX, .bodies_max = BODIES_MAX, .anonymous_body_max = ANONYMOUS_BODY_MAX,
                    .connections_max = CONNECTIONS_MAX, .idle_timeout_s = 300, .read_timeout_s = 60},
-        .on_request = api_on_request, .has_credentials = api_has_credentials, .ctx = m->api};
+        .on_request = api_on_request, .has_credentials = api_has_credentials, .ctx = m->api,
+        .tls = m->tls ? tls_files_ctx(m->tls) : NULL};
     return http_server_new(m->loop, &o, &m->http, err);
 }
 
@@ -221,10 +250,11 @@ static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
     if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 || start_threads(m, err) < 0 ||
-        build_core(m, err) < 0 || build_api(m, err) < 0 || restore(m, err) < 0 || listen_http(m, err) < 0)
+        build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 || restore(m, err) < 0 ||
+        listen_http(m, err) < 0)
         return -1;
-    log_info("master.ready", "port=%d epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http), (long long)m->info.epoch,
-             m->data_dir, (double)(clock_now_us() - m->started_us) / 1000);
+    log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http), m->tls ? "yes" : "no",
+             (long long)m->info.epoch, m->data_dir, (double)(clock_now_us() - m->started_us) / 1000);
     accounts_make_first(m);
     return 0;
 }
@@ -235,6 +265,7 @@ static void master_release(struct master *m)
     housekeeping_free(m->housekeeping);
     if (m->writer)
         master_stop(m);
+    tls_files_free(m->tls);
     http_server_free(m->http);
     agent_hub_free(m->agents);
     pool_free(m->readers);

@@ -17,6 +17,8 @@
 #include "net/loop.h"
 #include "net/pool.h"
 
+struct tls_files;
+
 struct master {
     struct loop *loop;
     struct config *config;
@@ -32,6 +34,7 @@ struct master {
     struct agent_hub *agents;
     struct api *api;
     struct http_server *http;
+    struct tls_files *tls; /* NULL: plain HTTP */
     struct arena texts; /* of what lives as long as the master */
     struct api_info info;
     struct api_defaults defaults;

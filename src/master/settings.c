@@ -99,6 +99,9 @@ static void check_tls(struct config *c)
         config_problem(c, "security.tls.cert", "security.tls.key must be set, too");
     if (is_set(c, "security.tls.key") && !is_set(c, "security.tls.cert"))
         config_problem(c, "security.tls.key", "security.tls.cert must be set, too");
+    bool named = config_is_set(c, "security.tls.cert") || config_is_set(c, "security.tls.key");
+    if (config_bool(c, "security.tls.self_signed") && named)
+        config_problem(c, "security.tls.self_signed", "makes a certificate and key, security.tls.cert and key name them; use either");
 }
 
 static int64_t days(struct config *c, const char *path)
@@ -203,13 +206,21 @@ static char *default_data_dir(void)
     return path_join(pw ? pw->pw_dir : home && *home ? home : "/", ".local/share/determined");
 }
 
+static void derive_self_signed(struct config *c)
+{
+    if (!config_bool(c, "security.tls.self_signed"))
+        return;
+    config_derive(c, "security.tls.cert", new_text(path_join(config_str(c, "data_dir"), "tls.crt")));
+    config_derive(c, "security.tls.key", new_text(path_join(config_str(c, "data_dir"), "tls.key")));
+}
+
 static void derive_defaults(struct config *c)
 {
-    bool tls = is_set(c, "security.tls.cert");
     config_derive(c, "data_dir", new_text(default_data_dir()));
+    derive_self_signed(c);
     config_derive(c, "db.path", new_text(path_join(config_str(c, "data_dir"), "determined.db")));
     if (config_int(c, "port") == 0)
-        config_derive(c, "port", json_object_new_int(tls ? 8443 : 8080));
+        config_derive(c, "port", json_object_new_int(is_set(c, "security.tls.cert") ? 8443 : 8080));
     if (!config_get(c, "resource_pools"))
         derive_checked(c, "resource_pools", pools_of_provisioner(NULL));
 }
@@ -228,9 +239,9 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     if (config_load(&with_checks, &c, err) < 0)
         return -1;
     rewrite_older_forms(c);
+    check_tls(c); /* before the files of a self-signed pair are filled in */
     derive_defaults(c);
     check_database(c);
-    check_tls(c);
     check_tokens(c);
     check_ssh(c);
     check_logos(c);

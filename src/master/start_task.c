@@ -11,9 +11,12 @@
 #include "common/log.h"
 #include "core/expconf.h"
 #include "master/master.h"
+#include "master/tls_files.h"
 #include "store/experiments.h"
 #include "store/sessions.h"
 #include "store/users.h"
+
+#define CERT_FILE "/run/determined/etc/ssl/master.crt"
 
 enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
 
@@ -23,6 +26,7 @@ struct start {
     const struct core_start *s; /* of the step's effects */
     struct token session, user;
     int64_t session_id, user_session_id;
+    const char *cert_pem; /* NULL without TLS */
     struct strbuf message;
     struct error err; /* why it could not be prepared */
 };
@@ -52,7 +56,9 @@ static void env_add(struct env *e, const char *fmt, ...)
 static void env_of_task(struct env *e, const struct start *st, const char *username)
 {
     const struct core_start *s = st->s;
-    env_add(e, "DET_USE_TLS=false");
+    env_add(e, "DET_USE_TLS=%s", st->cert_pem ? "true" : "false");
+    if (st->cert_pem)
+        env_add(e, "DET_MASTER_CERT_FILE=" CERT_FILE);
     env_add(e, "DET_TASK_ID=%s", s->task_id);
     env_add(e, "DET_ALLOCATION_ID=%s", s->allocation_id);
     env_add(e, "DET_RESOURCES_ID=%s", s->container_id);
@@ -144,6 +150,14 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
     return w;
 }
 
+static void add_certificate(const char *pem, struct wire_link_start_task *t, struct arena *a)
+{
+    struct wire_link_task_file *f = arena_new(a, struct wire_link_task_file);
+    *f = (struct wire_link_task_file){.path = CERT_FILE, .mode = 0644, .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
+    t->files = f;
+    t->files_n = 1;
+}
+
 static void encode_start(struct start *st, const struct exp_config *config, const char *config_json, const struct store_user *owner)
 {
     struct arena *a = &st->arena;
@@ -163,6 +177,8 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
         .image = exp_config_image(config, "cpu"), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
     argv_of(config->entrypoint, &t, a);
     bind_mounts_of(config->bind_mounts, &t, a);
+    if (st->cert_pem)
+        add_certificate(st->cert_pem, &t, a);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
     codec_encode(&wire_msg_link_master_message, &out, &st->message);
 }
@@ -251,6 +267,8 @@ struct start *start_prepare(struct master *m, const struct core_start *s)
         abort();
     st->m = m;
     st->s = s;
+    if (m->tls) /* a copy: the message is made on the writer's thread */
+        st->cert_pem = arena_strdup(&st->arena, tls_files_pem(m->tls));
     if (token_new(&st->session, &st->err) < 0 || token_new(&st->user, &st->err) < 0)
         return st;
     struct writer_job job = {start_store, start_stored, st};

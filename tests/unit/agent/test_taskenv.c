@@ -26,14 +26,16 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
 {
     struct arena a = ARENA_INIT;
     struct taskenv e;
-    const char *env[] = {"X=master", "X=user's", "DET_AGENT_ID=forged", "PATH=/user/bin", "PYTHONPATH=/mine", "DET_RUN_DIR=/run/determined"};
+    const char *env[] = {"X=master", "X=user's", "DET_AGENT_ID=forged", "PATH=/user/bin", "PYTHONPATH=/mine", "DET_RUN_DIR=/run/determined",
+                         "DET_MASTER_CERT_FILE=/run/determined/etc/ssl/master.crt"};
     char *machine[] = {"PATH=/bin", NULL};
-    build(&e, env, 6, machine, &a);
+    build(&e, env, sizeof(env) / sizeof(*env), machine, &a);
     assert_string_equal(taskenv_get(&e, "X"), "user's");
     assert_string_equal(taskenv_get(&e, "DET_AGENT_ID"), "a1");
     assert_string_equal(taskenv_get(&e, "DET_SLOT_IDS"), "[2,5]");
     assert_string_equal(taskenv_get(&e, "DET_MASTER"), "http://10.0.0.1:80");
     assert_string_equal(taskenv_get(&e, "DET_RUN_DIR"), "/r");
+    assert_string_equal(taskenv_get(&e, "DET_MASTER_CERT_FILE"), "/r/etc/ssl/master.crt");
     assert_string_equal(taskenv_get(&e, "PATH"), "/r/pythonuserbase/bin:/user/bin");
     assert_string_equal(taskenv_get(&e, "PYTHONPATH"), "/opt/lib:/mine");
     assert_null(taskenv_get(&e, "DET_MASTER_CERT_NAME"));

@@ -62,6 +62,10 @@ static void test_settings__the_machine_fills_in_what_nobody_set(void **state)
     assert_non_null(config_str(d, "data_dir"));
     cleanup_config struct config *e = expect_loaded("security: {tls: {cert: a, key: b}}\n");
     assert_int_equal(config_int(e, "port"), 8443);
+    cleanup_config struct config *f = expect_loaded("{data_dir: /x/y, security: {tls: {self_signed: true}}}\n");
+    assert_int_equal(config_int(f, "port"), 8443);
+    assert_string_equal(config_str(f, "security.tls.cert"), "/x/y/tls.crt");
+    assert_string_equal(config_str(f, "security.tls.key"), "/x/y/tls.key");
 }
 
 static void test_settings__this_build_says_what_it_serves(void **state)
@@ -76,6 +80,8 @@ static void test_settings__checks_across_keys_name_the_place(void **state)
     cleanup_strbuf struct strbuf place = STRBUF_INIT;
     strbuf_addf(&place, "%s:1:24: security.tls.cert: security.tls.key must be set, too", path);
     expect_refused("security: {tls: {cert: a}}\n", place.s);
+    expect_refused("security: {tls: {key: a}}\n", "security.tls.key: security.tls.cert must be set, too");
+    expect_refused("security: {tls: {cert: a, key: b, self_signed: true}}\n", "security.tls.self_signed: makes a certificate and key");
     expect_refused("security: {token: {max_lifespan_days: 5}}\n",
                    "security.token.default_lifespan_days: must not be more than security.token.max_lifespan_days");
     expect_refused("security: {token: {default_lifespan_days: -1}}\n", "must not be more than");
