@@ -57,7 +57,7 @@ def test_login_gives_a_token_and_a_cookie_and_logout_ends_both(master):
     reply = master.login("determined", keep=False)
     token = reply.json["token"]
     cookie = reply.headers["Set-Cookie"].split(";")[0]
-    assert cookie == f"auth={token}"
+    assert cookie == f"auth={token}" and "Secure" not in reply.headers["Set-Cookie"]
     assert master.get("/api/v1/me", token=token).json["user"]["username"] == "determined"
     assert master.get("/api/v1/me", token=None, headers={"Cookie": cookie}).status == 200
     assert master.post("/api/v1/auth/logout", token=token).status == 200

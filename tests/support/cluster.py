@@ -17,6 +17,7 @@ import pathlib
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -114,6 +115,7 @@ class Cluster:
         self.storage = self.dir / "checkpoints"
         self.storage.mkdir(exist_ok=True)
         self.storage.chmod(0o777)
+        self.tls = None  # an ssl.SSLContext, for a master that speaks TLS
         self.config = {
             "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage)},
             "security": {"initial_user_password": password},
@@ -124,7 +126,7 @@ class Cluster:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def start_master(self, wait=True, expect_accounts=True, prefix=()):
         """prefix: words of a program that becomes the master, such as prlimit."""
@@ -140,6 +142,17 @@ class Cluster:
         if wait and expect_accounts and self.password:
             wait_for("the first accounts", lambda: self.login("admin", keep=False).status == 200)
         return self
+
+    def trust_any(self):
+        """This cluster's master speaks TLS: our own requests, which test something else, check no certificate."""
+        self.tls = ssl.create_default_context()
+        self.tls.check_hostname = False
+        self.tls.verify_mode = ssl.CERT_NONE
+
+    def _connect(self, timeout):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def _healthy(self):
         if self.master.poll() is not None:
@@ -238,7 +251,7 @@ class Cluster:
 
     def request(self, method, path, body=None, token="", headers=None, raw=None, timeout=TIMEOUT_S):
         """body: a value, sent as JSON; raw: bytes, sent as they are. token None: no credentials; "": those of login()."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = self._connect(timeout)
         sent = dict(headers or {})
         token = self.token if token == "" else token
         if token:
