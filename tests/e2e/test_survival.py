@@ -359,3 +359,62 @@ def test_both_killed_and_the_task_goes_on(new_cluster, tmp_path):
     assert task_lines(cluster, the_trial(cluster, ends)["id"]) == ["before", "after"]
     wait_slots_free(cluster)
     wait_no_supervisors(cluster)
+
+
+# ---- everything at once ----
+
+MARK = "31415.926"  # seconds of sleep by which the tasks' processes are told from others
+
+
+def act(cluster, rng, made):
+    """One request of a user, which may meet a master that is away."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        what = rng.choice(["create", "create", "pause", "activate", "kill", "cancel"])
+        if what == "create" or not made:
+            script = rng.choice(["true", "exit 1", f"sleep {MARK}", f"setsid sleep {MARK} & sleep 0.1", "sleep 0.05; echo done"])
+            made.append(shell(cluster, script, max_restarts=1, preemption_timeout=1))
+        else:
+            cluster.post(f"/api/v1/experiments/{rng.choice(made)}/{what}")
+
+
+def left_over():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline") as line:
+                if MARK in line.read() and alive(pid):
+                    found.append(int(pid))
+    return found
+
+
+def kill_all(cluster):
+    for x in all_experiments(cluster):
+        assert cluster.post(f"/api/v1/experiments/{x}/kill").status == 200
+
+
+def test_no_slot_and_no_process_is_lost_whatever_users_do_while_programs_are_killed(new_cluster):
+    seed = int(os.environ.get("DET_TEST_SEED", random.SystemRandom().randrange(1 << 30)))
+    print(f"DET_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    cluster, made = running(new_cluster, slots=4), []
+    for _ in range(8):
+        for _ in range(rng.randrange(1, 12)):
+            act(cluster, rng, made)
+            time.sleep(rng.uniform(0, 0.03))
+        which = rng.choice(["master", "agent", "both"])
+        if which != "agent":
+            cluster.stop_master(signal.SIGKILL)
+        if which != "master":
+            cluster.stop_agent(signo=signal.SIGKILL)
+        if which != "agent":
+            cluster.start_master()
+        if which != "master":
+            cluster.start_agent(slots=4)
+    assert set(made) <= set(all_experiments(cluster))
+    kill_all(cluster)
+    assert set(final_states(cluster, all_experiments(cluster)).values()) <= {"STATE_CANCELED", "STATE_COMPLETED", "STATE_ERROR"}
+    wait_slots_free(cluster)
+    wait_no_supervisors(cluster)
+    wait_for("the end of all tasks' processes", lambda: not left_over())
+    last = shell(cluster, "echo still works", slots=4)
+    assert cluster.wait_experiment(last)["state"] == "STATE_COMPLETED"
