@@ -420,6 +420,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
             log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
     }
     drop_held(l);
+    drop_held(l);
     free(l);
 }
 

@@ -311,6 +311,19 @@ def test_a_task_that_ends_without_its_agent_is_reported_by_the_next(new_cluster,
     wait_no_supervisors(cluster)
 
 
+def test_a_kill_that_met_an_agent_that_was_away_reaches_it_as_soon_as_it_is_back(new_cluster, tmp_path):
+    """Said before the welcome it was not heard, and came again after 30 s only."""
+    cluster = running(new_cluster)
+    x = gated(cluster, tmp_path)
+    pid = int(wait_file(tmp_path / "gate.pid"))
+    cluster.stop_agent(signo=signal.SIGKILL)
+    wait_for("the master to notice", lambda: "agent.disconnected" in cluster.master_log())
+    assert cluster.post(f"/api/v1/experiments/{x}/kill").status == 200
+    cluster.start_agent(slots=2)
+    assert cluster.wait_experiment(x, timeout_s=20)["state"] == "STATE_CANCELED"
+    assert not alive(pid)
+
+
 def test_ten_kills_of_the_agent_at_random_moments_lose_and_double_nothing(new_cluster, tmp_path):
     seed = int(os.environ.get("DET_TEST_SEED", random.SystemRandom().randrange(1 << 30)))
     print(f"DET_TEST_SEED={seed}")
