@@ -119,9 +119,11 @@ static int uuid_new(char ret[37], struct error *err)
 
 static int open_store(struct master *m, struct error *err)
 {
-    m->db_path = strdup(config_str(m->config, "db.path"));
+    cleanup_strbuf struct strbuf place = STRBUF_INIT;
+    master_settings_database(m->config, &place);
+    m->db_place = strdup(strbuf_str(&place));
     bool normal = strcmp(config_str(m->config, "db.durability"), "normal") == 0;
-    if (store_open(m->db_path, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
+    if (store_open(m->db_place, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
         return -1;
     char proposal[37], *master_id = arena_alloc(&m->texts, 37);
     if (uuid_new(proposal, err) < 0 || uuid_new(master_id, err) < 0 || store_next_epoch(m->db, &m->info.epoch, err) < 0)
@@ -139,7 +141,7 @@ static int open_store(struct master *m, struct error *err)
 static int reader_init(void *ctx, void **ret_worker, struct error *err)
 {
     const struct master *m = ctx;
-    return store_open_reader(m->db_path, (struct store **)ret_worker, err);
+    return store_open_reader(m->db_place, (struct store **)ret_worker, err);
 }
 
 static void reader_release(void *worker)
@@ -281,7 +283,7 @@ static void master_release(struct master *m)
     arena_release(&m->texts);
     if (m->lock_fd >= 0)
         close(m->lock_fd);
-    free(m->db_path);
+    free(m->db_place);
     free(m->data_dir);
 }
 

@@ -22,7 +22,7 @@ struct tls_files;
 struct master {
     struct loop *loop;
     struct config *config;
-    char *data_dir, *db_path;
+    char *data_dir, *db_place;
     int lock_fd; /* of the data directory */
     char agent_token[128];
     struct store *db; /* the writer's */

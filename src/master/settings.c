@@ -136,10 +136,45 @@ static void check_logos(struct config *c)
     }
 }
 
+static bool is_postgres(const struct config *c) { return strcmp(config_str(c, "db.type"), "postgres") == 0; }
+
 static void check_database(struct config *c)
 {
-    if (strcmp(config_str(c, "db.type"), "sqlite") != 0)
-        config_problem(c, "db.type", "this build serves sqlite, found \"%s\"", config_str(c, "db.type"));
+    static const char *const needed[] = {"db.host", "db.user", "db.name"};
+    for (size_t i = 0; is_postgres(c) && i < sizeof needed / sizeof *needed; i++)
+        if (!*config_str(c, needed[i]))
+            config_problem(c, needed[i], "is needed for db.type postgres");
+    if (is_postgres(c) && strncmp(config_str(c, "db.ssl_mode"), "verify-", 7) == 0 && !*config_str(c, "db.ssl_root_cert"))
+        config_problem(c, "db.ssl_root_cert", "is needed for db.ssl_mode %s", config_str(c, "db.ssl_mode"));
+}
+
+static void add_escaped(struct strbuf *out, const char *before, const char *text)
+{
+    strbuf_add(out, before, strlen(before));
+    for (const char *p = text; *p; p++) {
+        if (strchr(".-_", *p) || (*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z'))
+            strbuf_addc(out, *p);
+        else
+            strbuf_addf(out, "%%%02X", (unsigned char)*p);
+    }
+}
+
+void master_settings_database(const struct config *c, struct strbuf *out)
+{
+    if (!is_postgres(c)) {
+        strbuf_addf(out, "%s", config_str(c, "db.path"));
+        return;
+    }
+    const char *port = json_object_get_string(config_get(c, "db.port")), *authority = config_str(c, "db.ssl_root_cert");
+    add_escaped(out, "postgresql://", config_str(c, "db.user"));
+    add_escaped(out, ":", config_str(c, "db.password"));
+    add_escaped(out, "@/", config_str(c, "db.name"));
+    add_escaped(out, "?host=", config_str(c, "db.host"));
+    add_escaped(out, "&sslmode=", config_str(c, "db.ssl_mode"));
+    if (port && *port)
+        add_escaped(out, "&port=", port);
+    if (*authority)
+        add_escaped(out, "&sslrootcert=", authority);
 }
 
 static void check_resource_managers(struct config *c)

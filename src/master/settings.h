@@ -4,9 +4,12 @@
 #define DET_MASTER_SETTINGS_H
 
 #include "common/config.h"
+#include "common/strbuf.h"
 
 /* Where the master's configuration comes from; the arguments without the program's name and its command. */
 struct config_input master_config_input(int argc, char *const *argv);
 int master_settings_load(const struct config_input *in, struct config **ret, struct error *err);
+/* Where the database is, as store_open takes it: it may hold the password. */
+void master_settings_database(const struct config *c, struct strbuf *out);
 
 #endif

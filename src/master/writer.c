@@ -13,7 +13,7 @@ enum {
     GROUP_US_MAX = 5000,
     GROUP_JOBS_MAX = 5000,
     DEPTH_MAX = 100000,       /* jobs; beyond it the edge answers 503 */
-    FULL_RETRY_US = 1000000,
+    RETRY_US = 1000000,
 };
 
 struct job {
@@ -33,6 +33,9 @@ struct waiter {
     void *ctx;
 };
 
+/* Why nothing can be committed at the moment. It passes, and the writer tries on. */
+enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY };
+
 struct writer {
     struct loop *loop;
     struct store *db;
@@ -48,7 +51,8 @@ struct writer {
     struct job_list queue;
     struct job_list finished;
     int depth;
-    bool stopping, disk_full, finished_posted;
+    bool stopping, finished_posted;
+    enum trouble trouble;
     struct writer_stats stats;
 };
 
@@ -76,13 +80,16 @@ bool writer_admits(const struct writer *cw, struct error *err)
 {
     struct writer *w = (struct writer *)cw;
     pthread_mutex_lock(&w->lock);
-    bool full = w->disk_full, deep = w->depth > DEPTH_MAX;
+    enum trouble trouble = w->trouble;
+    bool deep = w->depth > DEPTH_MAX;
     pthread_mutex_unlock(&w->lock);
-    if (full)
+    if (trouble == TROUBLE_FULL)
         error_set(err, ERR_UNAVAILABLE, "the disk of the master's store is full; free some space, it goes on by itself");
+    else if (trouble == TROUBLE_AWAY)
+        error_set(err, ERR_UNAVAILABLE, "the database server is away; the master goes on by itself when it is back");
     else if (deep)
         error_set(err, ERR_UNAVAILABLE, "the store has more than %d writes waiting; try again in a moment", DEPTH_MAX);
-    return !full && !deep;
+    return trouble == TROUBLE_NONE && !deep;
 }
 
 uint64_t writer_ticket(const struct writer *w)
@@ -164,23 +171,27 @@ static _Noreturn void die(const struct error *err)
     _exit(75); /* EX_TEMPFAIL: restart me */
 }
 
+static enum trouble trouble_of(const struct store *db)
+{
+    return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
+}
+
+/* In a savepoint of its own. What trouble leaves behind goes with the whole transaction. */
 static void run_job(struct writer *w, struct job *j)
 {
     cleanup_error struct error err = ERROR_INIT;
     error_release(&j->err);
-    if (store_savepoint(w->db, &err) < 0)
-        die(&err);
-    if (j->work(w->db, j->arg, &j->err) == 0) {
-        if (store_release(w->db, &err) < 0)
-            die(&err);
-        return;
-    }
-    if (!store_is_full(w->db) && store_rollback_to(w->db, &err) < 0)
+    int rc = store_savepoint(w->db, &err);
+    if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0)
+        rc = store_release(w->db, &err);
+    else if (rc == 0 && trouble_of(w->db) == TROUBLE_NONE)
+        rc = store_rollback_to(w->db, &err);
+    if (rc < 0 && trouble_of(w->db) == TROUBLE_NONE)
         die(&err);
 }
 
-/* One transaction over `group`, which grows by what arrives meanwhile. 0 committed, -1 disk full (rolled back). */
-static int commit_group(struct writer *w, struct job_list *group)
+/* One transaction over `group`, which grows by what arrives meanwhile. Rolled back when it meets trouble. */
+static enum trouble commit_group(struct writer *w, struct job_list *group)
 {
     cleanup_error struct error err = ERROR_INIT;
     int64_t start = clock_monotonic_us();
@@ -189,7 +200,7 @@ static int commit_group(struct writer *w, struct job_list *group)
         goto failed;
     for (struct job *j = STAILQ_FIRST(group); j; j = STAILQ_NEXT(j, link)) {
         run_job(w, j);
-        if (store_is_full(w->db))
+        if (trouble_of(w->db) != TROUBLE_NONE)
             goto failed;
         if (++jobs < GROUP_JOBS_MAX && !STAILQ_NEXT(j, link) && clock_monotonic_us() - start < GROUP_US_MAX) {
             pthread_mutex_lock(&w->lock);
@@ -207,23 +218,25 @@ static int commit_group(struct writer *w, struct job_list *group)
     if (took > w->stats.commit_us_max)
         w->stats.commit_us_max = took;
     pthread_mutex_unlock(&w->lock);
-    return 0;
+    return TROUBLE_NONE;
 
-failed:
-    if (!store_is_full(w->db))
+failed:;
+    enum trouble trouble = trouble_of(w->db);
+    if (trouble == TROUBLE_NONE)
         die(&err);
     store_rollback(w->db);
     store_clear_failure(w->db);
-    return -1;
+    return trouble;
 }
 
-static void set_disk_full(struct writer *w, bool full)
+static void set_trouble(struct writer *w, enum trouble trouble)
 {
+    static const char *const event[] = {"store.recovered", "store.full", "store.away"};
     pthread_mutex_lock(&w->lock);
-    if (full != w->disk_full)
-        log_write(full ? LOG_ERROR : LOG_INFO, full ? "store.full" : "store.recovered", "action=%s", full ? "retry" : "resume");
-    w->disk_full = full;
-    w->stats.retries += full;
+    if (trouble != w->trouble)
+        log_write(trouble ? LOG_ERROR : LOG_INFO, event[trouble], "action=%s", trouble ? "retry" : "resume");
+    w->trouble = trouble;
+    w->stats.retries += trouble != TROUBLE_NONE;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -245,11 +258,12 @@ static void hand_over(struct writer *w, struct job_list *group)
 
 static void retry_until_committed(struct writer *w, struct job_list *group)
 {
-    while (commit_group(w, group) < 0) {
-        set_disk_full(w, true);
-        usleep(FULL_RETRY_US);
+    enum trouble trouble;
+    while ((trouble = commit_group(w, group)) != TROUBLE_NONE) {
+        set_trouble(w, trouble);
+        usleep(RETRY_US);
     }
-    set_disk_full(w, false);
+    set_trouble(w, TROUBLE_NONE);
 }
 
 static void *writer_main(void *ctx)

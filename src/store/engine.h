@@ -1,8 +1,8 @@
 /* The database engine under the store: one connection, its statements and transactions.
  *
- * SQLite is the engine that is embedded (engine_sqlite.c). Another one is one more file with these functions; nothing
- * else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark in
- * `failure`. */
+ * SQLite is the engine that is embedded (engine_sqlite.c), PostgreSQL the one that is a server (engine_postgres.c).
+ * Nothing else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark
+ * in `failure`. A conflict says what it was about in SQLite's words: "FOREIGN KEY …", "UNIQUE …: table.column". */
 #ifndef DET_STORE_ENGINE_H
 #define DET_STORE_ENGINE_H
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 enum sql_type { SQL_NULL, SQL_INT, SQL_REAL, SQL_TEXT, SQL_BLOB };
@@ -29,6 +30,7 @@ enum engine_failure {
     ENGINE_FULL = 1 << 0,
     ENGINE_FENCED = 1 << 1,
     ENGINE_BROKEN = 1 << 2,
+    ENGINE_AWAY = 1 << 3,
 };
 
 struct engine_ops;
@@ -40,12 +42,16 @@ struct engine_stmt;
 
 struct engine_ops {
     const char *name;
+    enum sql_dialect dialect;
     /* A writer's commits are safe against a crash of this program at first, and as durable as wanted from
      * set_durability on: what migrations write becomes durable with the first commit after them. */
-    int (*open)(const char *path, bool writer, struct engine **ret, struct error *err);
+    int (*open)(const char *place, bool writer, struct engine **ret, struct error *err);
     int (*set_durability)(struct engine *e, enum store_durability durability, struct error *err);
     void (*close)(struct engine *e);
     int (*exec)(struct engine *e, const char *sql, struct error *err); /* statements without parameters and rows */
+    /* A write transaction has the database for itself, as far as writing goes. A read transaction sees one version. */
+    int (*begin)(struct engine *e, bool write, struct error *err);
+    int (*commit)(struct engine *e, struct error *err); /* on failure the transaction may still be open */
     bool (*in_transaction)(const struct engine *e);
     int64_t (*total_changes)(const struct engine *e); /* rows written since the connection was opened */
 
@@ -60,6 +66,6 @@ struct engine_ops {
     const void *(*data)(struct engine_stmt *s, int column, size_t *ret_n); /* text or blob, until the next step */
 };
 
-extern const struct engine_ops engine_sqlite;
+extern const struct engine_ops engine_sqlite, engine_postgres;
 
 #endif

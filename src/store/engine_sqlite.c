@@ -136,6 +136,13 @@ static int op_open(const char *path, bool writer, struct engine **ret, struct er
     return 0;
 }
 
+static int op_begin(struct engine *base, bool write, struct error *err)
+{
+    return op_exec(base, write ? "BEGIN IMMEDIATE" : "BEGIN", err);
+}
+
+static int op_commit(struct engine *base, struct error *err) { return op_exec(base, "COMMIT", err); }
+
 static bool op_in_transaction(const struct engine *base)
 {
     return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
@@ -224,10 +231,13 @@ static const void *op_data(struct engine_stmt *s, int column, size_t *ret_n)
 
 const struct engine_ops engine_sqlite = {
     .name = "sqlite",
+    .dialect = SQL_SQLITE,
     .open = op_open,
     .set_durability = op_set_durability,
     .close = op_close,
     .exec = op_exec,
+    .begin = op_begin,
+    .commit = op_commit,
     .in_transaction = op_in_transaction,
     .total_changes = op_total_changes,
     .prepare = op_prepare,

@@ -24,9 +24,7 @@ static int count(struct store *st, const struct list_spec *s, struct arena *a, i
     struct compose c = COMPOSE_INIT;
     add_start(&c, s, s->count);
     s->add_filters(&c, s->filter, a);
-    int rc = query_int_composed(st, &c, ret, err);
-    compose_release(&c);
-    return rc;
+    return query_int_composed(st, &c, ret, err);
 }
 
 static void add_sort(struct compose *c, const struct list_spec *s, enum sql_fragment sort)
@@ -51,9 +49,7 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
         compose_add(&c, s->wide_close, SQL_NO_ARGS);
         add_sort(&c, s, sort);
     }
-    int rc = query_all_composed(st, &c, s->read, s->row_size, a, ret_rows, ret_n, err);
-    compose_release(&c);
-    return rc;
+    return query_all_composed(st, &c, s->read, s->row_size, a, ret_rows, ret_n, err);
 }
 
 static int run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,

@@ -15,6 +15,8 @@ struct trial_context {
     int32_t report_run_id, stale_steps, total_batches;
 };
 
+enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
+
 static void read_context(struct query *q, struct arena *a, void *row)
 {
     struct trial_context *t = row;
@@ -149,13 +151,15 @@ static int rebuild_row(struct rebuilt *b, const struct trial_context *t, const s
     return 0;
 }
 
-static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_context *t, struct rebuilt *b,
-                        struct error *err)
+/* One page of the trial's reports, those after (*steps, *id); *ret_n is how many there were. */
+static int rebuild_page(struct store *st, int32_t trial_id, const struct trial_context *t, struct rebuilt *b,
+                        int64_t *steps, int64_t *id, int *ret_n, struct error *err)
 {
     struct query q;
     int rc;
-    if (query_start(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), sql_int(INT64_MIN), sql_int(0), sql_int(-1)),
-                    &q, err) < 0)
+    *ret_n = 0;
+    if (query_start(st, Q_REPORTS_OF_TRIAL,
+                    SQL_ARGS(sql_int(trial_id), sql_int(*steps), sql_int(*id), sql_int(REBUILD_PAGE)), &q, err) < 0)
         return -1;
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
@@ -165,9 +169,24 @@ static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_c
             rc = -1;
             break;
         }
+        *steps = row.steps;
+        *id = row.id;
+        (*ret_n)++;
     }
     query_end(&q);
     return rc;
+}
+
+static int rebuild_rows(struct store *st, int32_t trial_id, const struct trial_context *t, struct rebuilt *b,
+                        struct error *err)
+{
+    int64_t steps = INT64_MIN, id = 0;
+    int n;
+    do {
+        if (rebuild_page(st, trial_id, t, b, &steps, &id, &n, err) < 0)
+            return -1;
+    } while (n == REBUILD_PAGE);
+    return 0;
 }
 
 static int save_rebuilt(struct store *st, int32_t trial_id, const struct trial_context *t, const struct rebuilt *b,

@@ -2,10 +2,14 @@
 
 #include "store/sql.h"
 
-static const char create_table[] =
-    "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT";
+static const char *const create_table[SQL_DIALECT_NR] = {
+    [SQL_SQLITE] = "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT",
+    [SQL_POSTGRES] =
+        "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT COLLATE \"C\" NOT NULL)",
+};
 
-/* Statements of this file run before the tables exist, so they are not among the named ones. */
+/* Statements of this file run before the tables exist, so they are not among the named ones. Both
+ * engines take $1. */
 static int run_int(struct engine *e, const char *sql, const struct sql_value *value, int n, int64_t *ret,
                    struct error *err)
 {
@@ -40,8 +44,8 @@ static int apply(struct engine *e, int number, struct error *err)
         {.type = SQL_TEXT, .data = m->name, .n = __builtin_strlen(m->name)},
     };
     int64_t ignored;
-    if (run_int(e, "INSERT INTO migrations (number, name) VALUES (?1, ?2)", row, 2, &ignored, err) < 0 ||
-        e->ops->exec(e, m->text, err) < 0)
+    if (run_int(e, "INSERT INTO migrations (number, name) VALUES ($1, $2)", row, 2, &ignored, err) < 0 ||
+        e->ops->exec(e, m->text[e->ops->dialect], err) < 0)
         return error_wrap(err, "migration %s", m->name);
     return 0;
 }
@@ -50,7 +54,7 @@ static int apply(struct engine *e, int number, struct error *err)
 static int step(struct engine *e, const char *path, struct error *err)
 {
     int version;
-    if (e->ops->exec(e, create_table, err) < 0 || migrate_version(e, &version, err) < 0)
+    if (e->ops->exec(e, create_table[e->ops->dialect], err) < 0 || migrate_version(e, &version, err) < 0)
         return -1;
     if (version > SQL_MIGRATION_NR)
         return error_set(err, ERR_PRECONDITION,
@@ -66,10 +70,10 @@ int migrate(struct engine *e, const char *path, struct error *err)
 {
     int rc;
     do {
-        if (e->ops->exec(e, "BEGIN IMMEDIATE", err) < 0)
+        if (e->ops->begin(e, true, err) < 0)
             return -1;
         rc = step(e, path, err);
-        if (rc < 0 || e->ops->exec(e, "COMMIT", err) < 0) {
+        if (rc < 0 || e->ops->commit(e, err) < 0) {
             if (e->ops->in_transaction(e))
                 e->ops->exec(e, "ROLLBACK", NULL);
             return -1;

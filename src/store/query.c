@@ -198,10 +198,11 @@ const void *take_blob(struct query *q, struct arena *a, size_t *ret_n)
 /* ---- composed statements ---- */
 
 /* Each fragment counts its own parameters from 1: "?2" becomes "?(base+2)". */
-static void add_renumbered(struct strbuf *sql, const char *text, size_t base)
+static void add_renumbered(struct strbuf *sql, const char *text, char mark, size_t base)
 {
+    const char stop[] = {mark, '\0'};
     for (const char *p = text; *p;) {
-        size_t plain = strcspn(p, "?");
+        size_t plain = strcspn(p, stop);
         strbuf_add(sql, p, plain);
         p += plain;
         if (!*p)
@@ -209,27 +210,35 @@ static void add_renumbered(struct strbuf *sql, const char *text, size_t base)
         size_t number = 0;
         for (p++; *p >= '0' && *p <= '9'; p++)
             number = number * 10 + (size_t)(*p - '0');
-        strbuf_addf(sql, "?%zu", base + number);
+        strbuf_addf(sql, "%c%zu", mark, base + number);
     }
     strbuf_addc(sql, '\n');
 }
 
 void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args)
 {
-    assert(c->value_n + args.n <= COMPOSE_ARGS_MAX);
-    add_renumbered(&c->sql, sql_fragments[f].text, c->value_n);
+    assert(c->value_n + args.n <= COMPOSE_ARGS_MAX && c->part_n < COMPOSE_PARTS_MAX);
+    c->part[c->part_n].fragment = f;
+    c->part[c->part_n++].base = c->value_n;
     if (args.n)
         memcpy(c->value + c->value_n, args.value, args.n * sizeof(*args.value));
     c->value_n += args.n;
 }
 
-void compose_release(struct compose *c) { strbuf_release(&c->sql); }
+static int start_composed(struct store *st, const struct compose *c, struct query *ret, struct error *err)
+{
+    cleanup_strbuf struct strbuf sql = STRBUF_INIT;
+    enum sql_dialect d = store_engine(st)->ops->dialect;
+    for (size_t i = 0; i < c->part_n; i++)
+        add_renumbered(&sql, sql_fragments[c->part[i].fragment].text[d], d == SQL_SQLITE ? '?' : '$', c->part[i].base);
+    return start(st, store_composed_stmt(st, strbuf_str(&sql), err), c->value, c->value_n, ret, err);
+}
 
 int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
                        void *ret, size_t *ret_n, struct error *err)
 {
     struct query q;
-    if (start(st, store_composed_stmt(st, strbuf_str(&c->sql), err), c->value, c->value_n, &q, err) < 0)
+    if (start_composed(st, c, &q, err) < 0)
         return -1;
     return all(&q, read, row_size, a, ret, ret_n, err);
 }
@@ -237,7 +246,7 @@ int query_all_composed(struct store *st, const struct compose *c, row_fn *read, 
 int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err)
 {
     struct query q;
-    if (start(st, store_composed_stmt(st, strbuf_str(&c->sql), err), c->value, c->value_n, &q, err) < 0)
+    if (start_composed(st, c, &q, err) < 0)
         return -1;
     *ret = 0;
     return one(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;

@@ -11,7 +11,7 @@
  *
  *     struct compose c = COMPOSE_INIT;
  *     compose_add(&c, F_USERS_ACTIVE, SQL_ARGS(sql_bool(true)));
- *     query_all_composed(st, &c, …); compose_release(&c);
+ *     query_all_composed(st, &c, …);
  *
  * Statements are prepared once per connection. The same statement must not be run while its rows are being read. */
 #ifndef DET_STORE_QUERY_H
@@ -89,14 +89,15 @@ const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, va
 void take_skip(struct query *q);
 
 enum { COMPOSE_ARGS_MAX = 64 };
+enum { COMPOSE_PARTS_MAX = 32 };
 struct compose {
-    struct strbuf sql;
+    struct { enum sql_fragment fragment; size_t base; } part[COMPOSE_PARTS_MAX]; /* base: parameters before its $1 */
+    size_t part_n;
     struct sql_value value[COMPOSE_ARGS_MAX];
     size_t value_n;
 };
 #define COMPOSE_INIT {0}
 void compose_add(struct compose *c, enum sql_fragment f, struct sql_args args);
-void compose_release(struct compose *c);
 int query_all_composed(struct store *st, const struct compose *c, row_fn *read, size_t row_size, struct arena *a,
                        void *ret, size_t *ret_n, struct error *err);
 int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, struct error *err);

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,9 @@ struct engine *store_engine(struct store *st) { return st->engine; }
 
 struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
 {
-    if (!st->named[name] && st->engine->ops->prepare(st->engine, sql_queries[name].text, &st->named[name], err) < 0) {
+    const struct engine_ops *ops = st->engine->ops;
+    const char *sql = sql_queries[name].text[ops->dialect];
+    if (!st->named[name] && ops->prepare(st->engine, sql, &st->named[name], err) < 0) {
         error_wrap(err, "statement %s", sql_queries[name].name);
         return NULL;
     }
@@ -77,25 +80,45 @@ static void release_statements(struct store *st)
 
 /* ---- opening ---- */
 
-static int open_engine(const char *path, bool writer, struct store **ret, struct error *err)
+/* The place without its password, for sentences. */
+struct place_name { char text[512]; };
+static struct place_name name_of(const char *place)
+{
+    struct place_name n;
+    const char *user = strstr(place, "://"), *at = user ? strrchr(place, '@') : NULL;
+    const char *password = at ? strchr(user + 3, ':') : NULL;
+    if (password && password < at)
+        snprintf(n.text, sizeof(n.text), "%.*s%s", (int)(password - place), place, at);
+    else
+        snprintf(n.text, sizeof(n.text), "%s", place);
+    return n;
+}
+
+static const struct engine_ops *engine_of(const char *place)
+{
+    return strncmp(place, "postgresql://", 13) == 0 ? &engine_postgres : &engine_sqlite;
+}
+
+static int open_engine(const char *place, bool writer, struct store **ret, struct error *err)
 {
     struct store *st = calloc(1, sizeof(*st));
     if (!st)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
-    if (engine_sqlite.open(path, writer, &st->engine, err) < 0) {
+    if (engine_of(place)->open(place, writer, &st->engine, err) < 0) {
         free(st);
-        return error_wrap(err, "opening the database %s", path);
+        return error_wrap(err, "opening the database %s", name_of(place).text);
     }
     *ret = st;
     return 0;
 }
 
-int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err)
+int store_open(const char *place, enum store_durability durability, struct store **ret, struct error *err)
 {
     struct store *st = NULL;
-    if (open_engine(path, true, &st, err) < 0)
+    if (open_engine(place, true, &st, err) < 0)
         return -1;
-    if (migrate(st->engine, path, err) < 0 || st->engine->ops->set_durability(st->engine, durability, err) < 0) {
+    if (migrate(st->engine, name_of(place).text, err) < 0 ||
+        st->engine->ops->set_durability(st->engine, durability, err) < 0) {
         store_close(st);
         return -1;
     }
@@ -103,9 +126,9 @@ int store_open(const char *path, enum store_durability durability, struct store 
     return 0;
 }
 
-int store_open_reader(const char *path, struct store **ret, struct error *err)
+int store_open_reader(const char *place, struct store **ret, struct error *err)
 {
-    return open_engine(path, false, ret, err);
+    return open_engine(place, false, ret, err);
 }
 
 void store_close(struct store *st)
@@ -140,7 +163,7 @@ void store_rollback(struct store *st)
 
 int store_commit(struct store *st, struct error *err)
 {
-    if (exec(st, "COMMIT", err) == 0)
+    if (st->engine->ops->commit(st->engine, err) == 0)
         return 0;
     store_rollback(st);
     return -1;
@@ -162,7 +185,7 @@ static int check_epoch(struct store *st, struct error *err)
 
 int store_begin(struct store *st, struct error *err)
 {
-    if (exec(st, "BEGIN IMMEDIATE", err) < 0)
+    if (st->engine->ops->begin(st->engine, true, err) < 0)
         return -1;
     if (check_epoch(st, err) == 0)
         return 0;
@@ -170,7 +193,7 @@ int store_begin(struct store *st, struct error *err)
     return -1;
 }
 
-int store_begin_read(struct store *st, struct error *err) { return exec(st, "BEGIN", err); }
+int store_begin_read(struct store *st, struct error *err) { return st->engine->ops->begin(st->engine, false, err); }
 
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
 {
@@ -193,6 +216,7 @@ int store_release(struct store *st, struct error *err) { return exec(st, "RELEAS
 int store_rollback_to(struct store *st, struct error *err) { return exec(st, "ROLLBACK TO job; RELEASE job", err); }
 
 bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
+bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE_AWAY; }
 bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }
 bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
 void store_clear_failure(struct store *st) { st->engine->failure = 0; }

@@ -17,10 +17,11 @@
  *
  * Failures, beside the ordinary kinds:
  *     ERR_CONFLICT      a constraint said no (duplicate name, unknown parent); the savepoint can be rolled back
- *     ERR_UNAVAILABLE   store_is_full(): the disk is full. Roll back, stop admitting, retry the same batch later
+ *     ERR_UNAVAILABLE   store_is_full(): the disk is full; store_is_away(): the server is gone for the moment. Roll
+ *                       back, stop admitting, retry the same batch later
  *     ERR_ABORTED       store_is_fenced(): another master took over; nothing may be written any more
  *     ERR_IO            store_is_broken(): reading, writing or fsync failed. Exit and recover
- * The three flags stay set until store_clear_failure(). */
+ * The flags stay set until store_clear_failure(). */
 #ifndef DET_STORE_STORE_H
 #define DET_STORE_STORE_H
 
@@ -38,10 +39,11 @@ enum store_durability {
     STORE_DURABLE_NORMAL, /* a commit survives a crash of the master; power loss may take the last ones */
 };
 
-/* Opens (creates, migrates) the database at `path` for writing. ERR_PRECONDITION if a newer version wrote it. */
-int store_open(const char *path, enum store_durability durability, struct store **ret, struct error *err);
+/* Opens (creates, migrates) a database for writing. ERR_PRECONDITION if a newer version wrote it. `place` is the path of
+ * a file, or postgresql://USER:PASSWORD@HOST:PORT/NAME?sslmode=…, a database that exists on a PostgreSQL server. */
+int store_open(const char *place, enum store_durability durability, struct store **ret, struct error *err);
 /* A read-only connection to a database that store_open has opened before. */
-int store_open_reader(const char *path, struct store **ret, struct error *err);
+int store_open_reader(const char *place, struct store **ret, struct error *err);
 void store_close(struct store *st); /* NULL is fine; an open transaction is rolled back */
 int store_version(struct store *st, int *ret_version, struct error *err); /* number of the last migration */
 
@@ -62,6 +64,7 @@ int store_release(struct store *st, struct error *err);
 int store_rollback_to(struct store *st, struct error *err);
 
 bool store_is_full(const struct store *st);
+bool store_is_away(const struct store *st);
 bool store_is_fenced(const struct store *st);
 bool store_is_broken(const struct store *st);
 void store_clear_failure(struct store *st);

@@ -12,7 +12,7 @@
 
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
-    HEADS_PER_CALL = 256,
+    HEADS_PER_CALL = 16,
     TEXT_PER_CALL = 64 * 1024, /* bytes; the line that goes over it is the last one */
     REGEX_MATCH_LIMIT = 100000,
     REGEX_DEPTH_LIMIT = 1000,
@@ -208,7 +208,8 @@ static int start_walk(struct store *st, const struct store_log_reader *r, int64_
     return query_start(st, r->descending ? Q_TASK_LOG_HEADS_BEFORE : Q_TASK_LOG_HEADS_AFTER,
                        SQL_ARGS(sql_text(f->task_id), sql_int(cursor), sql_int(r->levels), sql_int(r->ranks),
                                 sql_int(f->before_us), sql_int(f->after_us), sql_opt_text(r->allocation_ids),
-                                sql_opt_text(r->agent_ids), sql_opt_text(r->container_ids)), q, err);
+                                sql_opt_text(r->agent_ids), sql_opt_text(r->container_ids),
+                                sql_int(HEADS_PER_CALL)), q, err);
 }
 
 /* 1: the heads are at an end, 0: stopped before it, -1: failure. */

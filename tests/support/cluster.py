@@ -28,6 +28,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from contract_check import Contract  # noqa: E402
 
+from support import postgres  # noqa: E402
+
 CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 # A sanitizer's own memory says nothing about the program's.
@@ -102,6 +104,8 @@ class Reply:
 
 
 class Cluster:
+    """With DET_TEST_DB=postgres, the master has a database of its own on a PostgreSQL server that all clusters share."""
+
     def __init__(self, directory, config=None, password=PASSWORD, env=None, programs=BUILD):
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
@@ -119,6 +123,7 @@ class Cluster:
         self.config = {
             "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage)},
             "security": {"initial_user_password": password},
+            **({"db": postgres.shared().new_database()} if os.environ.get("DET_TEST_DB") == "postgres" else {}),
             **(config or {}),
         }
 

@@ -27,7 +27,8 @@ c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resource
     c.steps_completed, c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')) AS searcher_metric
--- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision AS searcher_metric
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS searcher_metric
 
 -- The reports of the same trial at the same step.
 -- define: checkpoint_joins
@@ -85,17 +86,22 @@ ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
 -- fragment: checkpoint_sort_metric
 -- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
 -- sqlite: NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision NULLS LAST, c.report_us, c.uuid
+-- postgres: ORDER BY
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END NULLS LAST, c.report_us, c.uuid
 -- fragment: checkpoint_sort_metric_desc
 -- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
 -- sqlite: DESC NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY (v.avg_metrics::json->>$1)::double precision DESC NULLS LAST, c.report_us, c.uuid
+-- postgres: ORDER BY
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END DESC NULLS LAST, c.report_us, c.uuid
 
 -- name: checkpoints_for_gc
 SELECT c.uuid, c.trial_id, c.steps_completed,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')),
--- postgres: (v.avg_metrics::json->>x.searcher_metric)::double precision,
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END,
     coalesce(v.id, 0), c.storage_id
 FROM trials t
 JOIN experiments x ON x.id = t.experiment_id

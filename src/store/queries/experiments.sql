@@ -162,7 +162,7 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 -- fragment: experiment_filter_labels
 -- sqlite: AND NOT EXISTS (SELECT 1 FROM json_each($1) q WHERE q.value NOT IN (SELECT l.value FROM json_each(x.labels)
 -- sqlite: l))
--- postgres: AND x.labels::jsonb @> $1::jsonb
+-- postgres: AND x.labels::jsonb @> $1::text::jsonb
 
 -- fragment: experiment_filter_archived
 AND x.archived = $1
@@ -259,6 +259,7 @@ ORDER BY x.best_metric DESC NULLS LAST, x.id DESC
 
 -- name: experiment_labels
 -- sqlite: SELECT l.value FROM experiments x, json_each(x.labels) l
--- postgres: SELECT l.value FROM experiments x, json_array_elements_text(x.labels::json) l(value)
+-- postgres: SELECT l.value FROM experiments x,
+-- postgres: LATERAL (SELECT e COLLATE "C" AS value FROM json_array_elements_text(x.labels::json) e) l
 WHERE ($1 = 0 OR x.project_id = $1)
 GROUP BY l.value ORDER BY count(*) DESC, l.value;

@@ -64,7 +64,8 @@ SELECT best_trial_id, best_metric FROM experiments WHERE id = $1 AND best_metric
 -- name: metric_names
 SELECT DISTINCT s.group_name, m.key
 -- sqlite: FROM trials t JOIN metric_summaries s ON s.trial_id = t.id JOIN json_each(s.metrics) m
--- postgres: FROM trials t JOIN metric_summaries s ON s.trial_id = t.id JOIN json_each(s.metrics::json) m ON true
+-- postgres: FROM trials t JOIN metric_summaries s ON s.trial_id = t.id
+-- postgres: CROSS JOIN LATERAL (SELECT k COLLATE "C" AS key FROM json_object_keys(s.metrics::json) k) m
 -- sqlite: WHERE t.experiment_id IN (SELECT value FROM json_each($1))
 -- postgres: WHERE t.experiment_id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY s.group_name, m.key;
@@ -73,7 +74,7 @@ ORDER BY s.group_name, m.key;
 SELECT DISTINCT r.steps FROM trials t JOIN metric_reports r ON r.trial_id = t.id
 WHERE t.experiment_id = $1 AND r.group_name = $2 AND r.archived = 0
 -- sqlite: AND EXISTS (SELECT 1 FROM json_each(r.avg_metrics) m WHERE m.key = $3)
--- postgres: AND jsonb_exists(r.avg_metrics::jsonb, $3)
+-- postgres: AND r.avg_metrics::json->$3::text IS NOT NULL
 ORDER BY r.steps;
 
 -- ---- workloads: reports and checkpoints in one list ----
@@ -115,8 +116,12 @@ ORDER BY w.end_us DESC, w.steps DESC, w.kind DESC, w.tie DESC
 -- fragment: workload_sort_metric
 -- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
 -- sqlite: NULLS LAST, w.steps, w.kind, w.tie
--- postgres: ORDER BY (w.avg_metrics::json->>$1)::double precision NULLS LAST, w.steps, w.kind, w.tie
+-- postgres: ORDER BY
+-- postgres: CASE WHEN json_typeof(w.avg_metrics::json->$1::text) = 'number'
+-- postgres: THEN (w.avg_metrics::json->>$1::text)::double precision END NULLS LAST, w.steps, w.kind, w.tie
 -- fragment: workload_sort_metric_desc
 -- sqlite: ORDER BY (SELECT m.value FROM json_each(w.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
 -- sqlite: DESC NULLS LAST, w.steps, w.kind, w.tie
--- postgres: ORDER BY (w.avg_metrics::json->>$1)::double precision DESC NULLS LAST, w.steps, w.kind, w.tie
+-- postgres: ORDER BY
+-- postgres: CASE WHEN json_typeof(w.avg_metrics::json->$1::text) = 'number'
+-- postgres: THEN (w.avg_metrics::json->>$1::text)::double precision END DESC NULLS LAST, w.steps, w.kind, w.tie

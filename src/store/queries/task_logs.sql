@@ -35,16 +35,16 @@ WHERE h.task_id = $1
   AND h.first_id >= coalesce(
     (SELECT max(b.first_id) FROM task_log_heads b WHERE b.task_id = $1 AND b.first_id <= $2 + 1), 0)
   {head_filters}
-ORDER BY h.first_id;
+ORDER BY h.first_id LIMIT $10;
 
 -- name: task_log_heads_before
 SELECT h.first_id, h.last_id, h.lines FROM task_log_heads h
 WHERE h.task_id = $1 AND h.first_id < $2
   {head_filters}
-ORDER BY h.first_id DESC;
+ORDER BY h.first_id DESC LIMIT $10;
 
 -- name: task_log_count
-SELECT coalesce(sum(last_id - first_id + 1), 0) FROM task_log_heads WHERE task_id = $1;
+SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM task_log_heads WHERE task_id = $1;
 
 -- name: task_log_heads_delete
 DELETE FROM task_log_heads WHERE task_id = $1;

@@ -102,7 +102,7 @@ SELECT p.id, p.workspace_id, p.user_id, p.name, p.key, p.description, p.notes, p
     p.error_message, p.created_us, w.name, u.username, w.archived,
     (SELECT count(*) FROM experiments x WHERE x.project_id = p.id),
     (SELECT count(*) FROM experiments x WHERE x.project_id = p.id AND x.state = 'ACTIVE'),
-    (SELECT coalesce(sum(x.num_trials), 0) FROM experiments x WHERE x.project_id = p.id),
+    (SELECT CAST(coalesce(sum(x.num_trials), 0) AS INTEGER) FROM experiments x WHERE x.project_id = p.id),
     (SELECT max(x.start_us) FROM experiments x WHERE x.project_id = p.id) AS last_start_us
 FROM projects p
 JOIN workspaces w ON w.id = p.workspace_id

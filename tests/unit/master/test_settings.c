@@ -70,9 +70,25 @@ static void test_settings__the_machine_fills_in_what_nobody_set(void **state)
 
 static void test_settings__this_build_says_what_it_serves(void **state)
 {
-    expect_refused("db: {type: postgres}\n", "db.type: this build serves sqlite, found \"postgres\"");
     expect_refused("db: {type: oracle}\n", "db.type: must be one of sqlite, postgres; found \"oracle\"");
     expect_refused("resource_manager: {type: slurm}\n", "resource_manager.type: this build serves agent, found \"slurm\"");
+}
+
+static void test_settings__say_where_the_database_is(void **state)
+{
+    cleanup_strbuf struct strbuf file = STRBUF_INIT, server = STRBUF_INIT;
+    cleanup_config struct config *c = expect_loaded("data_dir: /x/y\n");
+    master_settings_database(c, &file);
+    assert_string_equal(strbuf_str(&file), "/x/y/determined.db");
+    cleanup_config struct config *d = expect_loaded(
+        "db: {type: postgres, host: db.example, port: 5433, user: det, password: 'a:b@c/d e', name: determined,"
+        " ssl_mode: verify-full, ssl_root_cert: /etc/ca.pem}\n");
+    master_settings_database(d, &server);
+    assert_string_equal(strbuf_str(&server), "postgresql://det:a%3Ab%40c%2Fd%20e@/determined?host=db.example"
+                        "&sslmode=verify-full&port=5433&sslrootcert=%2Fetc%2Fca.pem");
+    expect_refused("db: {type: postgres, user: det, name: d}\n", "db.host: is needed for db.type postgres");
+    expect_refused("db: {type: postgres, host: h, user: det, name: d, ssl_mode: verify-ca}\n",
+                   "db.ssl_root_cert: is needed for db.ssl_mode verify-ca");
 }
 
 static void test_settings__checks_across_keys_name_the_place(void **state)
@@ -123,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_settings__the_machine_fills_in_what_nobody_set),
+        TEST(test_settings__say_where_the_database_is),
         TEST(test_settings__this_build_says_what_it_serves),
         TEST(test_settings__checks_across_keys_name_the_place),
         TEST(test_settings__older_forms_become_the_new_ones),

@@ -15,7 +15,9 @@
 
 #include "common/strbuf.h"
 #include "core/rows.h"
+#include "store/engine.h"
 #include "store/experiments.h"
+#include "store/query.h"
 #include "store/store.h"
 #include "store/tasks.h"
 #include "store/trials.h"
@@ -25,7 +27,7 @@
 #define DAY_US INT64_C(86400000000)
 
 struct fixture {
-    char dir[64], path[96];
+    char dir[64], path[256];
     struct store *st;
     struct arena a;
     struct error err;
@@ -49,29 +51,55 @@ struct fixture {
 static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &f->st,
                                                                       &f->err)); }
 
+/* With DET_TEST_POSTGRES, the place of a database on a server (tests/support/postgres.py starts one), the tests run
+ * there, each in a schema of its own. */
+static inline const char *fixture_server(void) { return getenv("DET_TEST_POSTGRES"); }
+
+static inline void fixture_schema(struct fixture *f, const char *what)
+{
+    struct engine *e;
+    char sql[128];
+    snprintf(sql, sizeof(sql), "%s SCHEMA %s", what, strcmp(what, "DROP") == 0 ? "t CASCADE" : "t");
+    OK(f, engine_postgres.open(fixture_server(), true, &e, &f->err));
+    OK(f, e->ops->exec(e, sql, &f->err));
+    e->ops->close(e);
+}
+
 static inline int fixture_setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     snprintf(f->dir, sizeof(f->dir), "/tmp/det-store-XXXXXX");
     if (!mkdtemp(f->dir))
         return -1;
-    snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
+    if (fixture_server()) {
+        fixture_schema(f, "CREATE");
+        snprintf(f->path, sizeof(f->path), "%s&options=-csearch_path%%3Dt", fixture_server());
+    } else
+        snprintf(f->path, sizeof(f->path), "%s/master.db", f->dir);
     fixture_open(f);
     *state = f;
     return 0;
 }
 
-static inline int fixture_teardown(void **state)
+static inline void fixture_remove(const char *path)
 {
     static const char *const suffix[] = {"", "-wal", "-shm"};
-    struct fixture *f = *state;
-    char name[128];
-    store_close(f->st);
-    arena_release(&f->a);
+    char name[280];
     for (size_t i = 0; i < 3; i++) {
-        snprintf(name, sizeof(name), "%s%s", f->path, suffix[i]);
+        snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
         unlink(name);
     }
+}
+
+static inline int fixture_teardown(void **state)
+{
+    struct fixture *f = *state;
+    store_close(f->st);
+    arena_release(&f->a);
+    if (fixture_server())
+        fixture_schema(f, "DROP");
+    else
+        fixture_remove(f->path);
     rmdir(f->dir);
     error_release(&f->err);
     free(f);

@@ -2,7 +2,6 @@
 #include "store/fixture.h"
 
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -21,10 +20,20 @@ static const char *get(struct fixture *f, const char *key)
 
 static void run_sql(struct fixture *f, const char *sql)
 {
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(db);
+    OK(f, store_engine(f->st)->ops->exec(store_engine(f->st), sql, &f->err));
+}
+
+/* What is so of a file alone. */
+static void for_sqlite_only(void)
+{
+    if (fixture_server())
+        skip();
+}
+
+static void for_postgres_only(void)
+{
+    if (!fixture_server())
+        skip();
 }
 
 static void test_open__brings_an_empty_directory_to_the_last_version(void **state)
@@ -39,6 +48,7 @@ static void test_open__makes_a_file_for_its_owner_alone(void **state)
 {
     struct fixture *f = *state;
     struct stat st;
+    for_sqlite_only();
     assert_int_equal(stat(f->path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
@@ -47,6 +57,7 @@ static void test_open__says_why_it_cannot(void **state)
 {
     struct fixture *f = *state;
     struct store *other = NULL;
+    for_sqlite_only();
     FAILS(f, ERR_NOT_FOUND, "opening the database /nowhere/master.db",
           store_open("/nowhere/master.db", STORE_DURABLE_FULL, &other,
                                                                                  &f->err));
@@ -66,10 +77,10 @@ static void test_open__keeps_what_was_there(void **state)
 static void test_open__refuses_a_database_of_a_newer_version(void **state)
 {
     struct fixture *f = *state;
-    char sentence[320];
+    char sentence[512];
+    run_sql(f, "INSERT INTO migrations (number, name) VALUES (9000, '9000_from_the_future')");
     store_close(f->st);
     f->st = NULL;
-    run_sql(f, "INSERT INTO migrations (number, name) VALUES (9000, '9000_from_the_future')");
     snprintf(sentence, sizeof(sentence),
              "the database %s is of version 9000, this program knows versions up to %d: run the"
              " release that wrote it, or restore a backup from before the upgrade", f->path, (int)SQL_MIGRATION_NR);
@@ -79,6 +90,7 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state)
 static void test_open__says_which_file_is_no_database(void **state)
 {
     struct fixture *f = *state;
+    for_sqlite_only();
     store_close(f->st);
     f->st = NULL;
     FILE *file = fopen(f->path, "w");
@@ -166,6 +178,7 @@ static void test_epoch__a_master_that_was_taken_over_writes_no_more(void **state
 static void test_full_disk__is_told_apart_and_the_batch_can_be_tried_again(void **state)
 {
     struct fixture *f = *state;
+    for_sqlite_only();
     char *big = calloc(1, 1 << 20);
     memset(big, 'x', (1 << 20) - 1);
     assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), "PRAGMA max_page_count=200", &f->err), 0);
@@ -217,6 +230,107 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
     fixture_open(f);
     assert_non_null(get(f, "committed"));
     assert_null(get(f, "uncommitted"));
+}
+
+/* ---- a server that goes away ---- */
+
+static void cut_connections(void)
+{
+    struct engine *e;
+    assert_int_equal(engine_postgres.open(fixture_server(), true, &e, NULL), 0);
+    assert_int_equal(e->ops->exec(e, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                  " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'", NULL), 0);
+    e->ops->close(e);
+}
+
+static void test_server__a_place_is_named_without_its_password(void **state)
+{
+    static const char place[] = "postgresql://det:secret@/d?host=/nowhere";
+    struct fixture *f = *state;
+    struct store *other;
+    FAILS(f, ERR_UNAVAILABLE, "opening the database postgresql://det@/d?host=/nowhere: no connection: ",
+          store_open(place, STORE_DURABLE_FULL, &other, &f->err));
+    assert_int_equal(store_open(place, STORE_DURABLE_FULL, &other, &f->err), -1);
+    assert_null(strstr(error_msg(&f->err), "secret"));
+    error_release(&f->err);
+}
+
+static void test_server__a_connection_lost_while_idle_is_not_noticed(void **state)
+{
+    struct fixture *f = *state;
+    struct store *reader;
+    const char *value;
+    for_postgres_only();
+    OK(f, store_open_reader(f->path, &reader, &f->err));
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    OK(f, store_commit(f->st, &f->err));
+    OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
+    cut_connections();
+    OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
+    assert_string_equal(value, "1");
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "2");
+    OK(f, store_commit(f->st, &f->err));
+    assert_string_equal(get(f, "a"), "2");
+    assert_false(store_is_away(f->st) || store_is_away(reader));
+    store_close(reader);
+}
+
+static void test_server__a_transaction_cut_in_the_middle_can_be_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    for_postgres_only();
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    cut_connections();
+    FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "b", "1", &f->err));
+    assert_true(store_is_away(f->st));
+    assert_false(store_in_transaction(f->st));
+    store_rollback(f->st);
+    store_clear_failure(f->st);
+    OK(f, store_begin(f->st, &f->err));
+    assert_null(get(f, "a"));
+    kv(f, "a", "2");
+    OK(f, store_commit(f->st, &f->err));
+    assert_string_equal(get(f, "a"), "2");
+}
+
+static void test_server__what_became_of_a_commit_is_asked(void **state)
+{
+    struct fixture *f = *state;
+    for_postgres_only();
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    cut_connections();
+    FAILS(f, ERR_UNAVAILABLE, "before the commit", store_commit(f->st, &f->err));
+    assert_true(store_is_away(f->st));
+    store_clear_failure(f->st);
+    assert_null(get(f, "a"));
+}
+
+static void test_server__a_transaction_with_a_failed_statement_is_not_committed(void **state)
+{
+    struct fixture *f = *state;
+    for_postgres_only();
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    FAILS(f, ERR_CONFLICT, "experiment 9 does not exist", store_snapshot_set(f->st, 9, "{}", &f->err));
+    FAILS(f, ERR_INTERNAL, "a statement of the transaction has failed", store_commit(f->st, &f->err));
+    assert_null(get(f, "a"));
+}
+
+static void test_server__two_writers_wait_for_each_other(void **state)
+{
+    struct fixture *f = *state;
+    struct store *other;
+    for_postgres_only();
+    OK(f, store_open(f->path, STORE_DURABLE_NORMAL, &other, &f->err));
+    OK(f, store_begin(f->st, &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "is a second master running on it?", store_begin(other, &f->err));
+    OK(f, store_commit(f->st, &f->err));
+    OK(f, store_begin(other, &f->err));
+    store_close(other);
 }
 
 static void test_cluster_id__is_the_first_proposal_for_ever(void **state)
@@ -274,6 +388,12 @@ int main(void)
         TEST(test_epoch__a_master_that_was_taken_over_writes_no_more),
         TEST(test_full_disk__is_told_apart_and_the_batch_can_be_tried_again),
         TEST(test_kill_in_the_middle__committed_is_there_uncommitted_is_not),
+        TEST(test_server__a_place_is_named_without_its_password),
+        TEST(test_server__a_connection_lost_while_idle_is_not_noticed),
+        TEST(test_server__a_transaction_cut_in_the_middle_can_be_tried_again),
+        TEST(test_server__what_became_of_a_commit_is_asked),
+        TEST(test_server__a_transaction_with_a_failed_statement_is_not_committed),
+        TEST(test_server__two_writers_wait_for_each_other),
         TEST(test_cluster_id__is_the_first_proposal_for_ever),
         TEST(test_heartbeat__comes_back),
         TEST(test_ids__are_never_used_twice),
