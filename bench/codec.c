@@ -1,5 +1,5 @@
-/* The question: what does a message of the contract cost to read and to write by the table-driven codec, next to a tree of
- * json-c for the same text? The message: an experiment as GET /experiments/{id} returns it, about 1 KB.
+/* The question: what does a message of the contract cost to read and to write by the table-driven codec, next to a tree
+ * of json-c for the same text? The message: an experiment as GET /experiments/{id} returns it, about 1 KB.
  *
  *     ninja -C build bench/codec && build/bench/codec */
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* The question: what does net/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections? Whatever the
- * master does per request comes on top of this floor.
+/* The question: what does net/http.h cost, next to bare evhttp, for a tiny reply over keep-alive connections? Whatever
+ * the master does per request comes on top of this floor.
  *
  *     ninja -C build bench/http_floor && build/bench/http_floor [connections [seconds]]
  *
- * Each server runs alone in a process of its own, one thread; wrk (one thread) is the load on the same machine. CPU per request
- * is the server's own user and system time. Answers on record: bench/http_floor.md. */
+ * Each server runs alone in a process of its own, one thread; wrk (one thread) is the load on the same machine. CPU per
+ * request is the server's own user and system time. Answers on record: bench/http_floor.md. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,8 @@ static void serve_ours(int ready_fd)
     struct http_server *s;
     int port = 0;
     if (loop_new(&l, NULL) == 0 &&
-        http_server_new(l, &(struct http_server_options){.bind_host = "127.0.0.1", .on_request = our_answer}, &s, NULL) == 0)
+        http_server_new(l, &(struct http_server_options){.bind_host = "127.0.0.1", .on_request = our_answer}, &s,
+                        NULL) == 0)
         port = http_server_port(s);
     if (write(ready_fd, &port, sizeof port) == sizeof port && port)
         loop_run(l, NULL);
@@ -76,7 +77,8 @@ struct result {
 static void run_wrk(int port, int connections, int seconds, struct result *ret)
 {
     char command[256], line[256];
-    snprintf(command, sizeof command, "wrk -t1 -c%d -d%ds --latency http://127.0.0.1:%d/api/v1/master", connections, seconds, port);
+    snprintf(command, sizeof command, "wrk -t1 -c%d -d%ds --latency http://127.0.0.1:%d/api/v1/master", connections,
+             seconds, port);
     FILE *wrk = popen(command, "r");
     while (wrk && fgets(line, sizeof line, wrk)) {
         sscanf(line, " 50%% %15s", ret->p50);

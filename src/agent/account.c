@@ -46,7 +46,8 @@ static void fill_groups(struct account *x, bool allow_root, struct arena *a)
             x->group[x->group_n++] = list[i];
 }
 
-int account_resolve(const char *user, uid_t uid, gid_t gid, bool allow_root, struct arena *a, struct account *ret, struct error *err)
+int account_resolve(const char *user, uid_t uid, gid_t gid, bool allow_root, struct arena *a, struct account *ret,
+                    struct error *err)
 {
     char buf[PASSWD_BUF];
     struct passwd entry;
@@ -60,16 +61,20 @@ int account_resolve(const char *user, uid_t uid, gid_t gid, bool allow_root, str
     } else if (uid == 0 && !allow_root) {
         found = lookup(ACCOUNT_DEFAULT, 0, &entry, buf);
         if (!found)
-            return error_set(err, ERR_PRECONDITION, "tasks run as the system user \"%s\", which does not exist on this machine; make it "
-                             "(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin %s), link the owner to an "
-                             "account (det user link-with-agent-user), or set allow_root_tasks", ACCOUNT_DEFAULT, ACCOUNT_DEFAULT);
+            return error_set(
+                err, ERR_PRECONDITION,
+                "tasks run as the system user \"%s\", which does not exist on this machine; make it "
+                "(useradd --system --user-group --no-create-home --shell /usr/sbin/nologin %s), link the owner to an "
+                "account (det user link-with-agent-user), or set allow_root_tasks",
+                ACCOUNT_DEFAULT, ACCOUNT_DEFAULT);
         x.uid = found->pw_uid;
         x.gid = found->pw_gid;
     } else {
         found = lookup(NULL, uid, &entry, buf);
     }
     if (x.change && x.gid == 0 && !allow_root)
-        return error_set(err, ERR_PRECONDITION, "the task's owner is linked to group 0, with which no task may run on this agent "
+        return error_set(err, ERR_PRECONDITION,
+                         "the task's owner is linked to group 0, with which no task may run on this agent "
                          "(allow_root_tasks is false); link the owner to another group");
     if (found)
         fill_from(&x, found, a);
@@ -90,8 +95,10 @@ int account_ensure_default(struct error *err)
     pid_t pid;
     int status = 0;
     if (posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) < 0 || status != 0)
-        return error_set(err, ERR_PRECONDITION, "cannot make the system user \"%s\", which tasks run as; make it by hand, or set "
-                         "allow_root_tasks", ACCOUNT_DEFAULT);
+        return error_set(err, ERR_PRECONDITION,
+                         "cannot make the system user \"%s\", which tasks run as; make it by hand, or set "
+                         "allow_root_tasks",
+                         ACCOUNT_DEFAULT);
     log_info("agent.user_made", "name=%s", ACCOUNT_DEFAULT);
     return 0;
 }

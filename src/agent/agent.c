@@ -35,7 +35,8 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
         ret->boot_id = arena_strndup(arena, boot.s, strcspn(boot.s, "\n"));
 }
 
-static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h, const char *container_id)
+static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h,
+                                                         const char *container_id)
 {
     for (size_t i = 0; i < h->expected_n; i++)
         if (strcmp(h->expected[i].container_id, container_id) == 0)
@@ -94,7 +95,8 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
         on_signal_task(a, m->signal);
     else if (m->logs_ack && (t = task_find(a, m->logs_ack->container_id)) && m->logs_ack->seq > 0)
         task_logs_acked(t, (uint64_t)m->logs_ack->seq);
-    else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED && (t = task_find(a, m->state_ack->container_id)))
+    else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED &&
+             (t = task_find(a, m->state_ack->container_id)))
         task_end_acked(t);
 }
 
@@ -135,7 +137,8 @@ static int take_lock(struct agent *a, struct error *err)
     if (a->lock_fd < 0)
         return error_errno(err, "cannot open %s", path);
     if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, ERR_CONFLICT, "another agent uses %s; stop it, or give this one another run_root", a->config->run_root);
+        return error_set(err, ERR_CONFLICT, "another agent uses %s; stop it, or give this one another run_root",
+                         a->config->run_root);
     return 0;
 }
 
@@ -163,8 +166,10 @@ static int check_reach(const struct agent *a, struct error *err)
     if (account_resolve(NULL, 0, 0, a->config->allow_root_tasks, &arena, &who, &ignored) < 0)
         return 0; /* tasks of linked users may run all the same */
     if (!account_reaches(&who, a->config->run_root, X_OK))
-        return error_set(err, ERR_PRECONDITION, "tasks run as user %s, who cannot reach %s; set run_root to a directory that others may "
-                         "pass through", who.name, a->config->run_root);
+        return error_set(err, ERR_PRECONDITION,
+                         "tasks run as user %s, who cannot reach %s; set run_root to a directory that others may "
+                         "pass through",
+                         who.name, a->config->run_root);
     if (*a->config->python_path && !account_reaches(&who, a->config->python_path, R_OK | X_OK))
         log_warning("agent.library_unreachable", "path=%s user=%s action=\"make it readable, or install the platform\"",
                     log_quote(a->config->python_path), who.name);
@@ -202,8 +207,8 @@ int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, 
         agent_free(a);
         return -1;
     }
-    log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id), log_quote(c->resource_pool),
-             a->runtime->name, a->device_n, log_quote(c->run_root));
+    log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id),
+             log_quote(c->resource_pool), a->runtime->name, a->device_n, log_quote(c->run_root));
     link_open(a->link);
     *ret = a;
     return 0;

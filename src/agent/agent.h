@@ -1,9 +1,9 @@
-/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what blocks
- * (preparing, starting, removing) is a pair of functions on the worker pool (agent/task.c).
+/* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what
+ * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task.c).
  *
- * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line of each
- * task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so that the agent may
- * be killed and started again at any moment. */
+ * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line
+ * of each task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so
+ * that the agent may be killed and started again at any moment. */
 #ifndef DET_AGENT_AGENT_H
 #define DET_AGENT_AGENT_H
 

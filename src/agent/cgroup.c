@@ -70,7 +70,8 @@ static const char *make_group(const char *base, const char *name, struct arena *
     return make_dir(parent, err) == 0 && make_dir(dir, err) == 0 ? dir : NULL;
 }
 
-static int make_v1(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *g, struct error *err)
+static int make_v1(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *g,
+                   struct error *err)
 {
     int r = 0, n = 0;
     for (enum controller c = 0; c < CONTROLLER_NR; c++) {
@@ -100,7 +101,8 @@ static void enable_v2(const char *root, const char *controller, struct arena *a)
     put(arena_printf(a, "%s/" PARENT, root), "cgroup.subtree_control", text, NULL);
 }
 
-static int make_v2(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *g, struct error *err)
+static int make_v2(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *g,
+                   struct error *err)
 {
     const char *dir = make_group(root, name, a, err);
     if (!dir)
@@ -121,7 +123,8 @@ static int make_v2(const char *root, const char *name, const struct cgroup_limit
     return r;
 }
 
-int cgroup_make(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret, struct error *err)
+int cgroup_make(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret,
+                struct error *err)
 {
     struct cgroup g = {.procs = arena_array(a, char *, CONTROLLER_NR + 1), .oom_file = ""};
     int r = is_v2(root) ? make_v2(root, name, l, a, &g, err) : make_v1(root, name, l, a, &g, err);

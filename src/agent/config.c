@@ -109,7 +109,8 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
     if (!*x->master_host)
         config_problem(c, "master_host", "master host must be provided");
     if (*x->tls_cert && x->tls_skip_verify)
-        config_problem(c, "security.tls.skip_verify", "cannot specify a master cert file with skip_verify: the one asks to check the "
+        config_problem(c, "security.tls.skip_verify",
+                       "cannot specify a master cert file with skip_verify: the one asks to check the "
                        "certificate, the other not to");
 }
 

@@ -48,8 +48,8 @@ static int unpack_into(const struct runtime_task *t, const char *path, const voi
     return untar(tgz, n, dir, &t->account, err);
 }
 
-/* Only within the task's own directory: a work_dir elsewhere on this machine is used as it is found, since an agent that is
- * root must not write a user's files where that user could not. */
+/* Only within the task's own directory: a work_dir elsewhere on this machine is used as it is found, since an agent
+ * that is root must not write a user's files where that user could not. */
 static int unpack(const struct runtime_task *t, const void *tgz, size_t n, struct error *err)
 {
     struct arena *a = (struct arena *)&t->arena;
@@ -84,7 +84,8 @@ int context_fetch(const struct runtime_task *t, struct error *err)
     if (get(t, &reply, err) < 0)
         return error_wrap(err, "fetching the context directory");
     int r = reply.status == 200 ? decode_and_unpack(t, &reply.body, err)
-                                : error_set(err, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply.status, strbuf_str(&reply.body));
+                                : error_set(err, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply.status,
+                                            strbuf_str(&reply.body));
     http_fetch_reply_release(&reply);
     return r < 0 ? error_wrap(err, "fetching the context directory") : 0;
 }

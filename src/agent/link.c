@@ -40,7 +40,8 @@ static void load_epoch(struct link *k)
 {
     cleanup_free char *path = path_join(k->config->run_root, "epoch");
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (file_read(path, 256, &text, NULL) == 0 && sscanf(strbuf_str(&text), "%79s %" SCNd64, k->cluster_id, &k->epoch) != 2)
+    if (file_read(path, 256, &text, NULL) == 0 &&
+        sscanf(strbuf_str(&text), "%79s %" SCNd64, k->cluster_id, &k->epoch) != 2)
         k->cluster_id[0] = 0;
 }
 
@@ -64,7 +65,10 @@ static char *link_url(const struct link *k)
 {
     const struct agent_config *c = k->config;
     struct strbuf b = STRBUF_INIT;
-    const char *const pair[][2] = {{"id", c->agent_id}, {"version", DET_VERSION}, {"resource_pool", c->resource_pool}, {"hostname", c->hostname}};
+    const char *const pair[][2] = {{"id", c->agent_id},
+                                   {"version", DET_VERSION},
+                                   {"resource_pool", c->resource_pool},
+                                   {"hostname", c->hostname}};
     strbuf_addf(&b, "%s://%s:%d/agents", c->tls ? "wss" : "ws", c->master_host, c->master_port);
     for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++) {
         strbuf_addf(&b, "%c%s=", i ? '&' : '?', pair[i][0]);
@@ -119,8 +123,8 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     k->failures++;
     /* Once per loss, and now and then while it lasts: an agent may wait for its master for days. */
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
-        log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host, k->config->master_port, code,
-                    log_quote(why ? why : ""), k->failures);
+        log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
+                    k->config->master_port, code, log_quote(why ? why : ""), k->failures);
     if (was_up)
         k->handler.on_down(k->handler.ctx);
     if (k->opened && k->failures == k->config->reconnect_attempts)
@@ -145,9 +149,11 @@ static void on_open(struct ws *w, void *ctx)
 {
     struct link *k = ctx;
     cleanup_arena struct arena a = ARENA_INIT;
-    struct wire_link_agent_hello hello = {
-        .protocol = LINK_PROTOCOL, .agent_id = k->config->agent_id, .version = DET_VERSION, .resource_pool = k->config->resource_pool,
-        .hostname = k->config->hostname};
+    struct wire_link_agent_hello hello = {.protocol = LINK_PROTOCOL,
+                                          .agent_id = k->config->agent_id,
+                                          .version = DET_VERSION,
+                                          .resource_pool = k->config->resource_pool,
+                                          .hostname = k->config->hostname};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }
@@ -169,7 +175,8 @@ static bool accept_epoch(struct link *k, int64_t epoch, const struct wire_link_m
 static void greet(struct link *k, const struct wire_link_master_hello *hello)
 {
     if (hello->protocol != LINK_PROTOCOL) {
-        log_error("link.protocol", "master=%d agent=%d action=\"install the same version on both\"", hello->protocol, LINK_PROTOCOL);
+        log_error("link.protocol", "master=%d agent=%d action=\"install the same version on both\"", hello->protocol,
+                  LINK_PROTOCOL);
         ws_close(k->ws, 1002, "protocol");
         return;
     }
@@ -177,8 +184,8 @@ static void greet(struct link *k, const struct wire_link_master_hello *hello)
     k->up = true;
     k->failures = 0;
     k->backoff_us = BACKOFF_FIRST_US;
-    log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host, k->config->master_port,
-             k->epoch, log_quote(k->cluster_id), hello->expected_n);
+    log_info("link.up", "master=%s:%d epoch=%" PRId64 " cluster=%s expected=%zu", k->config->master_host,
+             k->config->master_port, k->epoch, log_quote(k->cluster_id), hello->expected_n);
     k->handler.on_up(k->handler.ctx, hello);
 }
 

@@ -2,8 +2,8 @@
  *
  *   DOWN ──timer──▶ CONNECTING ──open: AgentHello──▶ GREETING ──MasterHello──▶ UP ──lost──▶ DOWN (0.1 s … backoff_max, jittered)
  *
- * A master whose epoch is lower than the highest seen of that cluster is a leftover of an earlier start: it is refused. The
- * highest epoch lies in <run_root>/epoch, so that a restarted agent refuses it, too. */
+ * A master whose epoch is lower than the highest seen of that cluster is a leftover of an earlier start: it is refused.
+ * The highest epoch lies in <run_root>/epoch, so that a restarted agent refuses it, too. */
 #ifndef DET_AGENT_LINK_H
 #define DET_AGENT_LINK_H
 
@@ -22,7 +22,8 @@ struct link_handler {
     void (*on_up)(void *ctx, const struct wire_link_master_hello *hello);
     void (*on_message)(void *ctx, const struct wire_link_master_message *m); /* only while up */
     void (*on_down)(void *ctx);                                             /* only after on_up */
-    void (*on_lost)(void *ctx, int attempts); /* as many attempts in a row as agent_reconnect_attempts were in vain; it goes on */
+    /* as many attempts in a row as agent_reconnect_attempts were in vain; it goes on */
+    void (*on_lost)(void *ctx, int attempts);
     void (*on_fatal)(void *ctx, const char *reason); /* the master will never take this agent as it is */
     void (*on_closed)(void *ctx);                    /* after link_close(): nothing is open any more */
     void *ctx;

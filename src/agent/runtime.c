@@ -11,7 +11,10 @@ int runtime_choose(const char *name, const struct runtime **ret, struct error *e
     }
     for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]); i++)
         if (strcmp(name, planned[i]) == 0)
-            return error_set(err, ERR_UNIMPLEMENTED, "container_runtime is \"%s\", but this build has only the runtime \"process\"; set "
-                             "container_runtime to process or auto", name);
-    return error_set(err, ERR_INVALID, "container_runtime is \"%s\", allowed are process, docker, podman, apptainer, auto", name);
+            return error_set(err, ERR_UNIMPLEMENTED,
+                             "container_runtime is \"%s\", but this build has only the runtime \"process\"; set "
+                             "container_runtime to process or auto",
+                             name);
+    return error_set(err, ERR_INVALID,
+                     "container_runtime is \"%s\", allowed are process, docker, podman, apptainer, auto", name);
 }

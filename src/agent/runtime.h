@@ -1,8 +1,9 @@
-/* Where and how a task runs: as a process of this machine, or in a container of some engine. One table of functions each.
+/* Where and how a task runs: as a process of this machine, or in a container of some engine. One table of functions
+ * each.
  *
- * All of them may block: they are called on a worker thread, one after the other for a task, several tasks at once. What comes
- * after the start is the same in every runtime, and therefore not here: determined-task is the first process of the task; its
- * socket tells output and exit and takes signals (agent/supervisor.h).
+ * All of them may block: they are called on a worker thread, one after the other for a task, several tasks at once.
+ * What comes after the start is the same in every runtime, and therefore not here: determined-task is the first process
+ * of the task; its socket tells output and exit and takes signals (agent/supervisor.h).
  *
  *     prepare ─▶ [rendezvous] ─▶ start ─▶ …socket… ─▶ cleanup         after the agent's restart:  adopt ─▶ …socket… ─▶ cleanup */
 #ifndef DET_AGENT_RUNTIME_H
@@ -47,7 +48,8 @@ struct runtime {
 
 extern const struct runtime runtime_process;
 
-/* By its configured name; "auto" is the first that works here. The error of one that this build lacks says which it has. */
+/* By its configured name; "auto" is the first that works here. The error of one that this build lacks says which it
+ * has. */
 int runtime_choose(const char *name, const struct runtime **ret, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* The runtime without containers: a task is a process tree of this machine, in a directory of its own, under a user that is
- * not root, within control groups where the machine lets us. */
+/* The runtime without containers: a task is a process tree of this machine, in a directory of its own, under a user
+ * that is not root, within control groups where the machine lets us. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -51,15 +51,16 @@ static void make_cgroup(struct runtime_task *t)
 static void tell_about_mounts(const struct runtime_task *t)
 {
     for (size_t i = 0; i < t->start->bind_mounts_n; i++)
-        log_debug("task.mount_ignored", "container=%s host_path=%s", t->container_id, log_quote(t->start->bind_mounts[i].host_path));
+        log_debug("task.mount_ignored", "container=%s host_path=%s", t->container_id,
+                  log_quote(t->start->bind_mounts[i].host_path));
 }
 
 static int process_prepare(struct runtime_task *t, struct error *err)
 {
     const struct wire_link_start_task *s = t->start;
     const struct wire_link_task_user *u = s->user;
-    if (account_resolve(u ? u->user : NULL, u ? (uid_t)u->uid : 0, u ? (gid_t)u->gid : 0, t->config->allow_root_tasks, &t->arena,
-                        &t->account, err) < 0)
+    if (account_resolve(u ? u->user : NULL, u ? (uid_t)u->uid : 0, u ? (gid_t)u->gid : 0, t->config->allow_root_tasks,
+                        &t->arena, &t->account, err) < 0)
         return -1;
     t->dir.owner = &t->account;
     if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)

@@ -69,10 +69,13 @@ int slots_find(const char *slot_type, int artificial, const char *cpuinfo, struc
     bool none = strcmp(slot_type, "none") == 0;
     bool gpu = strcmp(slot_type, "gpu") == 0 || strcmp(slot_type, "cuda") == 0 || strcmp(slot_type, "rocm") == 0;
     if (artificial == 0 && gpu)
-        return error_set(err, ERR_PRECONDITION, "slot_type is %s, but no such device was found: this build looks for none yet; "
-                         "set slot_type to auto, cpu or none", slot_type);
+        return error_set(err, ERR_PRECONDITION,
+                         "slot_type is %s, but no such device was found: this build looks for none yet; "
+                         "set slot_type to auto, cpu or none",
+                         slot_type);
     if (!none && !gpu && strcmp(slot_type, "auto") != 0 && strcmp(slot_type, "cpu") != 0)
-        return error_set(err, ERR_INVALID, "slot_type is \"%s\", allowed are auto, none, cpu, gpu, cuda, rocm", slot_type);
+        return error_set(err, ERR_INVALID, "slot_type is \"%s\", allowed are auto, none, cpu, gpu, cuda, rocm",
+                         slot_type);
     size_t n = artificial > 0 ? (size_t)artificial : none ? 0 : 1;
     struct wire_link_device *list = arena_array(a, struct wire_link_device, n + 1);
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

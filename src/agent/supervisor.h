@@ -1,5 +1,5 @@
-/* The agent's end of the connection to a task's supervisor (common/taskproto.h). Callbacks on the loop's thread; on_close once,
- * after which the object is gone, unless supervisor_free() came first (then there is no on_close). */
+/* The agent's end of the connection to a task's supervisor (common/taskproto.h). Callbacks on the loop's thread;
+ * on_close once, after which the object is gone, unless supervisor_free() came first (then there is no on_close). */
 #ifndef DET_AGENT_SUPERVISOR_H
 #define DET_AGENT_SUPERVISOR_H
 
@@ -12,7 +12,8 @@
 struct supervisor;
 
 struct supervisor_handler {
-    void (*on_logs)(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n); /* task_line_decode() reads them */
+    /* task_line_decode() reads them */
+    void (*on_logs)(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n);
     void (*on_exit)(void *ctx, const struct task_exit *e);                                   /* after the last line */
     void (*on_close)(void *ctx, const char *why);
     void *ctx;

@@ -53,7 +53,7 @@ struct task {
     UT_hash_handle hh;
 };
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 struct task *task_find(struct agent *a, const char *container_id)
 {
@@ -135,10 +135,11 @@ static void move_to(struct task *t, enum task_state to)
     if (sm_move(&t->sm, to, &err) < 0)
         log_error("task.move", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
     else
-        log_info("task.state", "container=%s allocation=%s from=%s to=%s", t->container_id, t->allocation_id, from, sm_name(&t->sm));
+        log_info("task.state", "container=%s allocation=%s from=%s to=%s", t->container_id, t->allocation_id, from,
+                 sm_name(&t->sm));
 }
 
-/* ---- what the master is told --------------------------------------------------------------------------------------- */
+/* ---- what the master is told ------------------------------------------------------------------------------------- */
 
 void task_describe(const struct task *t, struct wire_link_task_state *ret)
 {
@@ -161,7 +162,9 @@ static void send_state(struct task *t, enum wire_container_state state)
 static void send_end(struct task *t)
 {
     struct wire_link_task_state s;
-    struct wire_link_task_exit e = {.kind = (enum wire_link_exit_kind)t->exit.kind, .code = t->exit.code, .signal = t->exit.signal,
+    struct wire_link_task_exit e = {.kind = (enum wire_link_exit_kind)t->exit.kind,
+                                    .code = t->exit.code,
+                                    .signal = t->exit.signal,
                                     .text = t->exit_text};
     task_describe(t, &s);
     s.state = WIRE_CONTAINER_STATE_TERMINATED;
@@ -179,7 +182,7 @@ void task_report_gone(struct agent *a, const char *container_id, const char *tex
     link_send(a->link, &(struct wire_link_agent_message){.state = &s});
 }
 
-/* ---- work on other threads ----------------------------------------------------------------------------------------- */
+/* ---- work on other threads --------------------------------------------------------------------------------------- */
 
 struct job {
     struct agent *agent;
@@ -208,7 +211,8 @@ static void job_done(void *ctx)
     free(j);
 }
 
-static void submit(struct task *t, int (*work)(struct runtime_task *, struct error *), void (*done)(struct task *, const struct error *))
+static void submit(struct task *t, int (*work)(struct runtime_task *, struct error *),
+                   void (*done)(struct task *, const struct error *))
 {
     struct job *j = calloc(1, sizeof(*j));
     cleanup_error struct error err = ERROR_INIT;
@@ -223,7 +227,7 @@ static void submit(struct task *t, int (*work)(struct runtime_task *, struct err
     }
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 static void removed(struct task *t, const struct error *err)
 {
@@ -265,7 +269,8 @@ static void set_exit(struct task *t, const struct task_exit *e)
 static void end_here(struct task *t, enum task_exit_kind kind, int code, int signo, const char *text)
 {
     t->has_supervisor = false;
-    set_exit(t, &(struct task_exit){.kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = text});
+    set_exit(t,
+             &(struct task_exit){.kind = kind, .code = code, .signal = signo, .time_us = clock_now_us(), .text = text});
 }
 
 static void end_killed(struct task *t)
@@ -279,7 +284,7 @@ void task_end_acked(struct task *t)
         remove_task(t);
 }
 
-/* ---- the supervisor ------------------------------------------------------------------------------------------------ */
+/* ---- the supervisor ---------------------------------------------------------------------------------------------- */
 
 static void attach(struct task *t);
 
@@ -329,7 +334,10 @@ static void adopted(struct task *t, const struct error *err)
 
 static void attach(struct task *t)
 {
-    struct supervisor_handler h = {.on_logs = on_logs, .on_exit = on_exit_frame, .on_close = on_supervisor_close, .ctx = t};
+    struct supervisor_handler h = {.on_logs = on_logs,
+                                   .on_exit = on_exit_frame,
+                                   .on_close = on_supervisor_close,
+                                   .ctx = t};
     if (t->supervisor || t->busy)
         return;
     if (supervisor_connect(t->agent->loop, t->rt->dir.supervisor, t->acked, &h, &t->supervisor, NULL) < 0) {
@@ -345,12 +353,12 @@ static void attach(struct task *t)
     t->pending_signal = 0;
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------------------------- */
+/* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
 static const char *master_url(const struct task *t, const char *path)
 {
-    return arena_printf(&t->rt->arena, "%s/api/v1/allocations/%s/%s", agent_config_master_url(t->agent->config, &t->rt->arena),
-                        t->allocation_id, path);
+    return arena_printf(&t->rt->arena, "%s/api/v1/allocations/%s/%s",
+                        agent_config_master_url(t->agent->config, &t->rt->arena), t->allocation_id, path);
 }
 
 static struct http_fetch_handle *fetch(struct task *t, const char *method, const char *path, const struct strbuf *body,
@@ -375,10 +383,14 @@ static void accelerators_told(void *ctx, struct http_fetch_reply *reply, const s
 /* For the record only (which devices ran what), so nothing waits for it and nothing depends on it. */
 static void tell_accelerators(struct task *t)
 {
-    struct wire_accelerator_data data = {.container_id = t->container_id, .allocation_id = t->allocation_id, .task_id = t->task_id,
-                                         .node_name = t->agent->config->hostname, .accelerator_type = "cpu",
+    struct wire_accelerator_data data = {.container_id = t->container_id,
+                                         .allocation_id = t->allocation_id,
+                                         .task_id = t->task_id,
+                                         .node_name = t->agent->config->hostname,
+                                         .accelerator_type = "cpu",
                                          .resource_pool = t->agent->config->resource_pool};
-    struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id, .accelerator_data = &data};
+    struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
+                                                              .accelerator_data = &data};
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
     codec_encode(&wire_msg_post_allocation_accelerator_data_request, &q, &body);
     fetch(t, "POST", "acceleratorData", &body, accelerators_told, NULL);
@@ -419,9 +431,10 @@ static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struc
         loop_timer_arm(t->timer, RENDEZVOUS_WAIT_US); /* the master restarts, or will be back */
         return;
     }
-    int failed = reply->status != 200
-                     ? error_set(&e, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply->status, strbuf_str(&reply->body))
-                     : codec_decode(&wire_msg_allocation_rendezvous_info_response, reply->body.s, reply->body.n, &a, &r, &e);
+    int failed = reply->status != 200 ? error_set(&e, ERR_UNAVAILABLE, "the master answered %d: %.200s", reply->status,
+                                                  strbuf_str(&reply->body))
+                                      : codec_decode(&wire_msg_allocation_rendezvous_info_response, reply->body.s,
+                                                     reply->body.n, &a, &r, &e);
     if (!failed && !r.rendezvous_info)
         failed = error_set(&e, ERR_INVALID, "the master's answer holds no rendezvousInfo");
     if (!failed)
@@ -476,7 +489,8 @@ static const struct wire_link_start_task *copy_start(const struct wire_link_star
 /* It becomes a directory's name. */
 static bool is_container_id(const char *id)
 {
-    return id && *id && strlen(id) <= 64 && strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == strlen(id);
+    return id && *id && strlen(id) <= 64 &&
+           strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == strlen(id);
 }
 
 void task_start(struct agent *a, const struct wire_link_start_task *message)
@@ -495,12 +509,13 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     t = task_new(a, rt);
     t->allocation_id = rt->start->allocation_id;
     t->task_id = rt->start->task_id;
-    log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id, rt->start->device_ids_n);
+    log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
+             rt->start->device_ids_n);
     send_state(t, WIRE_CONTAINER_STATE_STARTING);
     submit(t, a->runtime->prepare, prepared);
 }
 
-/* ---- the agent's restart, and the link's coming and going ---------------------------------------------------------- */
+/* ---- the agent's restart, and the link's coming and going -------------------------------------------------------- */
 
 static const char *env_value(char *const *env, const char *name)
 {

@@ -3,7 +3,8 @@
  *   PREPARING ──▶ [RENDEZVOUS ──▶] STARTING ──▶ RUNNING ──exit──▶ ENDED ──acknowledged──▶ REMOVING ──▶ gone
  *       └──────────────┴──────────────┴── failure or kill ──────────▲            adopted tasks begin in RUNNING
  *
- * What was promised to nobody else is dropped with `discard`: a task that the master does not expect is killed and removed. */
+ * What was promised to nobody else is dropped with `discard`: a task that the master does not expect is killed and
+ * removed. */
 #ifndef DET_AGENT_TASK_H
 #define DET_AGENT_TASK_H
 

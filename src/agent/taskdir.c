@@ -46,7 +46,8 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
         {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
         {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
     };
-    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make(d->run, 0700, err) < 0 || give(d, d->run, err) < 0)
+    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make(d->run, 0700, err) < 0 ||
+        give(d, d->run, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
         if ((trial || !row[i].trial) && put_dir(d, row[i].name, row[i].mode, err) < 0)
@@ -68,7 +69,8 @@ static int put(const struct taskdir *d, const char *path, const void *data, size
     return give(d, path, err);
 }
 
-int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
+int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode,
+                     struct error *err)
 {
     cleanup_free char *path = path_join(d->run, name);
     return put(d, path, data, n, mode, err);
@@ -82,12 +84,15 @@ static bool has_dotdot(const char *path)
     return false;
 }
 
-int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode, struct error *err)
+int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
+                     struct error *err)
 {
     size_t run = strlen(d->run);
     if (strncmp(path, d->run, run) != 0 || path[run] != '/' || has_dotdot(path))
-        return error_set(err, ERR_INVALID, "the file %s does not belong to the task's own directory, which is all that the process "
-                         "runtime can fill", path);
+        return error_set(err, ERR_INVALID,
+                         "the file %s does not belong to the task's own directory, which is all that the process "
+                         "runtime can fill",
+                         path);
     cleanup_free char *copy = strdup(path + run + 1);
     for (char *slash = copy; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;

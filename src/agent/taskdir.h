@@ -23,9 +23,11 @@ struct taskdir {
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a);
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err);
 /* Below run/; the parents are there. Owned by the task's user. */
-int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode, struct error *err);
+int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode,
+                     struct error *err);
 /* At an absolute path below run/, with the directories in between. A path outside is ERR_INVALID. */
-int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode, struct error *err);
+int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
+                     struct error *err);
 /* Everything below `path`, and itself. Never follows links. */
 int taskdir_remove(const char *path, struct error *err);
 

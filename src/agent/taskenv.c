@@ -60,8 +60,8 @@ const char *taskenv_map_path(const char *path, const char *run_dir, struct arena
     return arena_printf(a, "%s%s", run_dir, path + n);
 }
 
-/* Without a container a task sees the machine's tools and libraries as they are, but not what the agent was started with:
- * that may hold secrets. */
+/* Without a container a task sees the machine's tools and libraries as they are, but not what the agent was started
+ * with: that may hold secrets. */
 static bool is_of_the_machine(const char *entry)
 {
     static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
@@ -83,7 +83,10 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     for (; *machine; machine++)
         if (is_of_the_machine(*machine))
             put(e, arena_strdup(e->arena, *machine));
-    taskenv_set(e, "HOME", *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK) ? who->home : work_dir);
+    taskenv_set(e, "HOME",
+                *who->home && strcmp(who->home, "/nonexistent") != 0 && account_reaches(who, who->home, X_OK)
+                    ? who->home
+                    : work_dir);
     taskenv_set(e, "USER", who->name);
     taskenv_set(e, "LOGNAME", who->name);
     taskenv_set(e, "SHELL", who->shell);
@@ -163,8 +166,8 @@ static void add_places(struct taskenv *e, const struct taskenv_facts *f)
         taskenv_set(e, "DET_PYTHON_EXECUTABLE", "python3");
 }
 
-void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f, char *const *machine,
-                   struct arena *a)
+void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
+                   char *const *machine, struct arena *a)
 {
     *e = (struct taskenv){.arena = a};
     add_machine(e, machine, f->account, f->work_dir);

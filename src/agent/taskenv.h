@@ -1,5 +1,5 @@
-/* The environment of a task, in this order: a little of the machine's, the master's part with the user's variables last,
- * proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
+/* The environment of a task, in this order: a little of the machine's, the master's part with the user's variables
+ * last, proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
 #ifndef DET_AGENT_TASKENV_H
 #define DET_AGENT_TASKENV_H
 
@@ -23,8 +23,8 @@ struct taskenv_facts {
     const char *work_dir;
 };
 
-void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f, char *const *machine,
-                   struct arena *a);
+void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
+                   char *const *machine, struct arena *a);
 const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
 
 /* A path of the contract at or below /run/determined, where it really lies; others stay as they are. */

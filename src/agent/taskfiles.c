@@ -46,7 +46,8 @@ static int put_json(const struct taskdir *d, const char *name, struct json_objec
     return taskdir_put_file(d, name, text.s, text.n, 0600, err);
 }
 
-static int write_cluster(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *e, struct error *err)
+static int write_cluster(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *e,
+                         struct error *err)
 {
     static const char *const row[][2] = { /* key, variable it comes from */
         {"master_url", "DET_MASTER"}, {"cluster_id", "DET_CLUSTER_ID"}, {"agent_id", "DET_AGENT_ID"}, {"task_id", "DET_TASK_ID"},
@@ -78,7 +79,8 @@ static int write_trial(const struct taskdir *d, const struct taskenv *e, struct 
     return put_json(d, "info/trial.json", o, err);
 }
 
-int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env, struct error *err)
+int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env,
+                         struct error *err)
 {
     static const char no_gpus[] = "{\"gpu_uuids\":[]}"; /* this build offers CPU slots only (slots.h) */
     if (write_cluster(d, t, env, err) < 0 || (t->task_type == WIRE_TASK_TYPE_TRIAL && write_trial(d, env, err) < 0))
@@ -164,15 +166,16 @@ bool taskfiles_is_trial_class(const char *s)
     if (!colon || colon == s || !colon[1])
         return false;
     for (const char *p = s; *p; p++) {
-        bool ok = isalnum((unsigned char)*p) || *p == '_' || p == colon || (p < colon && (*p == '.' || *p == '-' || *p == '/'));
+        bool ok = isalnum((unsigned char)*p) || *p == '_' || p == colon ||
+                  (p < colon && (*p == '.' || *p == '-' || *p == '/'));
         if (!ok)
             return false;
     }
     return true;
 }
 
-int taskfiles_write_entrypoint(const struct taskdir *d, const struct wire_link_start_task *t, struct arena *a, char ***ret_argv,
-                               struct error *err)
+int taskfiles_write_entrypoint(const struct taskdir *d, const struct wire_link_start_task *t, struct arena *a,
+                               char ***ret_argv, struct error *err)
 {
     const char *name = entrypoint_name(t->task_type);
     if (t->argv_n == 0)

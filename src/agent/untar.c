@@ -26,7 +26,8 @@ static int own(const struct unpack *u, int dir, const char *name, struct error *
     return 0;
 }
 
-/* Depth that a relative path ends at when it is followed from `depth` directories below the root; -1 once it leaves it. */
+/* Depth that a relative path ends at when it is followed from `depth` directories below the root; -1 once it leaves
+ * it. */
 static int depth_after(const char *path, int depth)
 {
     while (*path && depth >= 0) {
@@ -117,7 +118,8 @@ static int copy_data(struct unpack *u, int fd, const char *path, struct error *e
     return 0;
 }
 
-static int put_file(struct unpack *u, struct archive_entry *e, int dir, const char *name, const char *path, struct error *err)
+static int put_file(struct unpack *u, struct archive_entry *e, int dir, const char *name, const char *path,
+                    struct error *err)
 {
     unlinkat(dir, name, 0); /* a member may come twice; the last one counts, and is not written through a link */
     cleanup_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -133,19 +135,22 @@ static int put_file(struct unpack *u, struct archive_entry *e, int dir, const ch
     return 0;
 }
 
-static int put_symlink(const struct unpack *u, struct archive_entry *e, int dir, const char *name, const char *path, struct error *err)
+static int put_symlink(const struct unpack *u, struct archive_entry *e, int dir, const char *name, const char *path,
+                       struct error *err)
 {
     const char *target = archive_entry_symlink(e);
     int depth = depth_after(path, 0) - 1;
     if (!target || target[0] == '/' || depth_after(target, depth) < 0)
-        return error_set(err, ERR_INVALID, "context: link \"%s\" leads outside (to \"%s\")", path, target ? target : "");
+        return error_set(err, ERR_INVALID, "context: link \"%s\" leads outside (to \"%s\")", path,
+                         target ? target : "");
     unlinkat(dir, name, 0);
     if (symlinkat(target, dir, name) < 0)
         return error_errno(err, "context: cannot make link %s", path);
     return own(u, dir, name, err);
 }
 
-static int put_hardlink(const struct unpack *u, const char *target, int dir, const char *name, const char *path, struct error *err)
+static int put_hardlink(const struct unpack *u, const char *target, int dir, const char *name, const char *path,
+                        struct error *err)
 {
     if (check_path(target, err) < 0)
         return -1;
@@ -156,7 +161,8 @@ static int put_hardlink(const struct unpack *u, const char *target, int dir, con
         return -1;
     unlinkat(dir, name, 0);
     if (linkat(from, from_name, dir, name, 0) < 0)
-        return error_set(err, ERR_INVALID, "context: link \"%s\" names \"%s\", which is not in the archive", path, target);
+        return error_set(err, ERR_INVALID, "context: link \"%s\" names \"%s\", which is not in the archive", path,
+                         target);
     return 0;
 }
 
@@ -213,7 +219,8 @@ static int put_all(struct unpack *u, struct error *err)
             return -1;
     }
     if (r != ARCHIVE_EOF)
-        return error_set(err, ERR_INVALID, "context: not a gzipped tar archive, or damaged: %s", archive_error_string(u->in));
+        return error_set(err, ERR_INVALID, "context: not a gzipped tar archive, or damaged: %s",
+                         archive_error_string(u->in));
     return 0;
 }
 

@@ -1,9 +1,10 @@
 /* Unpacks a context (a gzipped tar that some user has made) beneath a directory, and nowhere else.
  *
- * Directories, files, and links that stay inside are taken. Absolute paths, `..`, links that lead outside, devices, pipes and
- * sockets make the whole archive an error that names the member; so does one that unpacks to more than UNTAR_BYTES_MAX or
- * UNTAR_MEMBERS_MAX. Every path is walked component by component without following links, so that a member cannot be
- * written through a link that an earlier one has made. Set-user-id bits are dropped; everything belongs to `owner`. */
+ * Directories, files, and links that stay inside are taken. Absolute paths, `..`, links that lead outside, devices,
+ * pipes and sockets make the whole archive an error that names the member; so does one that unpacks to more than
+ * UNTAR_BYTES_MAX or UNTAR_MEMBERS_MAX. Every path is walked component by component without following links, so that a
+ * member cannot be written through a link that an earlier one has made. Set-user-id bits are dropped; everything
+ * belongs to `owner`. */
 #ifndef DET_AGENT_UNTAR_H
 #define DET_AGENT_UNTAR_H
 

@@ -24,14 +24,17 @@ static enum wire_container_state container_state_to_wire(enum container_state st
 
 static void container_to_wire(const struct container_row *c, struct arena *a, struct wire_container *ret)
 {
-    *ret = (struct wire_container){
-        .parent = arena_strdup(a, c->allocation_id), .id = arena_strdup(a, c->id), .state = container_state_to_wire(c->state),
-        .devices = arena_array(a, struct wire_device, (size_t)c->device_n + 1), .devices_n = (size_t)c->device_n};
+    *ret = (struct wire_container){.parent = arena_strdup(a, c->allocation_id),
+                                   .id = arena_strdup(a, c->id),
+                                   .state = container_state_to_wire(c->state),
+                                   .devices = arena_array(a, struct wire_device, (size_t)c->device_n + 1),
+                                   .devices_n = (size_t)c->device_n};
     for (int32_t i = 0; i < c->device_n; i++)
         ret->devices[i].id = c->device_id[i];
 }
 
-static void slot_to_wire(const struct core *core, const struct core_slot_view *s, struct arena *a, struct wire_agent_slot *ret)
+static void slot_to_wire(const struct core *core, const struct core_slot_view *s, struct arena *a,
+                         struct wire_agent_slot *ret)
 {
     *ret = (struct wire_agent_slot){.id = arena_printf(a, "%d", s->device->id), .device = device_to_wire(s->device, a),
                                     .enabled = s->enabled, .draining = s->draining};
@@ -44,7 +47,8 @@ static void slot_to_wire(const struct core *core, const struct core_slot_view *s
 }
 
 /* Keys of maps must be sorted on the wire; the codec does that. */
-static void slots_to_wire(const struct core *core, const struct core_agent_view *v, struct arena *a, struct wire_agent *ret)
+static void slots_to_wire(const struct core *core, const struct core_agent_view *v, struct arena *a,
+                          struct wire_agent *ret)
 {
     ret->slots = arena_array(a, struct wire_map_agent_slot, v->slot_n + 1);
     for (size_t i = 0; i < v->slot_n; i++) {
@@ -57,7 +61,8 @@ static void slots_to_wire(const struct core *core, const struct core_agent_view 
     }
 }
 
-static void containers_to_wire(const struct core *core, const struct core_agent_view *v, struct arena *a, struct wire_agent *ret)
+static void containers_to_wire(const struct core *core, const struct core_agent_view *v, struct arena *a,
+                               struct wire_agent *ret)
 {
     ret->containers = arena_array(a, struct wire_map_container, v->container_n + 1);
     for (size_t i = 0; i < v->container_n; i++) {
@@ -89,8 +94,8 @@ static const char *slot_state(const struct core *core, const struct core_slot_vi
     return codec_enum_name(&wire_enum_container_state, c ? (int32_t)container_state_to_wire(c->state) : 0);
 }
 
-static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, const char *key, const struct core_slot_view *s,
-                         const char *state, struct arena *a)
+static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, const char *key,
+                         const struct core_slot_view *s, const char *state, struct arena *a)
 {
     size_t i = 0;
     while (i < *n && strcmp(stats[i].key, key) != 0)
@@ -105,7 +110,8 @@ static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, c
 }
 
 /* Required by the clients; slots by device type and by brand. */
-static const struct wire_agent_slot_stats *slot_stats(const struct core *core, const struct core_agent_view *v, struct arena *a)
+static const struct wire_agent_slot_stats *slot_stats(const struct core *core, const struct core_agent_view *v,
+                                                      struct arena *a)
 {
     struct wire_agent_slot_stats *w = arena_new(a, struct wire_agent_slot_stats);
     w->type_stats = arena_array(a, struct wire_map_agent_device_stats, v->slot_n + 1);
@@ -121,8 +127,8 @@ static const struct wire_agent_slot_stats *slot_stats(const struct core *core, c
     return w;
 }
 
-static void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers, struct arena *a,
-                          struct wire_agent *ret)
+static void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers,
+                          struct arena *a, struct wire_agent *ret)
 {
     *ret = (struct wire_agent){
         .id = arena_strdup(a, v->id), .registered_time = v->connected_us, .has_registered_time = v->connected_us != 0,
@@ -140,7 +146,8 @@ static void agent_to_wire(const struct core *core, const struct core_agent_view 
         containers_to_wire(core, v, a, ret);
 }
 
-int api_get_agents(struct req *r, const struct wire_get_agents_request *in, struct wire_get_agents_response *ret, struct error *err)
+int api_get_agents(struct req *r, const struct wire_get_agents_request *in, struct wire_get_agents_response *ret,
+                   struct error *err)
 {
     const struct core *core = api_core(r->api);
     size_t total = core_agent_n(core);
@@ -153,7 +160,8 @@ int api_get_agents(struct req *r, const struct wire_get_agents_request *in, stru
         struct core_agent_view v;
         size_t at = in->order_by == WIRE_ORDER_BY_DESC ? total - 1 - (size_t)i : (size_t)i;
         if (core_agent(core, at, &v))
-            agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena, &ret->agents[ret->agents_n++]);
+            agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena,
+                          &ret->agents[ret->agents_n++]);
     }
     ret->pagination = pagination(page, w, &r->arena);
     return 0;
@@ -177,12 +185,14 @@ static int one_agent(struct req *r, const char *id, const struct wire_agent **re
     return 0;
 }
 
-int api_get_agent(struct req *r, const struct wire_get_agent_request *in, struct wire_get_agent_response *ret, struct error *err)
+int api_get_agent(struct req *r, const struct wire_get_agent_request *in, struct wire_get_agent_response *ret,
+                  struct error *err)
 {
     return one_agent(r, in->agent_id, &ret->agent, err);
 }
 
-int api_get_slots(struct req *r, const struct wire_get_slots_request *in, struct wire_get_slots_response *ret, struct error *err)
+int api_get_slots(struct req *r, const struct wire_get_slots_request *in, struct wire_get_slots_response *ret,
+                  struct error *err)
 {
     struct core_agent_view v;
     if (find_agent(r, in->agent_id, &v, err) < 0)
@@ -197,8 +207,8 @@ int api_get_slots(struct req *r, const struct wire_get_slots_request *in, struct
 }
 
 /* Slot ids are device numbers as text. */
-static int one_slot(struct req *r, const char *agent_id, const char *slot_id, const struct wire_agent_slot **ret, int32_t *ret_device,
-                    struct error *err)
+static int one_slot(struct req *r, const char *agent_id, const char *slot_id, const struct wire_agent_slot **ret,
+                    int32_t *ret_device, struct error *err)
 {
     struct core_agent_view v;
     if (find_agent(r, agent_id, &v, err) < 0)
@@ -218,7 +228,8 @@ static int one_slot(struct req *r, const char *agent_id, const char *slot_id, co
     return error_set(err, ERR_NOT_FOUND, "slot '%.40s' of agent '%.80s' not found", slot_id ? slot_id : "", agent_id);
 }
 
-int api_get_slot(struct req *r, const struct wire_get_slot_request *in, struct wire_get_slot_response *ret, struct error *err)
+int api_get_slot(struct req *r, const struct wire_get_slot_request *in, struct wire_get_slot_response *ret,
+                 struct error *err)
 {
     int32_t device;
     return one_slot(r, in->agent_id, in->slot_id, &ret->slot, &device, err);
@@ -226,7 +237,8 @@ int api_get_slot(struct req *r, const struct wire_get_slot_request *in, struct w
 
 /* ---- on and off ---- */
 
-static int switch_agent(struct req *r, const char *agent_id, bool enable, bool drain, const struct wire_agent **ret, struct error *err)
+static int switch_agent(struct req *r, const char *agent_id, bool enable, bool drain, const struct wire_agent **ret,
+                        struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .now_us = r->now_us,
                             .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain}};
@@ -248,22 +260,26 @@ static int switch_slot(struct req *r, const char *agent_id, const char *slot_id,
     return one_slot(r, agent_id, slot_id, ret, &device, err);
 }
 
-int api_enable_agent(struct req *r, const struct wire_enable_agent_request *in, struct wire_enable_agent_response *ret, struct error *err)
+int api_enable_agent(struct req *r, const struct wire_enable_agent_request *in, struct wire_enable_agent_response *ret,
+                     struct error *err)
 {
     return switch_agent(r, in->agent_id, true, false, &ret->agent, err);
 }
 
-int api_disable_agent(struct req *r, const struct wire_disable_agent_request *in, struct wire_disable_agent_response *ret, struct error *err)
+int api_disable_agent(struct req *r, const struct wire_disable_agent_request *in,
+                      struct wire_disable_agent_response *ret, struct error *err)
 {
     return switch_agent(r, in->agent_id, false, in->drain, &ret->agent, err);
 }
 
-int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret, struct error *err)
+int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret,
+                    struct error *err)
 {
     return switch_slot(r, in->agent_id, in->slot_id, true, false, &ret->slot, err);
 }
 
-int api_disable_slot(struct req *r, const struct wire_disable_slot_request *in, struct wire_disable_slot_response *ret, struct error *err)
+int api_disable_slot(struct req *r, const struct wire_disable_slot_request *in, struct wire_disable_slot_response *ret,
+                     struct error *err)
 {
     return switch_slot(r, in->agent_id, in->slot_id, false, in->drain, &ret->slot, err);
 }

@@ -1,5 +1,5 @@
-/* What runs inside an allocation asks and tells: ready, preemption, rendezvous, all-gather, accelerators. All of it is live
- * state of the core; the long polls sleep on its wake effects. */
+/* What runs inside an allocation asks and tells: ready, preemption, rendezvous, all-gather, accelerators. All of it is
+ * live state of the core; the long polls sleep on its wake effects. */
 #include <string.h>
 
 #include "api/convert.h"
@@ -24,7 +24,8 @@ static int need_allocation(struct req *r, const char *id, const struct allocatio
     return 0;
 }
 
-static int tell_core(struct req *r, enum core_event_type type, const char *allocation_id, const char *container_id, struct error *err)
+static int tell_core(struct req *r, enum core_event_type type, const char *allocation_id, const char *container_id,
+                     struct error *err)
 {
     struct core_event ev = {.type = type, .now_us = r->now_us,
                             .allocation = {.allocation_id = allocation_id, .container_id = container_id}};
@@ -33,8 +34,8 @@ static int tell_core(struct req *r, enum core_event_type type, const char *alloc
     return api_core_step(r->api, &ev, NULL, err);
 }
 
-int api_allocation_ready(struct req *r, const struct wire_allocation_ready_request *in, struct wire_allocation_ready_response *ret,
-                         struct error *err)
+int api_allocation_ready(struct req *r, const struct wire_allocation_ready_request *in,
+                         struct wire_allocation_ready_response *ret, struct error *err)
 {
     return tell_core(r, CORE_ALLOCATION_READY, in->allocation_id, NULL, err);
 }
@@ -51,8 +52,10 @@ int api_ack_allocation_preemption_signal(struct req *r, const struct wire_ack_al
     return tell_core(r, CORE_PREEMPTION_ACKED, in->allocation_id, NULL, err);
 }
 
-int api_allocation_pending_preemption_signal(struct req *r, const struct wire_allocation_pending_preemption_signal_request *in,
-                                             struct wire_allocation_pending_preemption_signal_response *ret, struct error *err)
+int api_allocation_pending_preemption_signal(struct req *r,
+                                             const struct wire_allocation_pending_preemption_signal_request *in,
+                                             struct wire_allocation_pending_preemption_signal_response *ret,
+                                             struct error *err)
 {
     return tell_core(r, CORE_PREEMPTION_PENDING, in->allocation_id, NULL, err);
 }
@@ -104,8 +107,11 @@ static int rendezvous_look(struct req *r, struct error *err)
         return req_wait_topic(r, topic, 0, rendezvous_look);
     }
     struct wire_trial_rendezvous_info *info = arena_new(&r->arena, struct wire_trial_rendezvous_info);
-    *info = (struct wire_trial_rendezvous_info){.addresses = arena_array(&r->arena, const char *, n + 1), .addresses_n = n,
-                                                .slots = arena_array(&r->arena, int32_t, n + 1), .slots_n = n, .rank = -1};
+    *info = (struct wire_trial_rendezvous_info){.addresses = arena_array(&r->arena, const char *, n + 1),
+                                                .addresses_n = n,
+                                                .slots = arena_array(&r->arena, int32_t, n + 1),
+                                                .slots_n = n,
+                                                .rank = -1};
     for (size_t i = 0; i < n; i++) {
         info->addresses[i] = peer[i].address;
         info->slots[i] = peer[i].slots;
@@ -113,7 +119,8 @@ static int rendezvous_look(struct req *r, struct error *err)
             info->rank = peer[i].rank;
     }
     if (info->rank < 0)
-        return error_set(err, ERR_NOT_FOUND, "resources '%.80s' do not belong to allocation '%.80s'", in->resources_id, in->allocation_id);
+        return error_set(err, ERR_NOT_FOUND, "resources '%.80s' do not belong to allocation '%.80s'", in->resources_id,
+                         in->allocation_id);
     ret->rendezvous_info = info;
     return 0;
 }
@@ -134,11 +141,14 @@ static int gather_look(struct req *r, struct error *err)
     struct wire_allocation_all_gather_response *ret = r->ret;
     const char *const *data;
     size_t n;
-    enum core_answer answer = core_all_gather(api_core(r->api), in->allocation_id, in->request_uuid, &r->arena, &data, &n);
+    enum core_answer answer = core_all_gather(api_core(r->api), in->allocation_id, in->request_uuid, &r->arena, &data,
+                                              &n);
     if (answer == CORE_ANSWER_GONE)
-        return error_set(err, ERR_ABORTED, "the all-gather of allocation '%.80s' has ended without this request", in->allocation_id);
+        return error_set(err, ERR_ABORTED, "the all-gather of allocation '%.80s' has ended without this request",
+                         in->allocation_id);
     if (answer == CORE_ANSWER_WAIT && r->timed_out)
-        return error_set(err, ERR_DEADLINE, "only some of %d peers joined the all-gather within %d s", in->num_peers, GATHER_TIMEOUT_S);
+        return error_set(err, ERR_DEADLINE, "only some of %d peers joined the all-gather within %d s", in->num_peers,
+                         GATHER_TIMEOUT_S);
     if (answer == CORE_ANSWER_WAIT) {
         char topic[WAIT_TOPIC_MAX];
         wait_topic(topic, "gather", in->allocation_id);
@@ -172,10 +182,12 @@ int api_post_allocation_accelerator_data(struct req *r, const struct wire_post_a
     const struct wire_accelerator_data *d = in->accelerator_data;
     if (!d || !d->container_id || !*d->container_id)
         return error_set(err, ERR_INVALID, "acceleratorData.containerId is missing");
-    struct store_accelerator x = {
-        .container_id = d->container_id, .allocation_id = in->allocation_id, .node_name = d->node_name ? d->node_name : "",
-        .accelerator_type = d->accelerator_type ? d->accelerator_type : "",
-        .uuids = json_of_string_list(d->accelerator_uuids, d->accelerator_uuids_n, &r->arena)};
+    struct store_accelerator x = {.container_id = d->container_id,
+                                  .allocation_id = in->allocation_id,
+                                  .node_name = d->node_name ? d->node_name : "",
+                                  .accelerator_type = d->accelerator_type ? d->accelerator_type : "",
+                                  .uuids = json_of_string_list(d->accelerator_uuids, d->accelerator_uuids_n,
+                                                               &r->arena)};
     return store_accelerator_set(r->db, &x, err);
 }
 
@@ -201,8 +213,8 @@ int api_get_task_accelerator_data(struct req *r, const struct wire_get_task_acce
 
 /* ---- the stored allocation ---- */
 
-int api_get_allocation(struct req *r, const struct wire_get_allocation_request *in, struct wire_get_allocation_response *ret,
-                       struct error *err)
+int api_get_allocation(struct req *r, const struct wire_get_allocation_request *in,
+                       struct wire_get_allocation_response *ret, struct error *err)
 {
     struct allocation_row row;
     if (store_allocation_get(r->db, in->allocation_id, &r->arena, &row, err) < 0)

@@ -5,8 +5,8 @@
  *     int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
  *                             struct wire_kill_experiment_response *ret, struct error *err);
  *
- * It returns 0 when *ret is the reply, -1 with *err, or what req_then()/req_wait() returned. contract/served.json says on
- * which thread its first step runs, and what it may touch there:
+ * It returns 0 when *ret is the reply, -1 with *err, or what req_then()/req_wait() returned. contract/served.json says
+ * on which thread its first step runs, and what it may touch there:
  *
  *   loop    the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
  *   read    a reader thread: r->db is a read-only connection that sees committed state
@@ -14,10 +14,11 @@
  *   work    a worker thread without a database: hashing, archives
  *   stream  the loop's thread; answers with a stream (src/api/stream.h)
  *
- * A handler that needs more than one place goes on with `return req_then(r, REQ_LOOP, step)`. Between steps only `r` lives:
- * r->in, r->ret, r->state and everything in r->arena. Objects of the live state are looked up again by id.
+ * A handler that needs more than one place goes on with `return req_then(r, REQ_LOOP, step)`. Between steps only `r`
+ * lives: r->in, r->ret, r->state and everything in r->arena. Objects of the live state are looked up again by id.
  *
- * Replies to a loop step that changed the core wait for the commit of that step, without the handler's doing anything. */
+ * Replies to a loop step that changed the core wait for the commit of that step, without the handler's doing
+ * anything. */
 #ifndef DET_API_API_H
 #define DET_API_API_H
 
@@ -85,7 +86,8 @@ struct req {
     void *state;               /* the handler's own, in the arena */
     struct reply reply;
     struct store *db;          /* read and write steps only */
-    /* Called once on the loop, whatever becomes of the request, before its memory goes: for what is not in the arena. */
+    /* Called once on the loop, whatever becomes of the request, before its memory goes: for what is not in the
+     * arena. */
     void (*on_end)(struct req *r);
     /* The rest belongs to src/api/request.c. */
     struct http_request *http; /* loop only; NULL once the client has left */
@@ -99,14 +101,15 @@ struct req {
 /* Goes on with `step` at `place`; `return req_then(...)`. */
 int req_then(struct req *r, enum req_place place, req_step_fn *step);
 /* The request waits for something; a later req_finish() or req_resume() from the loop goes on with it. When the client
- * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request stays
- * until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
+ * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request
+ * stays until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
 int req_wait(struct req *r, void (*on_gone)(struct req *r));
 void req_resume(struct req *r, enum req_place place, req_step_fn *step);
 /* Ends a waiting request from the loop: with r->ret, or with *err if its kind is set (err is released). */
 void req_finish(struct req *r, struct error *err);
 
-/* --- what the master gives the API ---------------------------------------------------------------------------------- */
+/* --- what the master gives the API
+ * ---------------------------------------------------------------------------------- */
 
 /* What a request stores together with the rows of its core step: a write job of its own, before them, in the same
  * transaction. If it fails, the core's rows are stored nevertheless; `done` tells the request. */
@@ -147,14 +150,15 @@ struct api_defaults {
     bool launch_error; /* refuse what the pool is too small for now, instead of queueing it with a warning */
 };
 
-int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, const struct api_defaults *defaults,
-            struct core *core, struct api **ret, struct error *err);
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
+            const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err);
 void api_free(struct api *a);
 /* The HTTP server's request callback; ctx is the struct api. */
 void api_on_request(struct http_request *http, void *ctx);
 bool api_has_credentials(struct http_request *http, void *ctx);
 
-/* --- what handlers may call ----------------------------------------------------------------------------------------- */
+/* --- what handlers may call
+ * ----------------------------------------------------------------------------------------- */
 
 /* Loop steps. The core's view and one event through it; its effects are carried out in order after their commit. */
 struct core *api_core(struct api *a);

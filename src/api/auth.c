@@ -32,7 +32,9 @@ static bool over_tls(const struct req *r)
 static int login_remember(struct req *r, struct error *err)
 {
     struct login *l = r->state;
-    struct identity_session s = {.id = l->session_id, .user_id = l->user.id, .expires_at_us = r->now_us + SESSION_LIFETIME_US};
+    struct identity_session s = {.id = l->session_id,
+                                 .user_id = l->user.id,
+                                 .expires_at_us = r->now_us + SESSION_LIFETIME_US};
     struct identity_user u;
     identity_of_store(&l->user, &u);
     identities_put_user(api_identities(r->api), &u);
@@ -40,8 +42,9 @@ static int login_remember(struct req *r, struct error *err)
     struct wire_login_response *ret = r->ret;
     ret->token = arena_strdup(&r->arena, l->token.text);
     ret->user = user_to_wire(&l->user, &r->arena);
-    req_add_header(r, "Set-Cookie", arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", l->token.text,
-                                                 SESSION_LIFETIME_US / 1000000, over_tls(r) ? "; Secure" : ""));
+    req_add_header(r, "Set-Cookie",
+                   arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", l->token.text,
+                                SESSION_LIFETIME_US / 1000000, over_tls(r) ? "; Secure" : ""));
     log_info("user.login", "user=%s", log_quote(l->user.username));
     return 0;
 }
@@ -52,7 +55,8 @@ static int login_store(struct req *r, struct error *err)
     struct store_session s = {.user_id = l->user.id, .kind = "LOGIN", .created_us = r->now_us,
                               .expiry_us = r->now_us + SESSION_LIFETIME_US};
     memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
-    if (store_session_insert(r->db, &s, &l->session_id, err) < 0 || store_user_touch_auth(r->db, l->user.id, r->now_us, err) < 0)
+    if (store_session_insert(r->db, &s, &l->session_id, err) < 0 ||
+        store_user_touch_auth(r->db, l->user.id, r->now_us, err) < 0)
         return -1;
     l->user.last_auth_us = r->now_us;
     return req_then(r, REQ_LOOP, login_remember);

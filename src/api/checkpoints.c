@@ -30,8 +30,11 @@ static void checkpoint_stored(void *ctx, const struct error *err)
 static int checkpointed_step(struct req *r, struct error *err)
 {
     const struct store_checkpoint *c = r->state;
-    struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED, .now_us = r->now_us,
-                            .checkpoint = {.trial_id = c->trial_id, .uuid = c->uuid, .steps_completed = c->steps_completed}};
+    struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
+                            .now_us = r->now_us,
+                            .checkpoint = {.trial_id = c->trial_id,
+                                           .uuid = c->uuid,
+                                           .steps_completed = c->steps_completed}};
     struct companion companion = {.store = store_checkpoint_of, .done = checkpoint_stored, .ctx = r};
     if (api_core_step(r->api, &ev, &companion, err) < 0)
         return -1;
@@ -45,7 +48,8 @@ static int steps_of(const char *metadata, int32_t *ret, struct error *err)
     if (json_parse(metadata, strlen(metadata), &tree, err) < 0)
         return error_wrap(err, "metadata");
     if (!json_object_object_get_ex(tree, "steps_completed", &steps) || !json_object_is_type(steps, json_type_int))
-        return error_set(err, ERR_INVALID, "metadata.steps_completed is missing; it is the number of batches the checkpoint has trained");
+        return error_set(err, ERR_INVALID,
+                         "metadata.steps_completed is missing; it is the number of batches the checkpoint has trained");
     *ret = json_object_get_int(steps);
     return 0;
 }
@@ -102,14 +106,15 @@ static int get_checkpoint(struct req *r, const char *uuid, const struct wire_che
     return 0;
 }
 
-int api_get_checkpoint(struct req *r, const struct wire_get_checkpoint_request *in, struct wire_get_checkpoint_response *ret,
-                       struct error *err)
+int api_get_checkpoint(struct req *r, const struct wire_get_checkpoint_request *in,
+                       struct wire_get_checkpoint_response *ret, struct error *err)
 {
     return get_checkpoint(r, in->checkpoint_uuid, &ret->checkpoint, err);
 }
 
-static int list(struct req *r, struct store_checkpoint_filter *f, const enum wire_checkpoint_state *state, size_t state_n,
-                struct wire_checkpoint **ret, size_t *ret_n, const struct wire_pagination **ret_page, struct error *err)
+static int list(struct req *r, struct store_checkpoint_filter *f, const enum wire_checkpoint_state *state,
+                size_t state_n, struct wire_checkpoint **ret, size_t *ret_n, const struct wire_pagination **ret_page,
+                struct error *err)
 {
     const char **text = arena_array(&r->arena, const char *, state_n + 1);
     for (size_t i = 0; i < state_n; i++)
@@ -174,8 +179,8 @@ int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoin
 }
 
 /* What is left of each checkpoint after its owner deleted files. */
-int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in, struct wire_patch_checkpoints_response *ret,
-                          struct error *err)
+int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in,
+                          struct wire_patch_checkpoints_response *ret, struct error *err)
 {
     for (size_t i = 0; i < in->checkpoints_n; i++) {
         const struct wire_checkpoint_patch_checkpoint *c = &in->checkpoints[i];

@@ -35,8 +35,8 @@ int api_get_master(struct req *r, const struct wire_get_master_request *in, stru
 }
 
 /* Nothing is ever reported to anybody from here, whatever telemetry.enabled says: there is no key to report with. */
-int api_get_telemetry(struct req *r, const struct wire_get_telemetry_request *in, struct wire_get_telemetry_response *ret,
-                      struct error *err)
+int api_get_telemetry(struct req *r, const struct wire_get_telemetry_request *in,
+                      struct wire_get_telemetry_response *ret, struct error *err)
 {
     ret->enabled = false;
     return 0;
@@ -74,7 +74,9 @@ int raw_info(struct req *r, struct error *err)
     strbuf_add_json(out, info->cluster_id, strlen(info->cluster_id));
     strbuf_adds(out, ",\"cluster_name\":");
     strbuf_add_json(out, info->cluster_name, strlen(info->cluster_name));
-    strbuf_adds(out, ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":null}\n");
+    strbuf_adds(
+        out,
+        ",\"telemetry\":{\"enabled\":false,\"otel_enabled\":false,\"otel_endpoint\":\"\"},\"sso_providers\":null}\n");
     return 0;
 }
 
@@ -82,9 +84,10 @@ int raw_health(struct req *r, struct error *err)
 {
     bool up = r->api->services.healthy(r->api->services.ctx);
     r->reply.status = up ? 200 : 503;
-    strbuf_addf(&r->reply.body,
-                "{\"status\":\"%s\",\"database\":\"%s\",\"resource_managers\":[{\"cluster_name\":\"default\",\"status\":\"up\"}]}\n",
-                up ? "up" : "down", up ? "up" : "down");
+    strbuf_addf(
+        &r->reply.body,
+        "{\"status\":\"%s\",\"database\":\"%s\",\"resource_managers\":[{\"cluster_name\":\"default\",\"status\":\"up\"}]}\n",
+        up ? "up" : "down", up ? "up" : "down");
     return 0;
 }
 
@@ -119,7 +122,8 @@ int raw_agents(struct req *r, struct error *err)
     const struct api_services *s = &r->api->services;
     const char *token = req_bearer(r), *id = NULL;
     if (!token || !s->agent_token_matches(s->ctx, token))
-        return error_set(err, ERR_UNAUTHENTICATED, "the agents' token is missing or wrong; give the agent the content of the "
+        return error_set(err, ERR_UNAUTHENTICATED,
+                         "the agents' token is missing or wrong; give the agent the content of the "
                          "master's agent.token (agent key token or token_file)");
     if (req_query_param(r, "id", &id, err) < 0)
         return -1;

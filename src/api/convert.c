@@ -56,7 +56,10 @@ struct page page_of(int32_t offset, int32_t limit)
 const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a)
 {
     struct wire_pagination *p = arena_new(a, struct wire_pagination);
-    *p = (struct wire_pagination){.offset = asked.offset, .limit = asked.limit, .start_index = w.start, .end_index = w.end,
+    *p = (struct wire_pagination){.offset = asked.offset,
+                                  .limit = asked.limit,
+                                  .start_index = w.start,
+                                  .end_index = w.end,
                                   .total = w.total};
     return p;
 }
@@ -134,7 +137,8 @@ int raw_list_of_json(const char *json, struct arena *a, const char ***ret, size_
     size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
     const char **text = arena_array(a, const char *, n + 1);
     for (size_t i = 0; i < n; i++)
-        text[i] = arena_strdup(a, json_object_to_json_string_ext(json_object_array_get_idx(list, i), JSON_C_TO_STRING_PLAIN));
+        text[i] = arena_strdup(a, json_object_to_json_string_ext(json_object_array_get_idx(list, i),
+                                                                 JSON_C_TO_STRING_PLAIN));
     *ret = text;
     *ret_n = n;
     return 0;
@@ -178,8 +182,8 @@ void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 
     if (!json || json_parse(json, strlen(json), &tree, NULL) < 0 || !json_object_is_type(tree, json_type_object))
         return;
     *ret = arena_array(a, struct wire_map_int64, (size_t)json_object_object_length(tree) + 1);
-    json_object_object_foreach(tree, path, size)
-        (*ret)[(*ret_n)++] = (struct wire_map_int64){.key = arena_strdup(a, path), .value = json_object_get_int64(size)};
+    json_object_object_foreach(tree, path, size)(
+        *ret)[(*ret_n)++] = (struct wire_map_int64){.key = arena_strdup(a, path), .value = json_object_get_int64(size)};
 }
 
 /* ---- experiments ---- */
@@ -194,7 +198,8 @@ static enum wire_experiment_state experiment_display(const char *stored, enum di
     return shown[display];
 }
 
-void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a, struct wire_experiment *ret)
+void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a,
+                        struct wire_experiment *ret)
 {
     *ret = (struct wire_experiment){
         .id = x->id, .description = x->description, .start_time = x->start_us, .has_start_time = x->start_us != 0,
@@ -242,7 +247,8 @@ static const struct wire_trial_metrics_workload *validation_to_wire(const struct
     return w;
 }
 
-void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a, struct wire_trial *ret)
+void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
+                   struct wire_trial *ret)
 {
     const struct trial_row *row = &t->row;
     int64_t end_us = row->end_us ? row->end_us : now_us;

@@ -20,10 +20,12 @@ void identity_of_store(const struct store_user *u, struct identity_user *ret);
 
 /* offset and limit are echoed as asked. */
 const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a);
-/* display: what the core shows for what runs (DISPLAY_STORED: the stored state). config and original_config as far as they
- * are in the row. */
-void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a, struct wire_experiment *ret);
-void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a, struct wire_trial *ret);
+/* display: what the core shows for what runs (DISPLAY_STORED: the stored state). config and original_config as far as
+ * they are in the row. */
+void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a,
+                        struct wire_experiment *ret);
+void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
+                   struct wire_trial *ret);
 void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struct wire_checkpoint *ret);
 void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret);
 /* JSON object path → bytes into map entries. */

@@ -1,5 +1,5 @@
-/* What people do to experiments: states through the core, everything else in the store. A bulk action is the single one for
- * each id, with one {id, error} back for each; a single action turns its error into the reply. */
+/* What people do to experiments: states through the core, everything else in the store. A bulk action is the single one
+ * for each id, with one {id, error} back for each; a single action turns its error into the reply. */
 #include <string.h>
 
 #include "api/convert.h"
@@ -26,7 +26,8 @@ static int action_on_ended(struct req *r, struct error *err)
     if (a->over_is_fine)
         return 0;
     if (a->event == CORE_EXPERIMENT_ACTIVATE)
-        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found among those that are not over; it is %s", x.id, x.state);
+        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found among those that are not over; it is %s", x.id,
+                         x.state);
     return error_set(err, ERR_PRECONDITION, "experiment in terminal state");
 }
 
@@ -81,7 +82,8 @@ static int set_archived(struct req *r, int32_t id, bool archived, struct error *
     if (run_state_parse(x.state, &state) < 0 || !run_state_is_terminal(state))
         return error_set(err, ERR_PRECONDITION, "Experiment is not in terminal state.");
     if (x.archived == archived)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is %s already", id, archived ? "archived" : "unarchived");
+        return error_set(err, ERR_PRECONDITION, "experiment %d is %s already", id,
+                         archived ? "archived" : "unarchived");
     return store_experiment_set_archived(r->db, id, archived, err);
 }
 
@@ -144,13 +146,17 @@ int api_patch_experiment(struct req *r, const struct wire_patch_experiment_reque
 {
     const struct wire_experiment_patch_experiment *p = in->experiment;
     if (p->resources || p->checkpoint_storage)
-        return error_set(err, ERR_UNIMPLEMENTED, "changing resources or checkpoint_storage of an experiment is planned; "
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "changing resources or checkpoint_storage of an experiment is planned; "
                          "this version of the master changes name, description, notes and labels");
     const char **labels;
     size_t n;
     if (p->labels && string_list_of_json(p->labels, &r->arena, &labels, &n, err) < 0)
         return error_wrap(err, "labels");
-    struct store_experiment_patch patch = {.name = p->name, .description = p->description, .notes = p->notes, .labels = p->labels};
+    struct store_experiment_patch patch = {.name = p->name,
+                                           .description = p->description,
+                                           .notes = p->notes,
+                                           .labels = p->labels};
     struct store_experiment x;
     if (store_experiment_patch(r->db, p->id, &patch, err) < 0 ||
         store_experiment_get(r->db, p->id, /* with_config= */ true, &r->arena, &x, err) < 0)

@@ -1,5 +1,5 @@
-/* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the loop, with
- * the experiment's documents stored in the same transaction; after the commit the reply is read back. */
+/* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the
+ * loop, with the experiment's documents stored in the same transaction; after the commit the reply is read back. */
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #include "store/trials.h"
 #include "store/workspaces.h"
 
-/* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop meanwhile. */
+/* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
+ * meanwhile. */
 struct creation {
     struct exp_config *config;
     struct strbuf archive;
@@ -39,15 +40,18 @@ static void end_creation(struct req *r)
 static int check_supported(const struct wire_create_experiment_request *in, struct error *err)
 {
     if (in->unmanaged)
-        return error_set(err, ERR_UNIMPLEMENTED, "unmanaged experiments are planned; this version of the master does not serve them");
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "unmanaged experiments are planned; this version of the master does not serve them");
     if (in->template && *in->template)
-        return error_set(err, ERR_UNIMPLEMENTED, "template '%s': templates are planned; this version of the master does not serve them",
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "template '%s': templates are planned; this version of the master does not serve them",
                          in->template);
     return 0;
 }
 
 /* The request's project, else the configuration's workspace and project, else Uncategorized. */
-static int find_project(struct req *r, const struct exp_config *config, struct store_project_place *ret, struct error *err)
+static int find_project(struct req *r, const struct exp_config *config, struct store_project_place *ret,
+                        struct error *err)
 {
     const struct wire_create_experiment_request *in = r->in;
     if (in->project_id || !*config->workspace)
@@ -58,7 +62,8 @@ static int find_project(struct req *r, const struct exp_config *config, struct s
 static int check_project(const struct store_project_place *p, struct error *err)
 {
     if (p->archived)
-        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
+        return error_set(err, ERR_PRECONDITION,
+                         "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
     return 0;
 }
 
@@ -76,7 +81,8 @@ static int prepare_config(struct req *r, struct exp_config **ret, struct error *
     if (d->checkpoint_storage)
         rc |= json_parse(d->checkpoint_storage, strlen(d->checkpoint_storage), &ctx.checkpoint_storage, err);
     if (d->task_container_defaults)
-        rc |= json_parse(d->task_container_defaults, strlen(d->task_container_defaults), &ctx.task_container_defaults, err);
+        rc |= json_parse(d->task_container_defaults, strlen(d->task_container_defaults), &ctx.task_container_defaults,
+                         err);
     for (size_t i = 0; i < d->pool_n; i++) {
         pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
         if (d->pool[i].task_container_defaults)
@@ -117,7 +123,8 @@ static int find_warm_start(struct req *r, const struct exp_searcher *s, const ch
     if (store_trial_get(r->db, s->source_trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return error_wrap(err, "searcher.source_trial_id");
     if (!t.row.latest_checkpoint[0])
-        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from", s->source_trial_id);
+        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from",
+                         s->source_trial_id);
     *ret = arena_strdup(&r->arena, t.row.latest_checkpoint);
     return 0;
 }
@@ -215,7 +222,8 @@ static int create_step(struct req *r, struct error *err)
     struct creation *c = r->state;
     c->exceeds_slots = exceeds_pool(r, c->config);
     if (c->exceeds_slots && r->api->defaults.launch_error)
-        return error_set(err, ERR_INVALID, "resources.slots_per_trial is %d, more than pool '%s' has now, and launch_error is set",
+        return error_set(err, ERR_INVALID,
+                         "resources.slots_per_trial is %d, more than pool '%s' has now, and launch_error is set",
                          c->config->resources.slots_per_trial, c->config->resources.pool);
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
                             .create = {.spec = &c->spec, .activate = in->activate}};

@@ -1,4 +1,5 @@
-/* Experiments: get, list, and their model definition. Creation is in experiment_create.c, actions in experiment_actions.c. */
+/* Experiments: get, list, and their model definition. Creation is in experiment_create.c, actions in
+ * experiment_actions.c. */
 #include <string.h>
 
 #include "api/convert.h"
@@ -57,8 +58,8 @@ static int get_experiment_read(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_experiment(struct req *r, const struct wire_get_experiment_request *in, struct wire_get_experiment_response *ret,
-                       struct error *err)
+int api_get_experiment(struct req *r, const struct wire_get_experiment_request *in,
+                       struct wire_get_experiment_response *ret, struct error *err)
 {
     struct live *live = arena_new(&r->arena, struct live);
     *live = live_of(r, in->experiment_id);
@@ -85,8 +86,8 @@ static struct store_int_filter id_filter(const struct wire_common_int32_field_fi
         .has_gte = f->has_gte, .gte = f->gte, .incl = {f->incl, f->incl_n}, .not_in = {f->not_in, f->not_in_n}};
 }
 
-int api_get_experiments(struct req *r, const struct wire_get_experiments_request *in, struct wire_get_experiments_response *ret,
-                        struct error *err)
+int api_get_experiments(struct req *r, const struct wire_get_experiments_request *in,
+                        struct wire_get_experiments_response *ret, struct error *err)
 {
     struct store_experiment_filter f = {
         .name = in->name, .description = in->description, .labels = {in->labels, in->labels_n},
@@ -115,8 +116,10 @@ int api_get_experiment_labels(struct req *r, const struct wire_get_experiment_la
     return store_experiment_labels(r->db, in->project_id, &r->arena, &ret->labels, &ret->labels_n, err);
 }
 
-int api_get_best_searcher_validation_metric(struct req *r, const struct wire_get_best_searcher_validation_metric_request *in,
-                                            struct wire_get_best_searcher_validation_metric_response *ret, struct error *err)
+int api_get_best_searcher_validation_metric(struct req *r,
+                                            const struct wire_get_best_searcher_validation_metric_request *in,
+                                            struct wire_get_best_searcher_validation_metric_response *ret,
+                                            struct error *err)
 {
     double best;
     int32_t trial_id;
@@ -128,8 +131,8 @@ int api_get_best_searcher_validation_metric(struct req *r, const struct wire_get
 
 /* ---- model definition ---- */
 
-int api_get_model_def(struct req *r, const struct wire_get_model_def_request *in, struct wire_get_model_def_response *ret,
-                      struct error *err)
+int api_get_model_def(struct req *r, const struct wire_get_model_def_request *in,
+                      struct wire_get_model_def_response *ret, struct error *err)
 {
     const void *tgz;
     size_t n;

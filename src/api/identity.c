@@ -106,7 +106,8 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
     return e ? &e->user : NULL;
 }
 
-void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES], const struct identity_session *s)
+void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
+                            const struct identity_session *s)
 {
     struct session_entry *e;
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
@@ -157,7 +158,8 @@ int identities_session_count(const struct identities *ids)
     return HASH_COUNT(ids->sessions);
 }
 
-int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret, struct error *err)
+int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,
+                            struct error *err)
 {
     if (!token || !*token)
         return error_set(err, ERR_UNAUTHENTICATED, "token missing");

@@ -1,9 +1,10 @@
-/* Who may speak: users and their sessions, held in memory by the loop so that authenticating a request costs one SHA-256
- * and one hash lookup. The store is the truth; this is loaded from it at start and follows each committed change.
+/* Who may speak: users and their sessions, held in memory by the loop so that authenticating a request costs one
+ * SHA-256 and one hash lookup. The store is the truth; this is loaded from it at start and follows each committed
+ * change.
  *
- * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions of
- * users end by logout, expiry (7 days), a changed password or a deactivated account; a task's session lives as long as its
- * allocation. Loop's thread only. */
+ * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
+ * of users end by logout, expiry (7 days), a changed password or a deactivated account; a task's session lives as long
+ * as its allocation. Loop's thread only. */
 #ifndef DET_API_IDENTITY_H
 #define DET_API_IDENTITY_H
 
@@ -46,7 +47,8 @@ void identities_put_user(struct identities *ids, const struct identity_user *u);
 const struct identity_user *identities_user(const struct identities *ids, int user_id);
 const struct identity_user *identities_user_by_name(const struct identities *ids, const char *username);
 
-void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES], const struct identity_session *s);
+void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
+                            const struct identity_session *s);
 void identities_drop_session(struct identities *ids, int64_t session_id);
 void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins);
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);
@@ -54,6 +56,7 @@ void identities_drop_expired(struct identities *ids, int64_t now_us);
 int identities_session_count(const struct identities *ids);
 
 /* ERR_UNAUTHENTICATED for a missing, unknown or expired token, ERR_FORBIDDEN for an inactive user. */
-int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret, struct error *err);
+int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,
+                            struct error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Task logs: posted by tasks, streamed to people. A stream reads by cursor and sleeps on the task's topic while it follows. */
+/* Task logs: posted by tasks, streamed to people. A stream reads by cursor and sleeps on the task's topic while it
+ * follows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ static int check_posted(const struct wire_task_log *log, size_t n, struct error 
         return error_set(err, ERR_INVALID, "logs must have at least one entry");
     for (size_t i = 0; i < n; i++) {
         if (!log[i].task_id || strcmp(log[i].task_id, log[0].task_id ? log[0].task_id : "") != 0)
-            return error_set(err, ERR_INVALID, "logs[%zu].taskId: all entries of one request must have the same task id", i);
+            return error_set(err, ERR_INVALID,
+                             "logs[%zu].taskId: all entries of one request must have the same task id", i);
         if (log[i].has_id)
             return error_set(err, ERR_INVALID, "logs[%zu].id must be left out; the master numbers the lines", i);
     }
@@ -76,8 +78,8 @@ static int post(struct req *r, const struct wire_task_log *log, size_t n, struct
     return req_then(r, REQ_WRITE, posted_store);
 }
 
-int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in, struct wire_post_task_logs_response *ret,
-                       struct error *err)
+int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in,
+                       struct wire_post_task_logs_response *ret, struct error *err)
 {
     return post(r, in->logs, in->logs_n, err);
 }
@@ -127,8 +129,8 @@ static const char *formatted(const struct store_log_line *l, struct arena *a)
         snprintf(rank, sizeof(rank), " [rank=%d]", l->rank);
     const char *level = l->level ? codec_enum_name(&wire_enum_log_level, l->level) : NULL;
     level = level && strncmp(level, "LOG_LEVEL_", 10) == 0 ? level + 10 : NULL;
-    return arena_printf(a, "[%s] %-8.8s%s || %s%s%.*s", time, l->container_id ? l->container_id : "", rank, level ? level : "",
-                        level ? ": " : "", (int)l->text_n, l->text);
+    return arena_printf(a, "[%s] %-8.8s%s || %s%s%.*s", time, l->container_id ? l->container_id : "", rank,
+                        level ? level : "", level ? ": " : "", (int)l->text_n, l->text);
 }
 
 static void add_task_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
@@ -168,8 +170,8 @@ static int open_reader(struct log_stream *s, struct error *err)
     return store_log_reader_new(&s->filter, s->descending, &s->reader, err);
 }
 
-/* A follower of a task's last line goes on until the task is over. It has to look at the end before it looks at the lines,
- * else lines written between the two looks would be lost. */
+/* A follower of a task's last line goes on until the task is over. It has to look at the end before it looks at the
+ * lines, else lines written between the two looks would be lost. */
 static int task_is_over(struct req *r, const struct log_stream *s, bool *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;

@@ -12,11 +12,15 @@ static int check_path(const char *path, struct error *err)
     if (!path || !*path)
         return error_set(err, ERR_INVALID, "model definition: a file has no name");
     if (path[0] == '/')
-        return error_set(err, ERR_INVALID, "model definition: '%.200s' is an absolute path; only paths below the context are allowed", path);
+        return error_set(err, ERR_INVALID,
+                         "model definition: '%.200s' is an absolute path; only paths below the context are allowed",
+                         path);
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/");
         if (n == 2 && p[0] == '.' && p[1] == '.')
-            return error_set(err, ERR_INVALID, "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed", path);
+            return error_set(err, ERR_INVALID,
+                             "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed",
+                             path);
         p += n + (p[n] == '/');
     }
     return 0;
@@ -29,12 +33,16 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
         if (check_path(file[i].path, err) < 0)
             return -1;
         if (file[i].type != FILE_REGULAR && file[i].type != FILE_DIRECTORY)
-            return error_set(err, ERR_INVALID, "model definition: '%.200s' has type %d; only files (48) and directories (53) are allowed, "
-                             "no links or devices", file[i].path, file[i].type);
+            return error_set(
+                err, ERR_INVALID,
+                "model definition: '%.200s' has type %d; only files (48) and directories (53) are allowed, "
+                "no links or devices",
+                file[i].path, file[i].type);
         total += file[i].content.n;
     }
     if (total > MODEL_DEFINITION_MAX)
-        return error_set(err, ERR_TOO_LARGE, "model definition: %zu bytes exceed the maximum allowed size of %d", total, MODEL_DEFINITION_MAX);
+        return error_set(err, ERR_TOO_LARGE, "model definition: %zu bytes exceed the maximum allowed size of %d", total,
+                         MODEL_DEFINITION_MAX);
     return 0;
 }
 
@@ -54,13 +62,14 @@ static int write_file(struct archive *tar, struct archive_entry *entry, const st
     archive_entry_set_size(entry, f->type == FILE_DIRECTORY ? 0 : (la_int64_t)f->content.n);
     if (archive_write_header(tar, entry) != ARCHIVE_OK)
         return -1;
-    if (f->type == FILE_REGULAR && f->content.n && archive_write_data(tar, f->content.data, f->content.n) != (la_ssize_t)f->content.n)
+    if (f->type == FILE_REGULAR && f->content.n &&
+        archive_write_data(tar, f->content.data, f->content.n) != (la_ssize_t)f->content.n)
         return -1;
     return 0;
 }
 
-/* GNU tar's format keeps names byte for byte. In pax, libarchive translates them by way of the locale: in "C" it reads NULL
- * where there is no word for an "ü", in others it composes accents. */
+/* GNU tar's format keeps names byte for byte. In pax, libarchive translates them by way of the locale: in "C" it reads
+ * NULL where there is no word for an "ü", in others it composes accents. */
 int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret, struct error *err)
 {
     if (check_files(file, n, err) < 0)
@@ -71,7 +80,8 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
     if (!tar || !entry)
         goto out;
     archive_write_add_filter_gzip(tar);
-    archive_write_set_filter_option(tar, "gzip", "compression-level", "1"); /* small and read once or twice: speed counts */
+    /* small and read once or twice: speed counts */
+    archive_write_set_filter_option(tar, "gzip", "compression-level", "1");
     archive_write_set_filter_option(tar, "gzip", "timestamp", NULL);        /* same files, same bytes */
     archive_write_set_format_gnutar(tar);
     if (archive_write_open(tar, ret, NULL, append, NULL) != ARCHIVE_OK)
@@ -82,7 +92,8 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
     rc = archive_write_close(tar) == ARCHIVE_OK ? 0 : -1;
 out:
     if (rc < 0)
-        error_set(err, ERR_INVALID, "model definition: %s", tar && archive_error_string(tar) ? archive_error_string(tar) : "no memory");
+        error_set(err, ERR_INVALID, "model definition: %s",
+                  tar && archive_error_string(tar) ? archive_error_string(tar) : "no memory");
     archive_entry_free(entry);
     archive_write_free(tar);
     return rc;

@@ -6,8 +6,8 @@
 #include <openssl/rand.h>
 #include <string.h>
 
-/* A login should cost 50 to 100 ms. Two passes over 48 MiB on one lane take 75 ms of CPU on a core of an AMD EPYC of 2024
- * (bench/run.py login). */
+/* A login should cost 50 to 100 ms. Two passes over 48 MiB on one lane take 75 ms of CPU on a core of an AMD EPYC of
+ * 2024 (bench/run.py login). */
 enum {
     ARGON_PASSES = 2,
     ARGON_KIB = 48 * 1024,
@@ -22,7 +22,8 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
 {
     size_t n = password ? strlen(password) : 0;
     if (n > PASSWORD_PLAIN_MAX)
-        return error_set(err, ERR_INVALID, "the password has %zu bytes, at most %d are accepted", n, PASSWORD_PLAIN_MAX);
+        return error_set(err, ERR_INVALID, "the password has %zu bytes, at most %d are accepted", n,
+                         PASSWORD_PLAIN_MAX);
     if (n == 0 || is_hashed) {
         *ret = n ? password : "";
         return 0;
@@ -50,8 +51,8 @@ int password_store_form(const char *wire, char ret[PASSWORD_STORED_MAX], struct 
     unsigned char salt[SALT_BYTES];
     if (RAND_bytes(salt, sizeof(salt)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    int rc = argon2id_hash_encoded(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt), HASH_BYTES,
-                                   ret, PASSWORD_STORED_MAX);
+    int rc = argon2id_hash_encoded(ARGON_PASSES, ARGON_KIB, ARGON_LANES, wire, strlen(wire), salt, sizeof(salt),
+                                   HASH_BYTES, ret, PASSWORD_STORED_MAX);
     if (rc != ARGON2_OK)
         return error_set(err, ERR_NO_MEMORY, "hashing a password: %s", argon2_error_message(rc));
     return 0;

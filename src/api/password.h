@@ -1,9 +1,9 @@
 /* Passwords: what travels, what is stored, how it is checked.
  *
- * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed (contract/README.md, login); a plain one is
- * hashed here the same way. Stored is argon2id of that text (RFC 9106; parameters fixed at build time so that a check costs
- * 50 to 100 ms), never the text itself. The empty password stays empty and matches only an account that has none.
- * Hashing and checking burn CPU: on a worker thread, never on the loop. */
+ * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed (contract/README.md, login); a
+ * plain one is hashed here the same way. Stored is argon2id of that text (RFC 9106; parameters fixed at build time so
+ * that a check costs 50 to 100 ms), never the text itself. The empty password stays empty and matches only an account
+ * that has none. Hashing and checking burn CPU: on a worker thread, never on the loop. */
 #ifndef DET_API_PASSWORD_H
 #define DET_API_PASSWORD_H
 

@@ -21,7 +21,8 @@ static const struct wire_job_queue_stats *queue_stats(struct req *r, const char 
     return w;
 }
 
-static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d, struct arena *a)
+static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
+                                                                        struct arena *a)
 {
     struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
         arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);
@@ -31,8 +32,10 @@ static const struct wire_resourcepool_resource_pool_detail *pool_detail(const st
     return w;
 }
 
-/* The slots of one agent, if all of the pool's have as many; else 0. The most common type of the first agent's slots. */
-static void slots_of_agents(const struct core *core, const char *pool, int32_t *ret_slots, enum wire_device_type *ret_type)
+/* The slots of one agent, if all of the pool's have as many; else 0. The most common type of the first agent's
+ * slots. */
+static void slots_of_agents(const struct core *core, const char *pool, int32_t *ret_slots,
+                            enum wire_device_type *ret_type)
 {
     bool seen = false;
     *ret_slots = 0;
@@ -127,13 +130,17 @@ static int jobs_read(struct req *r, struct error *err)
             return -1;
     const struct wire_pagination *page = pagination(j->page, j->window, &r->arena);
     if (!j->v2) {
-        *(struct wire_get_jobs_response *)r->ret = (struct wire_get_jobs_response){.pagination = page, .jobs = job, .jobs_n = n};
+        *(struct wire_get_jobs_response *)r->ret = (struct wire_get_jobs_response){.pagination = page,
+                                                                                   .jobs = job,
+                                                                                   .jobs_n = n};
         return 0;
     }
     struct wire_job_rbac_job *full = arena_array(&r->arena, struct wire_job_rbac_job, n + 1);
     for (size_t i = 0; i < n; i++)
         full[i].full = &job[i];
-    *(struct wire_get_jobs_v2_response *)r->ret = (struct wire_get_jobs_v2_response){.pagination = page, .jobs = full, .jobs_n = n};
+    *(struct wire_get_jobs_v2_response *)r->ret = (struct wire_get_jobs_v2_response){.pagination = page,
+                                                                                     .jobs = full,
+                                                                                     .jobs_n = n};
     return 0;
 }
 
@@ -180,12 +187,14 @@ static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, b
     return req_then(r, REQ_READ, jobs_read);
 }
 
-int api_get_jobs_v2(struct req *r, const struct wire_get_jobs_v2_request *in, struct wire_get_jobs_v2_response *ret, struct error *err)
+int api_get_jobs_v2(struct req *r, const struct wire_get_jobs_v2_request *in, struct wire_get_jobs_v2_response *ret,
+                    struct error *err)
 {
     return list_jobs(r, in, true, err);
 }
 
-int api_get_jobs(struct req *r, const struct wire_get_jobs_request *in, struct wire_get_jobs_response *ret, struct error *err)
+int api_get_jobs(struct req *r, const struct wire_get_jobs_request *in, struct wire_get_jobs_response *ret,
+                 struct error *err)
 {
     struct wire_get_jobs_v2_request same = {.offset = in->offset, .limit = in->limit, .resource_pool = in->resource_pool,
                                             .order_by = in->order_by, .states = in->states, .states_n = in->states_n};
@@ -206,7 +215,8 @@ int api_get_job_queue_stats(struct req *r, const struct wire_get_job_queue_stats
             asked = strcmp(in->resource_pools[k], v.name) == 0;
         if (asked)
             ret->results[ret->results_n++] = (struct wire_rp_queue_stat){.stats = queue_stats(r, v.name),
-                                                                         .resource_pool = arena_strdup(&r->arena, v.name)};
+                                                                         .resource_pool = arena_strdup(&r->arena,
+                                                                                                       v.name)};
     }
     return 0;
 }

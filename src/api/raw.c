@@ -5,8 +5,8 @@
 #include "api/raw_handlers.h"
 #include "net/http.h"
 
-/* In match order. What is open without credentials is exactly what the contract says: /info and /health; /agents asks for the
- * agents' token by itself, and / only points to the web interface. */
+/* In match order. What is open without credentials is exactly what the contract says: /info and /health; /agents asks
+ * for the agents' token by itself, and / only points to the web interface. */
 const struct raw_route raw_routes[] = {
     {"GET", "/", REQ_LOOP, true, false, raw_root, "Redirects to the web interface."},
     {"GET", "/info", REQ_LOOP, true, false, raw_info, "Identity and version of the master."},

@@ -49,7 +49,10 @@ static int validated_step(struct req *r, struct error *err)
     const struct report *p = r->state;
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .now_us = r->now_us,
                             .validated = {.trial_id = p->row.trial_id, .metrics = p->row.avg_metrics}};
-    struct companion companion = {.stepped = take_searcher_error, .store = store_report_of, .done = report_stored, .ctx = r};
+    struct companion companion = {.stepped = take_searcher_error,
+                                  .store = store_report_of,
+                                  .done = report_stored,
+                                  .ctx = r};
     if (api_core_step(r->api, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
@@ -70,8 +73,8 @@ static int check_group(const char *group, struct error *err)
     return 0;
 }
 
-/* On a reader: would it be taken? The trial must be there; keys that clash with stored ones are refused before the core hears
- * of the validation. */
+/* On a reader: would it be taken? The trial must be there; keys that clash with stored ones are refused before the core
+ * hears of the validation. */
 static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
 {
     if (!m)
@@ -145,7 +148,8 @@ static int fetch_metrics(struct req *r, enum stream_next *next, struct error *er
             s->cursor = (struct store_metric_cursor){0};
             continue;
         }
-        struct wire_get_metrics_response out = {.metrics = arena_array(&a, struct wire_trial_metrics_report, n), .metrics_n = n};
+        struct wire_get_metrics_response out = {.metrics = arena_array(&a, struct wire_trial_metrics_report, n),
+                                                .metrics_n = n};
         for (size_t i = 0; i < n; i++)
             report_to_wire(&row[i], &out.metrics[i]);
         stream_add(r, &out);

@@ -103,11 +103,13 @@ static int find_route(struct req *r, struct error *err)
     const char *path = http_request_path(r->http);
     const char *method = http_method_name(http_request_method(r->http));
     run->match.is_rpc_path = strncmp(path, "/api/v1/", 8) == 0;
-    if (run->match.is_rpc_path && route_find(routes, ROUTES_N, method, path, strlen(path), &r->arena, &run->match.rpc) == 0) {
+    if (run->match.is_rpc_path &&
+        route_find(routes, ROUTES_N, method, path, strlen(path), &r->arena, &run->match.rpc) == 0) {
         r->route = run->match.rpc.route;
         if (r->route->kind == ROUTE_PLANNED)
-            return error_set(err, ERR_UNIMPLEMENTED, "%s %s (%s) is planned; this version of the master does not serve it",
-                             r->route->method, r->route->path, r->route->rpc);
+            return error_set(err, ERR_UNIMPLEMENTED,
+                             "%s %s (%s) is planned; this version of the master does not serve it", r->route->method,
+                             r->route->path, r->route->rpc);
         return 0;
     }
     run->match.raw = raw_route_find(r->http, &r->arena, run->match.raw_param);

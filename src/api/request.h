@@ -4,8 +4,8 @@
 
 #include "api/api.h"
 
-/* The JSON body of an error: {"error":{code, reason, error}} for RPC routes, {"error":{grpcCode, httpCode, …}} for their
- * streams, {"message": …} for all others. */
+/* The JSON body of an error: {"error":{code, reason, error}} for RPC routes, {"error":{grpcCode, httpCode, …}} for
+ * their streams, {"message": …} for all others. */
 enum req_error_form { REQ_ERROR_RPC, REQ_ERROR_STREAM, REQ_ERROR_RAW };
 void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out);
 

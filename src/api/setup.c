@@ -5,8 +5,8 @@
 #include "api/internal.h"
 #include "api/topics.h"
 
-int api_new(struct loop *l, const struct api_services *s, const struct api_info *info, const struct api_defaults *defaults,
-            struct core *core, struct api **ret, struct error *err)
+int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
+            const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err)
 {
     struct api *a = calloc(1, sizeof(*a));
     if (!a)

@@ -1,5 +1,5 @@
-/* From step to step, and the end. A step runs at its place (api.h); when the last one finishes, the reply is encoded right
- * there if that is a worker's thread, and sent from the loop, after the commit of what the request wrote. */
+/* From step to step, and the end. A step runs at its place (api.h); when the last one finishes, the reply is encoded
+ * right there if that is a worker's thread, and sent from the loop, after the commit of what the request wrote. */
 #include "api/request_run.h"
 
 #include <stdlib.h>
@@ -28,9 +28,11 @@ void req_error_body(const struct error *err, enum req_error_form form, struct st
 {
     static const char *const opening[] = {[REQ_ERROR_RPC] = ",\"error\":", [REQ_ERROR_STREAM] = ",\"message\":"};
     if (form == REQ_ERROR_RPC)
-        strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\"", error_rpc_code(err->kind), error_rpc_name(err->kind));
+        strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\"", error_rpc_code(err->kind),
+                    error_rpc_name(err->kind));
     else if (form == REQ_ERROR_STREAM)
-        strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d", error_rpc_code(err->kind), error_http_status(err->kind));
+        strbuf_addf(out, "{\"error\":{\"grpcCode\":%d,\"httpCode\":%d", error_rpc_code(err->kind),
+                    error_http_status(err->kind));
     strbuf_adds(out, form == REQ_ERROR_RAW ? "{\"message\":" : opening[form]);
     strbuf_add_json(out, error_msg(err), strlen(error_msg(err)));
     if (form == REQ_ERROR_STREAM)
@@ -84,7 +86,8 @@ static void end_request(struct req *r)
 {
     encode_reply(r);
     if (r->run->rc < 0 && r->run->err.kind == ERR_INTERNAL)
-        log_error("api.internal", "route=%s reason=%s", r->route ? r->route->rpc : "raw", log_quote(error_msg(&r->run->err)));
+        log_error("api.internal", "route=%s reason=%s", r->route ? r->route->rpc : "raw",
+                  log_quote(error_msg(&r->run->err)));
     if (r->run->ticket)
         r->api->services.when_committed(r->api->services.ctx, r->run->ticket, send_reply, r);
     else

@@ -10,8 +10,8 @@
 #include "net/loop.h"
 #include "net/pool.h"
 
-/* A stream is in exactly one of: fetching (a reader has it), sending (bytes on their way to the client), sleeping (on its
- * topic). `gone` while fetching means that the client left: the fetch's completion frees it. */
+/* A stream is in exactly one of: fetching (a reader has it), sending (bytes on their way to the client), sleeping (on
+ * its topic). `gone` while fetching means that the client left: the fetch's completion frees it. */
 struct stream {
     struct topic_member member; /* first: a member is its stream */
     struct req *r;
@@ -135,7 +135,8 @@ static void stream_wake(struct topic_member *m)
     if (s->fetching)
         s->woken = true;
     else if (s->sleeping && http_stream_pending(s->http) > 0)
-        s->sleeping = false; /* a client that lags behind is given more when it has taken what it was given: on_drained */
+        s->sleeping =
+            false; /* a client that lags behind is given more when it has taken what it was given: on_drained */
     else if (s->sleeping)
         start_fetch(s);
 }

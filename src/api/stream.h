@@ -1,11 +1,12 @@
 /* Streams of lines: {"result": …} per line, chunked, as the contract's streaming RPCs answer.
  *
- * A stream handler checks its request and returns `req_stream(r, topic, fetch)`. `fetch` runs on a reader thread whenever the
- * client has taken what was sent: it appends lines with stream_add() and says how to go on. So a slow client costs one batch of
- * memory and a reader only while it reads. STREAM_WAIT sleeps until api_wake() (wait.h) is called for the topic, after a commit.
+ * A stream handler checks its request and returns `req_stream(r, topic, fetch)`. `fetch` runs on a reader thread
+ * whenever the client has taken what was sent: it appends lines with stream_add() and says how to go on. So a slow
+ * client costs one batch of memory and a reader only while it reads. STREAM_WAIT sleeps until api_wake() (wait.h) is
+ * called for the topic, after a commit.
  *
- * Nothing is sent before the first line: an error before it is an HTTP status with the stream error body, a later one is a
- * last line. */
+ * Nothing is sent before the first line: an error before it is an HTTP status with the stream error body, a later one
+ * is a last line. */
 #ifndef DET_API_STREAM_H
 #define DET_API_STREAM_H
 

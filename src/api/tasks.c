@@ -8,7 +8,8 @@
 #include "store/tasks.h"
 #include "store/trials.h"
 
-int api_get_task(struct req *r, const struct wire_get_task_request *in, struct wire_get_task_response *ret, struct error *err)
+int api_get_task(struct req *r, const struct wire_get_task_request *in, struct wire_get_task_response *ret,
+                 struct error *err)
 {
     struct store_task t;
     struct allocation_row *row;
@@ -43,7 +44,8 @@ static void resources_to_summary(const struct core *c, const struct allocation_r
     ret->resources = arena_array(a, struct wire_task_resources_summary, n + 1);
     ret->resources_n = n;
     for (size_t i = 0; (container = core_allocation_container(c, row->id, i)); i++) {
-        struct wire_map_task_resources_summary_devices *devices = arena_new(a, struct wire_map_task_resources_summary_devices);
+        struct wire_map_task_resources_summary_devices
+            *devices = arena_new(a, struct wire_map_task_resources_summary_devices);
         devices->key = arena_strdup(a, container->agent_id);
         devices->value.devices = arena_array(a, struct wire_device, (size_t)container->device_n + 1);
         devices->value.devices_n = (size_t)container->device_n;
@@ -67,7 +69,8 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
 {
     struct core_trial_view trial;
     struct core_experiment_view experiment = {0};
-    bool known = core_trial(l->core, row->trial_id, &trial) && core_experiment(l->core, trial.row->experiment_id, &experiment);
+    bool known = core_trial(l->core, row->trial_id, &trial) &&
+                 core_experiment(l->core, trial.row->experiment_id, &experiment);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
     e->value = (struct wire_task_allocation_summary){
@@ -84,12 +87,15 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret, struct error *err)
+int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret,
+                  struct error *err)
 {
     struct core *c = api_core(r->api);
     const struct allocation_row *const *row;
     size_t n = core_allocations(c, &r->arena, &row);
-    struct tasks_listing l = {.core = c, .arena = &r->arena, .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
+    struct tasks_listing l = {.core = c,
+                              .arena = &r->arena,
+                              .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
     for (size_t i = 0; i < n; i++)
         add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;

@@ -26,7 +26,8 @@ static int get_trial_read(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_trial(struct req *r, const struct wire_get_trial_request *in, struct wire_get_trial_response *ret, struct error *err)
+int api_get_trial(struct req *r, const struct wire_get_trial_request *in, struct wire_get_trial_response *ret,
+                  struct error *err)
 {
     enum display_state *display = arena_new(&r->arena, enum display_state);
     struct core_trial_view view;
@@ -71,12 +72,13 @@ int api_get_experiment_trials(struct req *r, const struct wire_get_experiment_tr
 
 /* ---- workloads ---- */
 
-static const struct wire_trial_metrics_workload *metrics_workload(const struct store_workload *w, bool batches, struct arena *a,
-                                                            struct error *err)
+static const struct wire_trial_metrics_workload *metrics_workload(const struct store_workload *w, bool batches,
+                                                                  struct arena *a, struct error *err)
 {
     struct wire_common_metrics *m = arena_new(a, struct wire_common_metrics);
     m->avg_metrics = w->avg_metrics;
-    if (batches && w->batch_metrics && raw_list_of_json(w->batch_metrics, a, &m->batch_metrics, &m->batch_metrics_n, err) < 0)
+    if (batches && w->batch_metrics &&
+        raw_list_of_json(w->batch_metrics, a, &m->batch_metrics, &m->batch_metrics_n, err) < 0)
         return NULL;
     struct wire_trial_metrics_workload *ret = arena_new(a, struct wire_trial_metrics_workload);
     *ret = (struct wire_trial_metrics_workload){.end_time = w->end_us, .has_end_time = w->end_us != 0, .metrics = m,
@@ -112,11 +114,14 @@ static const char *workload_group(const struct wire_get_trial_workloads_request 
 int api_get_trial_workloads(struct req *r, const struct wire_get_trial_workloads_request *in,
                             struct wire_get_trial_workloads_response *ret, struct error *err)
 {
-    struct store_workload_filter f = {
-        .trial_id = in->trial_id, .filter = (int32_t)in->filter, .group = workload_group(in),
-        .batch_metrics = in->include_batch_metrics, .remove_deleted_checkpoints = in->remove_deleted_checkpoints,
-        .sort_key = in->sort_key && *in->sort_key ? in->sort_key : NULL, .descending = in->order_by == WIRE_ORDER_BY_DESC,
-        .page = page_of(in->offset, in->limit)};
+    struct store_workload_filter f = {.trial_id = in->trial_id,
+                                      .filter = (int32_t)in->filter,
+                                      .group = workload_group(in),
+                                      .batch_metrics = in->include_batch_metrics,
+                                      .remove_deleted_checkpoints = in->remove_deleted_checkpoints,
+                                      .sort_key = in->sort_key && *in->sort_key ? in->sort_key : NULL,
+                                      .descending = in->order_by == WIRE_ORDER_BY_DESC,
+                                      .page = page_of(in->offset, in->limit)};
     struct store_trial t;
     struct store_workload_list list;
     if (store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
@@ -148,7 +153,8 @@ static int kill_of_ended(struct req *r, struct error *err)
     return store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err); /* over already: fine */
 }
 
-int api_kill_trial(struct req *r, const struct wire_kill_trial_request *in, struct wire_kill_trial_response *ret, struct error *err)
+int api_kill_trial(struct req *r, const struct wire_kill_trial_request *in, struct wire_kill_trial_response *ret,
+                   struct error *err)
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = in->id};
     cleanup_error struct error failed = ERROR_INIT;
@@ -177,7 +183,8 @@ int api_report_trial_searcher_early_exit(struct req *r, const struct wire_report
                                          struct wire_report_trial_searcher_early_exit_response *ret, struct error *err)
 {
     if (!in->early_exit || in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_UNSPECIFIED)
-        return error_set(err, ERR_INVALID, "reason is missing; EXITED_REASON_INVALID_HP and EXITED_REASON_INIT_INVALID_HP are allowed");
+        return error_set(err, ERR_INVALID,
+                         "reason is missing; EXITED_REASON_INVALID_HP and EXITED_REASON_INIT_INVALID_HP are allowed");
     struct core_event ev = {
         .type = CORE_TRIAL_EARLY_EXIT, .now_us = r->now_us,
         .early_exit = {.trial_id = in->trial_id,
@@ -209,8 +216,8 @@ int api_run_prepare_for_reporting(struct req *r, const struct wire_run_prepare_f
     return 0;
 }
 
-int api_get_run_metadata(struct req *r, const struct wire_get_run_metadata_request *in, struct wire_get_run_metadata_response *ret,
-                         struct error *err)
+int api_get_run_metadata(struct req *r, const struct wire_get_run_metadata_request *in,
+                         struct wire_get_run_metadata_response *ret, struct error *err)
 {
     struct store_trial t;
     if (store_trial_get(r->db, in->run_id, /* full= */ true, &r->arena, &t, err) < 0)

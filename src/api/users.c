@@ -1,4 +1,5 @@
-/* Users: list, look at, create, change. Passwords are hashed on a worker; the identities in memory follow each commit. */
+/* Users: list, look at, create, change. Passwords are hashed on a worker; the identities in memory follow each
+ * commit. */
 #include <ctype.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ enum { NAME_MAX_BYTES = 127 };
 
 /* ---- look ---- */
 
-int api_get_users(struct req *r, const struct wire_get_users_request *in, struct wire_get_users_response *ret, struct error *err)
+int api_get_users(struct req *r, const struct wire_get_users_request *in, struct wire_get_users_response *ret,
+                  struct error *err)
 {
     struct store_user_filter f = {.name = in->name, .has_active = in->has_active, .active = in->active, .has_admin = in->has_admin,
                                   .admin = in->admin, .sort_by = (int32_t)in->sort_by,
@@ -30,7 +32,8 @@ int api_get_users(struct req *r, const struct wire_get_users_request *in, struct
     return 0;
 }
 
-int api_get_user(struct req *r, const struct wire_get_user_request *in, struct wire_get_user_response *ret, struct error *err)
+int api_get_user(struct req *r, const struct wire_get_user_request *in, struct wire_get_user_response *ret,
+                 struct error *err)
 {
     struct store_user u;
     if (store_user_get(r->db, in->user_id, &r->arena, &u, err) < 0)
@@ -122,8 +125,11 @@ static int check_name(const char *name, const char *what, struct error *err)
 
 static void set_agent_user(const struct wire_user_agent_user_group *g, struct store_agent_user_group *ret)
 {
-    *ret = (struct store_agent_user_group){.set = true, .uid = g->agent_uid, .gid = g->agent_gid,
-                                           .user = g->agent_user ? g->agent_user : "", .group = g->agent_group ? g->agent_group : ""};
+    *ret = (struct store_agent_user_group){.set = true,
+                                           .uid = g->agent_uid,
+                                           .gid = g->agent_gid,
+                                           .user = g->agent_user ? g->agent_user : "",
+                                           .group = g->agent_group ? g->agent_group : ""};
 }
 
 /* An account without a password cannot log in until an admin gives it one: none is ever blank. */
@@ -134,7 +140,8 @@ static int take_password(struct req *r, struct change *c, const char *password, 
     return password_wire_form(password, is_hashed, &r->arena, &c->wire_password, err);
 }
 
-int api_post_user(struct req *r, const struct wire_post_user_request *in, struct wire_post_user_response *ret, struct error *err)
+int api_post_user(struct req *r, const struct wire_post_user_request *in, struct wire_post_user_response *ret,
+                  struct error *err)
 {
     const struct wire_user *u = in->user;
     if (!u)
@@ -175,7 +182,8 @@ static int apply_patch(struct req *r, struct change *c, const struct wire_user_p
     return take_password(r, c, p->password, p->is_hashed, err);
 }
 
-int api_patch_user(struct req *r, const struct wire_patch_user_request *in, struct wire_patch_user_response *ret, struct error *err)
+int api_patch_user(struct req *r, const struct wire_patch_user_request *in, struct wire_patch_user_response *ret,
+                   struct error *err)
 {
     const struct wire_user_patch_user *p = in->user;
     bool own = in->user_id == r->who.user_id;
@@ -193,8 +201,8 @@ int api_patch_user(struct req *r, const struct wire_patch_user_request *in, stru
 
 /* ---- settings of the web interface ---- */
 
-int api_get_user_setting(struct req *r, const struct wire_get_user_setting_request *in, struct wire_get_user_setting_response *ret,
-                         struct error *err)
+int api_get_user_setting(struct req *r, const struct wire_get_user_setting_request *in,
+                         struct wire_get_user_setting_response *ret, struct error *err)
 {
     struct store_user_setting *s;
     size_t n;
@@ -203,7 +211,9 @@ int api_get_user_setting(struct req *r, const struct wire_get_user_setting_reque
     ret->settings = arena_array(&r->arena, struct wire_user_web_setting, n + 1);
     ret->settings_n = n;
     for (size_t i = 0; i < n; i++)
-        ret->settings[i] = (struct wire_user_web_setting){.key = s[i].key, .storage_path = s[i].storage_path, .value = s[i].value};
+        ret->settings[i] = (struct wire_user_web_setting){.key = s[i].key,
+                                                          .storage_path = s[i].storage_path,
+                                                          .value = s[i].value};
     return 0;
 }
 

@@ -7,7 +7,8 @@
 #include "gen/handlers.h"
 #include "store/workspaces.h"
 
-static const struct wire_user_agent_user_group *agent_user_group_to_wire(const struct store_agent_user_group *g, struct arena *a)
+static const struct wire_user_agent_user_group *agent_user_group_to_wire(const struct store_agent_user_group *g,
+                                                                         struct arena *a)
 {
     if (!g->set)
         return NULL;
@@ -64,8 +65,8 @@ static int project_to_wire(const struct store_project *s, struct arena *a, struc
     return notes_to_wire(s->notes, a, ret, err);
 }
 
-int api_get_workspace(struct req *r, const struct wire_get_workspace_request *in, struct wire_get_workspace_response *ret,
-                      struct error *err)
+int api_get_workspace(struct req *r, const struct wire_get_workspace_request *in,
+                      struct wire_get_workspace_response *ret, struct error *err)
 {
     struct store_workspace s;
     if (store_workspace_get(r->db, in->id, r->who.user_id, &r->arena, &s, err) < 0)
@@ -76,8 +77,8 @@ int api_get_workspace(struct req *r, const struct wire_get_workspace_request *in
     return 0;
 }
 
-int api_get_workspaces(struct req *r, const struct wire_get_workspaces_request *in, struct wire_get_workspaces_response *ret,
-                       struct error *err)
+int api_get_workspaces(struct req *r, const struct wire_get_workspaces_request *in,
+                       struct wire_get_workspaces_response *ret, struct error *err)
 {
     struct store_workspace_filter f = {
         .asking_user_id = r->who.user_id, .name = in->name, .name_exact = in->name_case_sensitive, .has_archived = in->has_archived,
@@ -125,7 +126,8 @@ static int project(struct req *r, const struct store_project *s, const struct wi
     return 0;
 }
 
-int api_get_project(struct req *r, const struct wire_get_project_request *in, struct wire_get_project_response *ret, struct error *err)
+int api_get_project(struct req *r, const struct wire_get_project_request *in, struct wire_get_project_response *ret,
+                    struct error *err)
 {
     struct store_project s;
     if (store_project_get(r->db, in->id, &r->arena, &s, err) < 0)

@@ -10,8 +10,8 @@
 
 /* Calls */
 
-static int call(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n, const struct http_fetch *extra,
-                struct http_fetch_reply *reply, struct error *err)
+static int call(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n,
+                const struct http_fetch *extra, struct http_fetch_reply *reply, struct error *err)
 {
     struct session *s;
     if (cli_session(cli, &s, err) < 0 || (!r->unauth && api_log_in(cli, s, err) < 0))
@@ -31,7 +31,8 @@ static int call_with_request(struct cli *cli, enum route_id id, const void *requ
     return call(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, extra, reply, err);
 }
 
-static int decode_reply(struct cli *cli, enum route_id id, const struct http_fetch_reply *reply, void *ret, struct error *err)
+static int decode_reply(struct cli *cli, enum route_id id, const struct http_fetch_reply *reply, void *ret,
+                        struct error *err)
 {
     if (!ret)
         return 0;
@@ -50,7 +51,8 @@ int api_call(struct cli *cli, enum route_id id, const void *request, void *ret, 
     return rc;
 }
 
-int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret, struct error *err)
+int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
+                      struct error *err)
 {
     struct http_fetch_reply reply = {0};
     int rc = call_with_request(cli, id, request, NULL, &reply, err);
@@ -123,8 +125,8 @@ static int stream_data(const void *data, size_t n, void *ctx)
     return 0;
 }
 
-int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx, bool *ret_dropped,
-               struct error *err)
+int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
+               bool *ret_dropped, struct error *err)
 {
     struct stream s = {.cli = cli, .on_record = on_record, .ctx = ctx};
     struct http_fetch extra = {.on_data = stream_data, .ctx = &s};
@@ -159,8 +161,8 @@ struct json_object *api_info(struct cli *cli)
     static const char *const key[] = {"cluster_id", "master_id", "version"};
     struct json_object *v = NULL;
     struct http_fetch_reply reply = {0};
-    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 && json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0 &&
-        !json_object_is_type(v, json_type_object)) {
+    if (fetch_info(cli, &reply, NULL) == 0 && reply.status == 200 &&
+        json_parse(strbuf_str(&reply.body), reply.body.n, &v, NULL) == 0 && !json_object_is_type(v, json_type_object)) {
         json_object_put(v);
         v = NULL;
     }
@@ -177,12 +179,15 @@ static const char *master_version(struct cli *cli)
 {
     cleanup_json struct json_object *info = api_info(cli);
     struct json_object *version;
-    return json_object_object_get_ex(info, "version", &version) && version ? arena_strdup(&cli->arena, json_object_get_string(version)) : "";
+    return json_object_object_get_ex(info, "version", &version) && version
+               ? arena_strdup(&cli->arena, json_object_get_string(version))
+               : "";
 }
 
 static bool may_ask_trust(struct cli *cli)
 {
-    return address_is_tls(cli->master) && cli->session && !cli->session->trust.skip_verify && !getenv("DET_MASTER_CERT_FILE");
+    return address_is_tls(cli->master) && cli->session && !cli->session->trust.skip_verify &&
+           !getenv("DET_MASTER_CERT_FILE");
 }
 
 int api_greet(struct cli *cli, struct error *err)
@@ -200,9 +205,11 @@ int api_greet(struct cli *cli, struct error *err)
         }
     }
     if (!*version)
-        cli_say(cli, CLI_YELLOW, "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m'.",
+        cli_say(cli, CLI_YELLOW,
+                "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m'.",
                 cli->master);
     else if (strcmp(version, DET_VERSION) != 0)
-        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.", DET_VERSION, version);
+        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.",
+                DET_VERSION, version);
     return 0;
 }

@@ -13,22 +13,25 @@
 #include "gen/routes.h"
 #include "gen/wire.h"
 
-/* `request` is the route's struct, NULL for an empty one; `reply` may be NULL. Both live in, or beside, the cli's arena. */
+/* `request` is the route's struct, NULL for an empty one; `reply` may be NULL. Both live in, or beside, the cli's
+ * arena. */
 int api_call(struct cli *cli, enum route_id id, const void *request, void *reply, struct error *err);
 /* The reply as a document in which absent fields are null: for --json. Caller puts it. */
-int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret, struct error *err);
+int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
+                      struct error *err);
 /* As api_call, with a body that was written elsewhere (a context of many megabytes); upload shows its progress. */
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *reply, struct error *err);
 
-/* A streaming route: each record's "result" as it arrives. -1 from on_record ends the stream; its error is the stream's. */
+/* A streaming route: each record's "result" as it arrives. -1 from on_record ends the stream; its error is the
+ * stream's. */
 typedef int api_record_fn(struct json_object *record, void *ctx, struct error *err);
-int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx, bool *ret_dropped,
-               struct error *err);
+int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
+               bool *ret_dropped, struct error *err);
 
 /* GET /info without a login. Its "version" is "" when no master answers. */
 struct json_object *api_info(struct cli *cli); /* caller puts it */
-/* The first word with the master, before a command's own: a certificate that is not known may be accepted here (ERR if it is
- * not); a master that is away or of another version is worth a warning only. */
+/* The first word with the master, before a command's own: a certificate that is not known may be accepted here (ERR if
+ * it is not); a master that is away or of another version is worth a warning only. */
 int api_greet(struct cli *cli, struct error *err);
 
 /* Logging in. */

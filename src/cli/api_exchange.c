@@ -77,7 +77,8 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
 
 /* Exchanges */
 
-static int fetch_once(struct cli *cli, struct session *s, const struct exchange *x, struct http_fetch_reply *reply, struct error *err)
+static int fetch_once(struct cli *cli, struct session *s, const struct exchange *x, struct http_fetch_reply *reply,
+                      struct error *err)
 {
     const char *header[3] = {NULL};
     size_t n = 0;

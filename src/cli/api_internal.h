@@ -27,8 +27,8 @@ struct exchange {
     const struct http_fetch *extra; /* stream and progress callbacks */
 };
 
-/* Masters that restart and proxies before them answer 502 … 504 for a while: what changes nothing is asked again. Any status
- * is a success here. */
+/* Masters that restart and proxies before them answer 502 … 504 for a while: what changes nothing is asked again. Any
+ * status is a success here. */
 int api_fetch(struct cli *cli, const struct exchange *x, struct http_fetch_reply *reply, struct error *err);
 /* Always -1: the sentence for a reply with such a status. */
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err);

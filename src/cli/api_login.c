@@ -40,7 +40,8 @@ int password_check(const char *password, struct error *err)
     }
     if (strlen(password) >= 8 && upper && lower && digit)
         return 0;
-    return error_set(err, ERR_INVALID, "a password needs at least 8 characters, among them an upper-case letter, a lower-case "
+    return error_set(err, ERR_INVALID,
+                     "a password needs at least 8 characters, among them an upper-case letter, a lower-case "
                      "letter and a digit");
 }
 
@@ -48,7 +49,9 @@ int password_check(const char *password, struct error *err)
 
 int api_login(struct cli *cli, const char *user, const char *password, const char **ret_token, struct error *err)
 {
-    struct wire_login_request in = {.username = user, .password = password_hash(&cli->arena, password), .is_hashed = true};
+    struct wire_login_request in = {.username = user,
+                                    .password = password_hash(&cli->arena, password),
+                                    .is_hashed = true};
     struct wire_login_response out;
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
     struct http_fetch_reply reply = {0};
@@ -70,7 +73,8 @@ int api_login(struct cli *cli, const char *user, const char *password, const cha
     return rc;
 }
 
-static int get_with_token(struct cli *cli, const char *token, const char *method, const char *path, int *ret_status, struct error *err)
+static int get_with_token(struct cli *cli, const char *token, const char *method, const char *path, int *ret_status,
+                          struct error *err)
 {
     struct session *s;
     struct http_fetch_reply reply = {0};
@@ -78,7 +82,9 @@ static int get_with_token(struct cli *cli, const char *token, const char *method
         return -1;
     const char *before = s->token;
     s->token = token;
-    struct exchange x = {.method = method, .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true};
+    struct exchange x = {.method = method,
+                         .url = arena_printf(&cli->arena, "%s%s", cli->master, path),
+                         .with_token = true};
     int rc = api_fetch(cli, &x, &reply, err);
     s->token = before;
     if (rc == 0)
@@ -129,7 +135,8 @@ static struct candidate choose_user(struct cli *cli, const struct logins *l)
 }
 
 /* The token in the store, if the master still takes it. */
-static int use_stored_token(struct cli *cli, struct session *s, const struct logins *l, const char *user, bool *ret_done, struct error *err)
+static int use_stored_token(struct cli *cli, struct session *s, const struct logins *l, const char *user,
+                            bool *ret_done, struct error *err)
 {
     const char *token = logins_token(l, user);
     int status = 0;
@@ -146,15 +153,17 @@ static int use_stored_token(struct cli *cli, struct session *s, const struct log
     return 0;
 }
 
-static int ask_and_log_in(struct cli *cli, struct session *s, const struct logins *l, struct candidate who, struct error *err)
+static int ask_and_log_in(struct cli *cli, struct session *s, const struct logins *l, struct candidate who,
+                          struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
-    if (!who.password &&
-        terminal_ask_password(cli, arena_printf(&cli->arena, "Password for user '%s': ", who.user), &who.password, err) < 0)
+    if (!who.password && terminal_ask_password(cli, arena_printf(&cli->arena, "Password for user '%s': ", who.user),
+                                               &who.password, err) < 0)
         return -1;
     if (api_login(cli, who.user, who.password, &s->token, &why) < 0) {
         if (who.fallback && (why.kind == ERR_FORBIDDEN || why.kind == ERR_UNAUTHENTICATED))
-            return error_set(err, ERR_UNAUTHENTICATED, "Failed to %s: Unauthenticated: please log in with 'det user login <username>'",
+            return error_set(err, ERR_UNAUTHENTICATED,
+                             "Failed to %s: Unauthenticated: please log in with 'det user login <username>'",
                              cli->command->help);
         error_move(err, &why);
         return -1;
@@ -170,7 +179,8 @@ int api_log_in(struct cli *cli, struct session *s, struct error *err)
     bool done;
     if (s->token)
         return 0;
-    if (config_directory(&cli->arena, &directory, err) < 0 || logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
+    if (config_directory(&cli->arena, &directory, err) < 0 ||
+        logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
         return -1;
     struct candidate who = choose_user(cli, &l);
     if (use_stored_token(cli, s, &l, who.user, &done, err) < 0 || done)

@@ -9,7 +9,8 @@
 static bool is_path_param(const struct route *r, const struct codec_field *f)
 {
     for (size_t i = 0; i < r->segment_n; i++)
-        if (r->segment[i].param && (strcmp(r->segment[i].param, f->json) == 0 || strcmp(r->segment[i].param, f->snake) == 0))
+        if (r->segment[i].param &&
+            (strcmp(r->segment[i].param, f->json) == 0 || strcmp(r->segment[i].param, f->snake) == 0))
             return true;
     return false;
 }
@@ -73,7 +74,8 @@ static void add_path(struct strbuf *url, struct arena *a, const struct route *r,
             continue;
         }
         const char *dot = strchr(s->param, '.'), *base = request;
-        const struct codec_field *f = codec_field_by_name(r->request, s->param, dot ? (size_t)(dot - s->param) : strlen(s->param));
+        const struct codec_field *f = codec_field_by_name(r->request, s->param,
+                                                          dot ? (size_t)(dot - s->param) : strlen(s->param));
         if (f && dot) {
             base = *(const char *const *)(request + f->offset);
             f = codec_field_by_name(f->message, dot + 1, strlen(dot + 1));

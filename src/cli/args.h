@@ -1,8 +1,8 @@
 /* The command line: finds the command in the table made from contract/cli.json and fills its options struct.
  *
- * The rules are those of Python's argparse, which users' scripts rely on: options and arguments in any order, `--name=value`
- * or `--name value`, short flags joined (`-fq`, `-ofile`), long options by any unique beginning, `--` ends the options. A
- * group without a subcommand runs its default one. What is wrong is ERR_USAGE. */
+ * The rules are those of Python's argparse, which users' scripts rely on: options and arguments in any order,
+ * `--name=value` or `--name value`, short flags joined (`-fq`, `-ofile`), long options by any unique beginning, `--`
+ * ends the options. A group without a subcommand runs its default one. What is wrong is ERR_USAGE. */
 #ifndef DET_CLI_ARGS_H
 #define DET_CLI_ARGS_H
 
@@ -66,7 +66,8 @@ struct cli_parsed {
 int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_parsed *ret, struct error *err);
 
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child); /* directly below */
-const char *cli_command_word(const struct cli_command *c);                                     /* the path's last word */
+/* the path's last word */
+const char *cli_command_word(const struct cli_command *c);
 bool cli_param_is_positional(const struct cli_param *p);
 
 #endif

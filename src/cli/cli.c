@@ -6,7 +6,8 @@
 #include "cli/address.h"
 #include "cli/api.h"
 
-__attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt,
+                                                      va_list ap)
 {
     static const char *const start[] = {"", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
     bool colored = terminal && color != CLI_PLAIN && !getenv("NO_COLOR");

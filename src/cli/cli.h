@@ -1,7 +1,8 @@
 /* What every command of `det` is given: streams, the master's address, the session that opens itself when first used.
  *
- * Results go to `out`, words about them to `err`. One life of a command: main.c parses the line (args.h), cli_run() finds the
- * master and calls the command's function (src/cli/cmd), which calls the API (api.h) and prints (table.h, output.h). */
+ * Results go to `out`, words about them to `err`. One life of a command: main.c parses the line (args.h), cli_run()
+ * finds the master and calls the command's function (src/cli/cmd), which calls the API (api.h) and prints (table.h,
+ * output.h). */
 #ifndef DET_CLI_CLI_H
 #define DET_CLI_CLI_H
 
@@ -36,8 +37,9 @@ void cli_release(struct cli *cli);
 
 /* Words about the results, in colour on a terminal. */
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW };
-void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));  /* err */
-void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* out */
+/* cli_say() writes words to err, cli_print() results to out. */
+void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* help.c */
 void help_print(FILE *to, const struct cli_command *c);

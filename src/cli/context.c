@@ -68,7 +68,8 @@ static void skip(struct context *c, const char *path, int error_number)
     c->skipped = longer;
 }
 
-static int add_file(struct context *c, const char *path, const char *source, const struct stat *st, size_t limit, struct error *err)
+static int add_file(struct context *c, const char *path, const char *source, const struct stat *st, size_t limit,
+                    struct error *err)
 {
     if (!S_ISREG(st->st_mode) || access(source, R_OK) < 0) {
         skip(c, source, S_ISREG(st->st_mode) ? errno : ENOTSUP); /* a socket or a device is no content */
@@ -133,11 +134,14 @@ static int walk_directory(struct walk *w, const char *relative, int depth, struc
     struct child *child = NULL;
     size_t n;
     if (depth > DEPTH_MAX)
-        return error_set(err, ERR_INVALID, "%s/%s: directories are nested more than %d deep", w->root, relative, DEPTH_MAX);
+        return error_set(err, ERR_INVALID, "%s/%s: directories are nested more than %d deep", w->root, relative,
+                         DEPTH_MAX);
     if (list_children(w, relative, &child, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        struct context_entry e = {.path = entry_path(w, child[i].relative), .mode = child[i].st.st_mode, .mtime_s = child[i].st.st_mtime};
+        struct context_entry e = {.path = entry_path(w, child[i].relative),
+                                  .mode = child[i].st.st_mode,
+                                  .mtime_s = child[i].st.st_mtime};
         if (S_ISDIR(child[i].st.st_mode) && add_entry(w->c, e, w->limit, err) < 0)
             return -1;
     }
@@ -199,7 +203,10 @@ static int read_include(struct context *c, const char *path, size_t limit, struc
     return read_directory(c, real, name, limit, err);
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* An include may bear the name of something in the context's root, or of another include. */
 static int check_duplicates(struct context *c, struct error *err)
@@ -216,7 +223,8 @@ static int check_duplicates(struct context *c, struct error *err)
     return 0;
 }
 
-int context_read(struct context *c, const char *root, const char *const *include, size_t include_n, size_t limit, struct error *err)
+int context_read(struct context *c, const char *root, const char *const *include, size_t include_n, size_t limit,
+                 struct error *err)
 {
     if (root) {
         struct stat st;
@@ -224,7 +232,8 @@ int context_read(struct context *c, const char *root, const char *const *include
         if (resolve(c, root, &real, &st, err) < 0)
             return -1;
         if (!S_ISDIR(st.st_mode))
-            return error_set(err, ERR_INVALID, "context path '%s' must be a directory; a single file can be sent with --include", root);
+            return error_set(err, ERR_INVALID,
+                             "context path '%s' must be a directory; a single file can be sent with --include", root);
         if (read_directory(c, real, "", limit, err) < 0)
             return -1;
     }
@@ -274,7 +283,8 @@ int context_write(const struct context *c, struct strbuf *out, struct error *err
         strbuf_addf(out, ",\"type\":%d,\"content\":\"", e->source ? TYPE_FILE : TYPE_DIRECTORY);
         if (e->source && write_content(e, out, err) < 0)
             return -1;
-        strbuf_addf(out, "\",\"mtime\":\"%" PRId64 "\",\"mode\":%u,\"uid\":0,\"gid\":0}", e->mtime_s, (unsigned)e->mode);
+        strbuf_addf(out, "\",\"mtime\":\"%" PRId64 "\",\"mode\":%u,\"uid\":0,\"gid\":0}", e->mtime_s,
+                    (unsigned)e->mode);
     }
     strbuf_addc(out, ']');
     return 0;

@@ -1,8 +1,9 @@
 /* The files that go along with an experiment: the model definition's directory and what --include adds.
  *
- * context_read() walks and measures, context_write() reads the files straight into the request's JSON, so that a context of
- * 95 MiB takes little memory beyond the request itself. Order: of each directory the entries of its directories, then its
- * files, then what is in the directories, names in order; the context's own root has no entry, an included directory has. */
+ * context_read() walks and measures, context_write() reads the files straight into the request's JSON, so that a
+ * context of 95 MiB takes little memory beyond the request itself. Order: of each directory the entries of its
+ * directories, then its files, then what is in the directories, names in order; the context's own root has no entry, an
+ * included directory has. */
 #ifndef DET_CLI_CONTEXT_H
 #define DET_CLI_CONTEXT_H
 

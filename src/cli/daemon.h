@@ -1,7 +1,7 @@
 /* Programs that go on when det has ended: started with their output in a log file, found again by a pid file.
  *
- * The pid file holds the process id and its start time since boot, so that a number the kernel has given to somebody else
- * meanwhile is not taken for ours. */
+ * The pid file holds the process id and its start time since boot, so that a number the kernel has given to somebody
+ * else meanwhile is not taken for ours. */
 #ifndef DET_CLI_DAEMON_H
 #define DET_CLI_DAEMON_H
 

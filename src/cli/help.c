@@ -66,7 +66,8 @@ void usage_print(FILE *to, const struct cli_command *c)
         if (!cli_param_is_positional(p))
             continue;
         bool optional = p->attr & CLI_OPTIONAL;
-        fprintf(to, " %s%s%s%s", optional ? "[" : "", value_name(p, &a), p->attr & CLI_LIST ? " ..." : "", optional ? "]" : "");
+        fprintf(to, " %s%s%s%s", optional ? "[" : "", value_name(p, &a), p->attr & CLI_LIST ? " ..." : "",
+                optional ? "]" : "");
     }
     fputs(c->group ? " COMMAND ...\n" : "\n", to);
     arena_release(&a);
@@ -84,10 +85,12 @@ static void print_params(FILE *to, const struct cli_command *c, bool positional)
             fputs(positional ? "\narguments:\n" : "\noptions:\n", to);
         titled = true;
         const char *left = positional ? value_name(p, &a)
-                           : arena_printf(&a, "%s%s%s%s%s", p->flag[0], p->flag[1] ? ", " : "", p->flag[1] ? p->flag[1] : "",
-                                          p->type == CLI_FLAG ? "" : " ", p->type == CLI_FLAG ? "" : value_name(p, &a));
+                                      : arena_printf(&a, "%s%s%s%s%s", p->flag[0], p->flag[1] ? ", " : "",
+                                                     p->flag[1] ? p->flag[1] : "", p->type == CLI_FLAG ? "" : " ",
+                                                     p->type == CLI_FLAG ? "" : value_name(p, &a));
         bool def = p->def && p->type != CLI_FLAG;
-        row(to, left, arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
+        row(to, left,
+            arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
     }
     if (!positional)
         row(to, "-h, --help", "print this help");

@@ -90,9 +90,11 @@ enum match { MATCH, NO_MATCH, DEAD, DEAD_SEGMENT };
 
 static bool class_has(const char *name, size_t n, unsigned char c)
 {
-    static const struct { const char *name; int (*is)(int); } class[] = {
-        {"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl}, {"digit", isdigit}, {"graph", isgraph},
-        {"lower", islower}, {"print", isprint}, {"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
+    static const struct { const char *name; int (*is)(int);
+    } class[] = {
+        {"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl},
+        {"digit", isdigit}, {"graph", isgraph}, {"lower", islower}, {"print", isprint},
+        {"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
     };
     for (size_t i = 0; i < sizeof(class) / sizeof(class[0]); i++)
         if (strlen(class[i].name) == n && memcmp(class[i].name, name, n) == 0)
@@ -236,5 +238,6 @@ bool ignore_matches(const struct ignore *ig, const char *path, bool is_directory
 bool ignore_always(const char *name)
 {
     size_t n = strlen(name);
-    return strcmp(name, "__pycache__") == 0 || strcmp(name, ".git") == 0 || (n >= 4 && strcmp(name + n - 4, ".pyc") == 0);
+    return strcmp(name, "__pycache__") == 0 || strcmp(name, ".git") == 0 ||
+           (n >= 4 && strcmp(name + n - 4, ".pyc") == 0);
 }

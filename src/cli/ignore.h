@@ -1,8 +1,9 @@
 /* Which files of a context are left out: `.detignore`, in the syntax of gitignore(5), and agreeing with
- * `git check-ignore` for every pattern. Whatever the file says, *.pyc, __pycache__ and .git are left out, and nothing else
- * is left out unasked.
+ * `git check-ignore` for every pattern. Whatever the file says, *.pyc, __pycache__ and .git are left out, and nothing
+ * else is left out unasked.
  *
- * Walk a tree from the top and do not enter what is ignored: a pattern cannot bring back a file of an ignored directory. */
+ * Walk a tree from the top and do not enter what is ignored: a pattern cannot bring back a file of an ignored
+ * directory. */
 #ifndef DET_CLI_IGNORE_H
 #define DET_CLI_IGNORE_H
 

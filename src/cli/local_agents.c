@@ -66,7 +66,10 @@ int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct 
         argv[n++] = "--slot-type";
         argv[n++] = "cpu";
     }
-    struct daemon_start d = {.argv = argv, .env = env, .pid_file = local_agent_file(c, g->name, ".pid"), .log_file = local_agent_file(c, g->name, ".log")};
+    struct daemon_start d = {.argv = argv,
+                             .env = env,
+                             .pid_file = local_agent_file(c, g->name, ".pid"),
+                             .log_file = local_agent_file(c, g->name, ".log")};
     return daemon_start(&d, &pid, err);
 }
 
@@ -90,8 +93,8 @@ size_t local_agent_list(struct local_cluster *c, const char ***ret)
     return n;
 }
 
-/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. Each has its
- * task's directory, below the agent's, as its last argument. */
+/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. Each has
+ * its task's directory, below the agent's, as its last argument. */
 static bool supervises_below(pid_t pid, const char *directory)
 {
     char path[64];
@@ -167,8 +170,9 @@ static int check_agents_alive(struct local_cluster *c, struct error *err)
     for (size_t i = 0; i < n; i++) {
         const char *log = local_agent_file(c, agent[i], ".log");
         if (!daemon_find(local_agent_file(c, agent[i], ".pid"), &pid))
-            return error_set(err, ERR_INTERNAL, "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i], log,
-                             local_log_tail(c, log));
+            return error_set(err, ERR_INTERNAL,
+                             "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i],
+                             log, local_log_tail(c, log));
     }
     return 0;
 }
@@ -185,7 +189,8 @@ int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
         if (check_agents_alive(c, err) < 0)
             return -1;
         if (clock_monotonic_us() > deadline)
-            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", out.agents_n, n, c->directory);
+            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", out.agents_n,
+                             n, c->directory);
         sleep_ms(LOCAL_POLL_MS);
     }
 }

@@ -83,8 +83,9 @@ static bool find_login(struct local_cluster *c)
     if (!daemon_find(local_file(c, "master.pid"), &pid) || file_read(local_file(c, "master.url"), 1024, &url, NULL) < 0)
         return false;
     c->cli->master = arena_strdup(&c->cli->arena, strbuf_str(&url));
-    if (config_directory(&c->cli->arena, &directory, NULL) == 0 && logins_load(&l, directory, c->cli->master, &c->cli->arena, NULL) == 0 &&
-        l.active_user && api_token_works(c->cli, logins_token(&l, l.active_user))) {
+    if (config_directory(&c->cli->arena, &directory, NULL) == 0 &&
+        logins_load(&l, directory, c->cli->master, &c->cli->arena, NULL) == 0 && l.active_user &&
+        api_token_works(c->cli, logins_token(&l, l.active_user))) {
         api_use_token(c->cli, l.active_user, logins_token(&l, l.active_user));
         return true;
     }

@@ -1,7 +1,7 @@
 /* A cluster on this machine without containers: a master and agents as daemons of the user who starts them.
  *
- * Everything lies in one directory, $XDG_DATA_HOME/determined/<cluster> (for root /var/lib/determined/<cluster>, which tasks
- * that run as another user can reach):
+ * Everything lies in one directory, $XDG_DATA_HOME/determined/<cluster> (for root /var/lib/determined/<cluster>, which
+ * tasks that run as another user can reach):
  *
  *   master/             the master's data: database, agent.token, initial_password; nobody else's business (0700)
  *   checkpoints/        where experiments put their checkpoints unless they say otherwise
@@ -22,7 +22,8 @@ struct local_cluster {
     bool fresh; /* the master has been started on an empty directory: its first accounts are on their way */
 };
 
-int local_cluster_init(struct local_cluster *c, struct cli *cli, const char *name, struct error *err); /* makes the directory */
+/* makes the directory */
+int local_cluster_init(struct local_cluster *c, struct cli *cli, const char *name, struct error *err);
 
 struct local_master {
     int64_t port;

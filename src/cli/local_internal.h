@@ -1,4 +1,5 @@
-/* Behind cli/local_cluster.h: local_cluster.c knows the directory, local_master.c and local_agents.c the programs in it. */
+/* Behind cli/local_cluster.h: local_cluster.c knows the directory, local_master.c and local_agents.c the programs in
+ * it. */
 #ifndef DET_CLI_LOCAL_INTERNAL_H
 #define DET_CLI_LOCAL_INTERNAL_H
 
@@ -14,7 +15,8 @@ const char *local_log_tail(struct local_cluster *c, const char *path);
 /* The master's first password, while its file is there; -1 if not. */
 int local_master_password(struct local_cluster *c, const char **ret);
 
-const char *local_agent_file(struct local_cluster *c, const char *agent, const char *suffix); /* suffix: ".pid", ".log", "" */
+/* suffix: ".pid", ".log", "" */
+const char *local_agent_file(struct local_cluster *c, const char *agent, const char *suffix);
 /* Names of the agents that have a pid file. */
 size_t local_agent_list(struct local_cluster *c, const char ***ret);
 

@@ -35,7 +35,8 @@ static int check_port(int64_t port, struct error *err)
         return 0;
     if (errno != EADDRINUSE)
         return error_errno(err, "port %" PRId64, port);
-    return error_set(err, ERR_CONFLICT, "port %" PRId64 " is taken by another program; choose another one with --master-port", port);
+    return error_set(err, ERR_CONFLICT,
+                     "port %" PRId64 " is taken by another program; choose another one with --master-port", port);
 }
 
 static bool is_healthy(const char *url)
@@ -55,7 +56,8 @@ static int wait_healthy(struct local_cluster *c, pid_t pid, const char *log_file
     int64_t deadline = clock_monotonic_us() + START_MS * INT64_C(1000);
     while (!is_healthy(url)) {
         if (!process_alive(pid))
-            return error_set(err, ERR_INTERNAL, "the master has ended at its start. Its log %s says:\n%s", log_file, local_log_tail(c, log_file));
+            return error_set(err, ERR_INTERNAL, "the master has ended at its start. Its log %s says:\n%s", log_file,
+                             local_log_tail(c, log_file));
         if (clock_monotonic_us() > deadline)
             return error_set(err, ERR_DEADLINE, "the master does not answer at %s; its log is %s", url, log_file);
         sleep_ms(LOCAL_POLL_MS);
@@ -137,7 +139,10 @@ static int start_master(struct local_cluster *c, const struct local_master *m, p
     }
     if (m->initial_password) /* not on the command line, which everybody on the machine can read */
         env[env_n++] = arena_printf(a, "DET_SECURITY_INITIAL_USER_PASSWORD=%s", m->initial_password);
-    struct daemon_start d = {.argv = argv, .env = env, .pid_file = local_file(c, "master.pid"), .log_file = local_file(c, "master.log")};
+    struct daemon_start d = {.argv = argv,
+                             .env = env,
+                             .pid_file = local_file(c, "master.pid"),
+                             .log_file = local_file(c, "master.log")};
     return daemon_start(&d, ret_pid, err);
 }
 
@@ -146,8 +151,10 @@ int local_master_up(struct local_cluster *c, const struct local_master *m, struc
     pid_t pid;
     const char *url;
     if (daemon_find(local_file(c, "master.pid"), &pid))
-        return error_set(err, ERR_CONFLICT, "cluster '%s' is up already: its master is process %d; 'det deploy local cluster-down "
-                         "--cluster-name %s' stops it", c->name, (int)pid, c->name);
+        return error_set(err, ERR_CONFLICT,
+                         "cluster '%s' is up already: its master is process %d; 'det deploy local cluster-down "
+                         "--cluster-name %s' stops it",
+                         c->name, (int)pid, c->name);
     if (check_port(m->port, err) < 0 || (m->delete_db && remove_tree(local_file(c, "master"), err) < 0))
         return -1;
     c->fresh = access(local_file(c, "master/agent.token"), F_OK) < 0;
@@ -189,7 +196,8 @@ static int log_in_soon(struct local_cluster *c, const char **ret_token)
     int64_t deadline = clock_monotonic_us() + ACCOUNTS_MS * INT64_C(1000);
     do {
         const char *password = c->cli->initial_password;
-        if ((password || local_master_password(c, &password) == 0) && api_login(c->cli, USER, password, ret_token, NULL) == 0)
+        if ((password || local_master_password(c, &password) == 0) &&
+            api_login(c->cli, USER, password, ret_token, NULL) == 0)
             return 0;
         sleep_ms(LOCAL_POLL_MS);
     } while (c->fresh && clock_monotonic_us() < deadline);
@@ -201,7 +209,8 @@ int local_master_log_in(struct local_cluster *c, bool *ret_logged_in, struct err
     struct logins l;
     const char *directory, *token = NULL;
     *ret_logged_in = false;
-    if (config_directory(&c->cli->arena, &directory, err) < 0 || logins_load(&l, directory, c->cli->master, &c->cli->arena, err) < 0)
+    if (config_directory(&c->cli->arena, &directory, err) < 0 ||
+        logins_load(&l, directory, c->cli->master, &c->cli->arena, err) < 0)
         return -1;
     if (l.active_user && api_token_works(c->cli, logins_token(&l, l.active_user))) {
         *ret_logged_in = true;

@@ -152,8 +152,8 @@ static int store_read(const char *path, const char *master, struct json_object *
     struct json_object *store = json_parse(text.s, text.n, &read, &why) == 0 ? shape_store(read, master) : NULL;
     if (!store) {
         unlink(path);
-        return error_set(err, ERR_INTERNAL, "the store of logins %s was not readable and has been deleted; please log in again",
-                         path);
+        return error_set(err, ERR_INTERNAL,
+                         "the store of logins %s was not readable and has been deleted; please log in again", path);
     }
     *ret = store;
     return 0;
@@ -260,4 +260,7 @@ int logins_set_active(const struct logins *l, const char *user, struct error *er
     return change(l, change_active, user, NULL, err);
 }
 
-int logins_drop(const struct logins *l, const char *user, struct error *err) { return change(l, change_drop, user, NULL, err); }
+int logins_drop(const struct logins *l, const char *user, struct error *err)
+{
+    return change(l, change_drop, user, NULL, err);
+}

@@ -1,8 +1,9 @@
 /* The store of logins, auth.json: one token for each user of each master, and who is active there.
  *
- * The file is shared with the released Python client, so its form is that client's to the letter (version 2; older versions
- * are read and raised at the next write). Every change is read-modify-write under the same lock file; the new file is
- * complete before it takes the old one's place. A file that is not a store is deleted, with an error that says so. */
+ * The file is shared with the released Python client, so its form is that client's to the letter (version 2; older
+ * versions are read and raised at the next write). Every change is read-modify-write under the same lock file; the new
+ * file is complete before it takes the old one's place. A file that is not a store is deleted, with an error that says
+ * so. */
 #ifndef DET_CLI_LOGINS_H
 #define DET_CLI_LOGINS_H
 

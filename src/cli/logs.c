@@ -45,7 +45,8 @@ static void remember(struct follower *f, struct json_object *record)
 static bool is_last_id(const struct follower *f, struct json_object *record)
 {
     struct json_object *id;
-    return f->last_id && json_object_object_get_ex(record, "id", &id) && id && strcmp(json_object_get_string(id), f->last_id) == 0;
+    return f->last_id && json_object_object_get_ex(record, "id", &id) && id &&
+           strcmp(json_object_get_string(id), f->last_id) == 0;
 }
 
 static int on_record(struct json_object *record, void *ctx, struct error *err)
@@ -105,7 +106,8 @@ static int32_t *rank_ids(struct cli *cli, const struct log_query *q)
 }
 
 /* The request of the task's route; that of the trial's route has the same fields but for allocations. */
-static int build_request(struct cli *cli, const struct log_query *q, struct wire_task_logs_request *r, struct error *err)
+static int build_request(struct cli *cli, const struct log_query *q, struct wire_task_logs_request *r,
+                         struct error *err)
 {
     *r = (struct wire_task_logs_request){.task_id = q->task_id, .follow = q->follow};
     r->limit = (int32_t)(q->has_tail ? q->tail : q->has_head ? q->head : 0);
@@ -181,7 +183,8 @@ static void say_ended(struct cli *cli, const struct log_query *q)
     if (q->task_id)
         cli_print(cli, CLI_GREEN, "Task log stream ended. To reopen log stream, run: det task logs -f %s", q->task_id);
     else
-        cli_print(cli, CLI_GREEN, "Trial log stream ended. To reopen log stream, run: det trial logs -f %d", q->trial_id);
+        cli_print(cli, CLI_GREEN, "Trial log stream ended. To reopen log stream, run: det trial logs -f %d",
+                  q->trial_id);
 }
 
 int logs_print(struct cli *cli, const struct log_query *q, struct error *err)

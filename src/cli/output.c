@@ -41,7 +41,10 @@ static void new_line(struct strbuf *out, const struct style *s, int depth)
     strbuf_addf(out, "\n%*s", s->indent * depth, "");
 }
 
-static int compare_keys(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static void print_value(struct strbuf *out, const struct style *s, struct json_object *v, int depth);
 

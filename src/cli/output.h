@@ -17,7 +17,8 @@ void output_yaml(struct cli *cli, struct json_object *v, bool empty_line);
 const char *output_dumps(struct arena *a, struct json_object *v);
 const char *output_dumps_raw(struct arena *a, const char *json); /* of a RAW field; NULL is null */
 
-/* Makes the document what the released client's classes print: fields that it lacks are null, fractions are written as such. */
+/* Makes the document what the released client's classes print: fields that it lacks are null, fractions are written as
+ * such. */
 void output_fill_absent(const struct codec_message *m, struct json_object *document);
 
 #endif

@@ -62,7 +62,8 @@ int override_apply(struct json_object *config, const char *key_value, struct err
     const char *equals = strchr(key_value, '=');
     struct json_object *v = NULL;
     if (!equals || equals == key_value)
-        return error_set(err, ERR_INVALID, "--config %s: expected key=value, such as resources.slots_per_trial=2", key_value);
+        return error_set(err, ERR_INVALID, "--config %s: expected key=value, such as resources.slots_per_trial=2",
+                         key_value);
     if (parse_value(key_value, (size_t)(equals - key_value), equals + 1, &v, err) < 0)
         return error_wrap(err, "--config %s", key_value);
     struct json_object *at = config;

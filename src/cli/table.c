@@ -57,7 +57,10 @@ const char *format_time(struct arena *a, bool has, int64_t us) { return format_t
 
 void table_time(struct table *t, bool has, int64_t us) { table_text(t, format_time(&t->arena, has, us)); }
 
-void table_time_iso(struct table *t, bool has, int64_t us) { table_text(t, format_time_in(&t->arena, has, us, "+00:00")); }
+void table_time_iso(struct table *t, bool has, int64_t us)
+{
+    table_text(t, format_time_in(&t->arena, has, us, "+00:00"));
+}
 
 void table_percent(struct table *t, bool has, double fraction)
 {

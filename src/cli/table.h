@@ -1,8 +1,8 @@
 /* Tables as `det` has always printed them: the "presto" format of Python's tabulate, or CSV with CRLF.
  *
- * Scripts cut these tables into columns, so the form is kept to the blank: a column whose cells are all numbers stands to
- * the right (on the decimal point if there are fractions, which print with six digits), all others to the left; cells may
- * have several lines; a column is as wide as its widest cell or its title plus two. A NULL cell is empty. */
+ * Scripts cut these tables into columns, so the form is kept to the blank: a column whose cells are all numbers stands
+ * to the right (on the decimal point if there are fractions, which print with six digits), all others to the left;
+ * cells may have several lines; a column is as wide as its widest cell or its title plus two. A NULL cell is empty. */
 #ifndef DET_CLI_TABLE_H
 #define DET_CLI_TABLE_H
 

@@ -92,8 +92,8 @@ void progress_draw(struct progress *p, size_t done, size_t total)
         return;
     p->drawn_tenths = tenths;
     int full = (int)(tenths * WIDTH / 1000);
-    fprintf(p->cli->err, "\r%s [%.*s%*s] %3zu%% of %s", p->what, full, "########################################", WIDTH - full, "",
-            tenths / 10, format_size(&p->cli->arena, (double)total));
+    fprintf(p->cli->err, "\r%s [%.*s%*s] %3zu%% of %s", p->what, full, "########################################",
+            WIDTH - full, "", tenths / 10, format_size(&p->cli->arena, (double)total));
     fflush(p->cli->err);
 }
 

@@ -96,8 +96,8 @@ static int read_chain(SSL *ssl, struct strbuf *ret_pem, unsigned char digest[EVP
     return X509_digest(sk_X509_value(chain, 0), EVP_sha256(), digest, ret_digest_n) == 1 ? 0 : -1;
 }
 
-static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char digest[EVP_MAX_MD_SIZE], unsigned *ret_digest_n,
-                       struct error *err)
+static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char digest[EVP_MAX_MD_SIZE],
+                       unsigned *ret_digest_n, struct error *err)
 {
     const char *host, *where = authority(cli, &host);
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -112,7 +112,8 @@ static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char di
             rc = read_chain(ssl, ret_pem, digest, ret_digest_n);
     }
     if (rc < 0)
-        error_set(err, ERR_UNAVAILABLE, "%s was asked by HTTPS and showed no certificate; does it speak HTTP?", cli->master);
+        error_set(err, ERR_UNAVAILABLE, "%s was asked by HTTPS and showed no certificate; does it speak HTTP?",
+                  cli->master);
     BIO_free_all(bio);
     SSL_CTX_free(ctx);
     return rc;

@@ -1,5 +1,6 @@
-/* Which certificates of the master are trusted: DET_MASTER_CERT_FILE (a PEM file or "noverify"), else what was accepted for
- * this master before (certs.json), else the system's. DET_MASTER_CERT_NAME is the name the certificate must bear. */
+/* Which certificates of the master are trusted: DET_MASTER_CERT_FILE (a PEM file or "noverify"), else what was accepted
+ * for this master before (certs.json), else the system's. DET_MASTER_CERT_NAME is the name the certificate must
+ * bear. */
 #ifndef DET_CLI_TRUST_H
 #define DET_CLI_TRUST_H
 

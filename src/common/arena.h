@@ -1,7 +1,8 @@
 /* Memory of one request (or one decoded message): allocated piece by piece, released at once.
  *
- * Everything a decoder or a handler makes for a reply lives here. Never store an arena pointer in an object that outlives
- * the request. An arena belongs to one thread at a time. Zeroed memory, aligned to 16 bytes; aborts when out of memory. */
+ * Everything a decoder or a handler makes for a reply lives here. Never store an arena pointer in an object that
+ * outlives the request. An arena belongs to one thread at a time. Zeroed memory, aligned to 16 bytes; aborts when out
+ * of memory. */
 #ifndef DET_COMMON_ARENA_H
 #define DET_COMMON_ARENA_H
 

@@ -1,4 +1,5 @@
-/* Base64 of RFC 4648: written with padding in the standard alphabet; read in that or the URL-safe one, padded or not. */
+/* Base64 of RFC 4648: written with padding in the standard alphabet; read in that or the URL-safe one, padded or
+ * not. */
 #ifndef DET_COMMON_BASE64_H
 #define DET_COMMON_BASE64_H
 

@@ -1,4 +1,5 @@
-/* Time: microseconds since the epoch, UTC, everywhere ("_us"). Only programs ask the clock; core gets `now_us` with events. */
+/* Time: microseconds since the epoch, UTC, everywhere ("_us"). Only programs ask the clock; core gets `now_us` with
+ * events. */
 #ifndef DET_COMMON_CLOCK_H
 #define DET_COMMON_CLOCK_H
 

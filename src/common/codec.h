@@ -1,12 +1,14 @@
 /* The table-driven JSON codec: walks generated message tables (src/gen/wire.c, made from the contract by
- * tools/gen-contract) to decode, encode and bind path and query parameters. It is the one place where our own code reads
- * and writes JSON, and only for messages of the contract; everything else uses json-c (common/json.h). The rules are those
- * of proto3 JSON as the contract states them (contract/api.json, docs/wire.md):
+ * tools/gen-contract) to decode, encode and bind path and query parameters. It is the one place where our own code
+ * reads and writes JSON, and only for messages of the contract; everything else uses json-c (common/json.h). The rules
+ * are those of proto3 JSON as the contract states them (contract/api.json, docs/wire.md):
  *
- * out: every field is written in declaration order, also when zero: 0 "" false [] {} and null for singular messages, except
+ * out: every field is written in declaration order, also when zero: 0 "" false [] {} and null for singular messages,
+ * except
  *      unset oneof members and unset `opt` fields, which are left out. int64 as strings. NaN and infinities as strings.
  *      Timestamps RFC 3339 Z. Map keys sorted. < > & escaped as \u003c … in strings.
- * in:  lowerCamelCase or snake_case names; unknown fields skipped; null means unset; numbers may be quoted; enums by name
+ * in:  lowerCamelCase or snake_case names; unknown fields skipped; null means unset; numbers may be quoted; enums by
+ * name
  *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD; bad UTF-8, trailing garbage
  *      and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a string, found 7`. An empty text
  *      is an empty message. More memory than 1 MiB and 32 times the text is ERR_TOO_LARGE.
@@ -83,13 +85,14 @@ struct codec_message {
 };
 
 /* *ret points to m->size zeroed bytes. On failure its contents are undefined, but safe to drop with the arena. */
-int codec_decode(const struct codec_message *m, const char *json, size_t n, struct arena *a, void *ret, struct error *err);
+int codec_decode(const struct codec_message *m, const char *json, size_t n, struct arena *a, void *ret,
+                 struct error *err);
 /* The value of one field as a whole document (routes with body = field). */
 int codec_decode_field(const struct codec_message *m, const struct codec_field *f, const char *json, size_t n,
                        struct arena *a, void *ret, struct error *err);
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out);
-/* Sets one field from a path or query parameter: `name` may be dotted (filter.lt), in either spelling; a repeated field is
- * appended to. Unknown names are ignored in queries (returns 0). Bad values are ERR_INVALID naming the parameter. */
+/* Sets one field from a path or query parameter: `name` may be dotted (filter.lt), in either spelling; a repeated field
+ * is appended to. Unknown names are ignored in queries (returns 0). Bad values are ERR_INVALID naming the parameter. */
 int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a,
                struct error *err);
 

@@ -1,4 +1,5 @@
-/* Path and query parameters in: one name, one text. Rules: common/codec.h and the contract's conventions for queries. */
+/* Path and query parameters in: one name, one text. Rules: common/codec.h and the contract's conventions for
+ * queries. */
 #include <string.h>
 #include <strings.h>
 

@@ -49,7 +49,8 @@ static int read_raw(struct reader *r, const struct codec_field *f, const char **
 
 static int read_message(struct reader *r, const struct codec_message *m, void *msg);
 
-/* A list of empty objects takes many times its text; what one request may make us allocate stays in proportion to it. */
+/* A list of empty objects takes many times its text; what one request may make us allocate stays in proportion to
+ * it. */
 static int take_budget(struct reader *r, size_t n)
 {
     if (r->a->total + n > r->arena_limit)
@@ -131,7 +132,8 @@ static int read_scalar(struct reader *r, const struct codec_field *f, void *slot
     return set == 0 ? 0 : reader_fail_type(r, codec_expected(f), at);
 }
 
-/* `slot` is a pointer to the struct's memory for messages in lists and maps, which hold structs; else the member itself. */
+/* `slot` is a pointer to the struct's memory for messages in lists and maps, which hold structs; else the member
+ * itself. */
 static int read_value(struct reader *r, const struct codec_field *f, void *slot)
 {
     if (f->type == CODEC_RAW)
@@ -275,7 +277,8 @@ static int at_end(struct reader *r)
     return r->p == r->end ? 0 : reader_fail_syntax(r, "the end");
 }
 
-int codec_decode(const struct codec_message *m, const char *json, size_t n, struct arena *a, void *ret, struct error *err)
+int codec_decode(const struct codec_message *m, const char *json, size_t n, struct arena *a, void *ret,
+                 struct error *err)
 {
     struct reader r = reader_of(json, n, a, err);
     char first = reader_peek(&r);

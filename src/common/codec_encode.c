@@ -72,7 +72,9 @@ static void put_value(const struct codec_field *f, const void *slot, struct strb
     case CODEC_INT64: put_quoted(text, number_put_int64(*(const int64_t *)slot, text), out); break;
     case CODEC_UINT64: put_quoted(text, number_put_uint64(*(const uint64_t *)slot, text), out); break;
     case CODEC_FLOAT: put_real(*(const float *)slot, text, number_put_float(*(const float *)slot, text), out); break;
-    case CODEC_DOUBLE: put_real(*(const double *)slot, text, number_put_double(*(const double *)slot, text), out); break;
+    case CODEC_DOUBLE:
+        put_real(*(const double *)slot, text, number_put_double(*(const double *)slot, text), out);
+        break;
     case CODEC_ENUM: put_enum(f->enumeration, *(const int32_t *)slot, out); break;
     case CODEC_TIME: put_time(*(const int64_t *)slot, out); break;
     case CODEC_MESSAGE: put_message(f->message, slot, out); break;

@@ -170,8 +170,8 @@ static uint32_t hex4(const char *s)
     return v;
 }
 
-/* s is behind `\u`; returns how many bytes were used. Half a surrogate pair becomes U+FFFD, so does U+0000, which C strings
- * cannot hold. */
+/* s is behind `\u`; returns how many bytes were used. Half a surrogate pair becomes U+FFFD, so does U+0000, which C
+ * strings cannot hold. */
 static size_t unescape_unicode(const char *s, const char *end, char **out)
 {
     uint32_t code = hex4(s);

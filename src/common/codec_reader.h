@@ -1,7 +1,9 @@
-/* Strict JSON text, read piece by piece: the grammar half of the decoder (codec_decode.c is the half that knows tables).
+/* Strict JSON text, read piece by piece: the grammar half of the decoder (codec_decode.c is the half that knows
+ * tables).
  *
- * A reader stands somewhere in a text that need not end in NUL. Each function takes one piece and moves on, or says what is
- * wrong, where, and at which JSON path. Nesting is bounded, so the recursion is, too. Included by codec*.c only. */
+ * A reader stands somewhere in a text that need not end in NUL. Each function takes one piece and moves on, or says
+ * what is wrong, where, and at which JSON path. Nesting is bounded, so the recursion is, too. Included by codec*.c
+ * only. */
 #ifndef DET_COMMON_CODEC_READER_H
 #define DET_COMMON_CODEC_READER_H
 

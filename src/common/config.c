@@ -20,12 +20,13 @@ void config_free(struct config *c)
     free(c);
 }
 
-/* ---- Paths -------------------------------------------------------------------------------------------------------- */
+/* ---- Paths ------------------------------------------------------------------------------------------------------- */
 
 static struct json_object *step_into(struct json_object *v, const char *step, size_t n)
 {
     if (*step == '[')
-        return json_object_is_type(v, json_type_array) ? json_object_array_get_idx(v, strtoul(step + 1, NULL, 10)) : NULL;
+        return json_object_is_type(v, json_type_array) ? json_object_array_get_idx(v, strtoul(step + 1, NULL, 10))
+                                                       : NULL;
     cleanup_free char *name = strndup(step, n);
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
@@ -46,7 +47,8 @@ static struct json_object *lookup(struct json_object *v, const char *path)
     return v;
 }
 
-void config_put_value(const struct schema_key *key, struct json_object *tree, const char *path, struct json_object *take_value)
+void config_put_value(const struct schema_key *key, struct json_object *tree, const char *path,
+                      struct json_object *take_value)
 {
     for (;;) {
         size_t n = strcspn(path, ".");
@@ -67,7 +69,7 @@ void config_put_value(const struct schema_key *key, struct json_object *tree, co
     }
 }
 
-/* ---- Origins ------------------------------------------------------------------------------------------------------ */
+/* ---- Origins ----------------------------------------------------------------------------------------------------- */
 
 static struct origin *find_origin(const struct config *c, const char *path)
 {
@@ -137,7 +139,7 @@ void config_origins_free(struct config *c)
     }
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 struct json_object *config_get(const struct config *c, const char *path)
 {
@@ -202,7 +204,8 @@ int config_change(struct config *c, const char *path, struct json_object *take_v
     if (!key)
         return error_set(err, ERR_INVALID, "there is no configuration key %s", path);
     if (!(key->flags & SCHEMA_RUNTIME))
-        return error_set(err, ERR_INVALID, "%s cannot change while the program runs; set it in the file and start again", path);
+        return error_set(err, ERR_INVALID,
+                         "%s cannot change while the program runs; set it in the file and start again", path);
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     schema_validate(key, value, SCHEMA_FINISHED, c->checks, &(struct schema_place){.source = path}, &problems);
     int r = schema_problems_error(&problems, err);
@@ -219,7 +222,7 @@ struct json_object *config_effective(const struct config *c)
     return schema_mask(c->keys, c->tree);
 }
 
-/* ---- Mistakes and warnings ---------------------------------------------------------------------------------------- */
+/* ---- Mistakes and warnings --------------------------------------------------------------------------------------- */
 
 void config_problem(struct config *c, const char *path, const char *fmt, ...)
 {

@@ -1,14 +1,14 @@
 /* The configuration of a program: defaults < file < environment < command line, each value with its origin.
  *
- * A key `db.ssl_mode` of the table is `db: {ssl_mode: …}` in the file, DET_DB_SSL_MODE in the environment and --db-ssl-mode
- * on the command line. Every key has all three; what is not a single value is given to the latter two as YAML
- * (--feature-switches '[a, b]'), and one entry of a map by its name (DET_RESOURCE_MANAGER_METADATA_rack=7). Unknown keys
- * and options are errors, and all mistakes are reported at once, each with its place: file:line:column, variable or option.
- * Variables that begin with DET_ but name no key are left alone: other programs own them.
+ * A key `db.ssl_mode` of the table is `db: {ssl_mode: …}` in the file, DET_DB_SSL_MODE in the environment and
+ * --db-ssl-mode on the command line. Every key has all three; what is not a single value is given to the latter two as
+ * YAML (--feature-switches '[a, b]'), and one entry of a map by its name (DET_RESOURCE_MANAGER_METADATA_rack=7).
+ * Unknown keys and options are errors, and all mistakes are reported at once, each with its place: file:line:column,
+ * variable or option. Variables that begin with DET_ but name no key are left alone: other programs own them.
  *
- * A missing default file is a warning, a missing file that somebody asked for (--config-file, DET_CONFIG_FILE) an error.
- * After loading, a `struct config` is only read, except through config_change(); it may be read from any thread then
- * (values and copies; printing a borrowed tree is not reading: json-c keeps the text within the tree). */
+ * A missing default file is a warning, a missing file that somebody asked for (--config-file, DET_CONFIG_FILE) an
+ * error. After loading, a `struct config` is only read, except through config_change(); it may be read from any thread
+ * then (values and copies; printing a borrowed tree is not reading: json-c keeps the text within the tree). */
 #ifndef DET_COMMON_CONFIG_H
 #define DET_COMMON_CONFIG_H
 

@@ -84,8 +84,10 @@ static void help_row(void *ctx, const char *path, const struct schema_key *key)
 
 void config_help(const struct config_input *in, const char *usage, struct strbuf *out)
 {
-    strbuf_addf(out, "%s\nEach option is also a variable, named after it, and a key of the file (default %s).\n"
-                     "Options win over variables, variables over the file, the file over the defaults.\n\n", usage, in->default_file);
+    strbuf_addf(out,
+                "%s\nEach option is also a variable, named after it, and a key of the file (default %s).\n"
+                "Options win over variables, variables over the file, the file over the defaults.\n\n",
+                usage, in->default_file);
     config_each_key(in->keys, help_row, out);
     strbuf_adds(out, "  -h, --help\n        Show this.\n");
 }

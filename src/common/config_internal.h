@@ -1,4 +1,5 @@
-/* Behind common/config.h: config.c holds values, origins and mistakes, config_load.c reads the layers, config_help.c prints. */
+/* Behind common/config.h: config.c holds values, origins and mistakes, config_load.c reads the layers, config_help.c
+ * prints. */
 #ifndef DET_COMMON_CONFIG_INTERNAL_H
 #define DET_COMMON_CONFIG_INTERNAL_H
 
@@ -25,7 +26,8 @@ struct config {
 };
 
 /* Names of map entries may hold dots, so the last step is all that the table does not know. */
-void config_put_value(const struct schema_key *key, struct json_object *tree, const char *path, struct json_object *take_value);
+void config_put_value(const struct schema_key *key, struct json_object *tree, const char *path,
+                      struct json_object *take_value);
 void config_set_origin(struct config *c, const char *path, const char *from);
 void config_origins_free(struct config *c);
 

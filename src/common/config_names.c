@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 
-/* ---- Walking ------------------------------------------------------------------------------------------------------ */
+/* ---- Walking ----------------------------------------------------------------------------------------------------- */
 
 static bool first_of_its_name(const struct schema_key *object, size_t i)
 {
@@ -36,7 +36,7 @@ void config_each_key(const struct schema_key *root, config_each_fn *fn, void *ct
     walk(root, &path, fn, ctx);
 }
 
-/* ---- Names -------------------------------------------------------------------------------------------------------- */
+/* ---- Names ------------------------------------------------------------------------------------------------------- */
 
 void config_variable_name(const char *path, struct strbuf *out)
 {
@@ -119,7 +119,7 @@ bool config_find_option(const struct schema_key *root, const char *rest, size_t 
     return find(root, &s, ret);
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static bool takes_text(const struct schema_key *key, const char *text)
 {

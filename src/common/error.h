@@ -1,9 +1,9 @@
 /* Errors: a kind, and a sentence for the person who has to do something about it.
  *
- * A function that can fail returns 0 or -1 and takes `struct error *err` last. On success *err is untouched; on failure it
- * holds a kind and a message that names the thing, the value, what is allowed and what to do next. Libraries return errors,
- * programs log them, once. One table gives each kind its HTTP status, RPC code and exit code, so no handler ever picks a
- * status number (contract: api.json conventions.status_map).
+ * A function that can fail returns 0 or -1 and takes `struct error *err` last. On success *err is untouched; on failure
+ * it holds a kind and a message that names the thing, the value, what is allowed and what to do next. Libraries return
+ * errors, programs log them, once. One table gives each kind its HTTP status, RPC code and exit code, so no handler
+ * ever picks a status number (contract: api.json conventions.status_map).
  *
  *     if (x < 1)
  *         return error_set(err, ERR_INVALID, "slots_per_trial is %d, allowed is 1 or more", x);
@@ -48,7 +48,8 @@ struct error {
 
 #define ERROR_INIT {0}
 
-/* Both always return -1, so that `return error_set(...)` is the usual form. err may be NULL (the caller does not care). */
+/* Both always return -1, so that `return error_set(...)` is the usual form. err may be NULL (the caller does not
+ * care). */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* "context: message" */
 /* As error_set with ERR_IO and ": strerror(errno)" appended; ENOENT gives ERR_NOT_FOUND, ENOMEM ERR_NO_MEMORY. */

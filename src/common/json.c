@@ -11,9 +11,9 @@
 #define JSON_DEPTH_MAX 100
 
 /* ---- Parsing ------------------------------------------------------------------------------------------------------ *
- * json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
- * "1."), and its errors name neither line nor column. So the text is first checked against the grammar here; json-c then
- * builds the tree. */
+ * json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such
+ * as "1."), and its errors name neither line nor column. So the text is first checked against the grammar here; json-c
+ * then builds the tree. */
 
 struct scan {
     const char *at, *end;
@@ -209,7 +209,7 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
     return 0;
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
 /* The fewest digits that read back as the same double, as "d.ddd" digits and exponent. */
 static int shortest_digits(double d, char digits[20])
@@ -267,7 +267,7 @@ struct json_object *json_new_double(double d)
     return json_object_new_double_s(d, text);
 }
 
-/* ---- Printing ----------------------------------------------------------------------------------------------------- */
+/* ---- Printing ---------------------------------------------------------------------------------------------------- */
 
 void json_print(struct json_object *v, struct strbuf *out)
 {

@@ -1,9 +1,9 @@
 /* JSON trees, where a tree is really needed (configurations, agent documents without a fixed shape): json-c with strict
  * parsing, and YAML read into the same trees. Messages of the contract go through common/codec.h instead.
  *
- * YAML is read by libyaml events, YAML 1.1 scalars (y, yes, on, off … are booleans; 0o17, 0x1f, 1_000 are integers; .inf,
- * .nan are doubles), anchors and aliases within a budget of nodes, merge keys (<<). Duplicate keys, more than one document
- * and tabs as indentation are errors. Every error names line and column, counted from 1.
+ * YAML is read by libyaml events, YAML 1.1 scalars (y, yes, on, off … are booleans; 0o17, 0x1f, 1_000 are integers;
+ * .inf, .nan are doubles), anchors and aliases within a budget of nodes, merge keys (<<). Duplicate keys, more than one
+ * document and tabs as indentation are errors. Every error names line and column, counted from 1.
  *
  * Positions: yaml_parse() can fill a position table, so that later checks of the tree can say where a value stood. */
 #ifndef DET_COMMON_JSON_H
@@ -18,14 +18,16 @@
 /* Strict JSON: no comments, no single quotes, no NaN, no trailing garbage, depth at most 100. Caller puts *ret. */
 int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err);
 void json_print(struct json_object *v, struct strbuf *out); /* compact, keys in insertion order */
-void json_print_sorted(struct json_object *v, int indent, struct strbuf *out); /* Python's json.dumps(sort_keys=True, indent=…) */
+/* Python's json.dumps(sort_keys=True, indent=…) */
+void json_print_sorted(struct json_object *v, int indent, struct strbuf *out);
 
 struct yaml_positions; /* JSON path → line and column */
 struct yaml_mark { int line, column; };
 /* `positions` may be NULL; else caller frees *positions. An empty document gives a null tree. */
-int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err);
-/* Where the value of a path stands, and where its key does (of a list's item: the item). -1 if unknown; falling back to a
- * parent is the caller's business. Values that came through an alias have no place of their own. */
+int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
+               struct error *err);
+/* Where the value of a path stands, and where its key does (of a list's item: the item). -1 if unknown; falling back to
+ * a parent is the caller's business. Values that came through an alias have no place of their own. */
 int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 void yaml_positions_free(struct yaml_positions *p);

@@ -84,12 +84,14 @@ static void write_all(const char *s, size_t n)
     }
 }
 
-/* On a terminal master and agent often share the window: there the program's name leads, and the level has its colour. */
+/* On a terminal master and agent often share the window: there the program's name leads, and the level has its
+ * colour. */
 static void print_line(const char *time, enum log_level level, const struct strbuf *body)
 {
     struct strbuf line cleanup_strbuf = STRBUF_INIT;
     if (log_color)
-        strbuf_addf(&line, "%s %s %s%s\033[0m %s\n", time, log_program, levels[level].color, levels[level].name, body->s);
+        strbuf_addf(&line, "%s %s %s%s\033[0m %s\n", time, log_program, levels[level].color, levels[level].name,
+                    body->s);
     else
         strbuf_addf(&line, "%s %s %s\n", time, levels[level].name, body->s);
     write_all(line.s, line.n);

@@ -47,9 +47,9 @@ static void strip_zeros(struct decimal *d)
         d->n--;
 }
 
-/* Most numbers that people and programs report have few decimals. If v · 10^k is a whole number below 10^15, the product's
- * rounding error stays below a quarter, so the nearest integer is the one meant, and dividing it by 10^k (exact up to 10^22)
- * proves it. The first k that fits gives the fewest digits. */
+/* Most numbers that people and programs report have few decimals. If v · 10^k is a whole number below 10^15, the
+ * product's rounding error stays below a quarter, so the nearest integer is the one meant, and dividing it by 10^k
+ * (exact up to 10^22) proves it. The first k that fits gives the fewest digits. */
 static bool few_decimals(double v, struct decimal *ret)
 {
     double power = 1;
@@ -71,7 +71,8 @@ static bool reads_back(const char *text, double v, bool is_float)
 }
 
 /* Rounded to ever more digits until it reads back. `least` digits always survive the way to binary and back, so that
- * fewer cannot do better than those with their zeros stripped; subnormal numbers have less precision and start at one. */
+ * fewer cannot do better than those with their zeros stripped; subnormal numbers have less precision and start at
+ * one. */
 static void shortest(double v, bool is_float, struct decimal *ret)
 {
     int least = is_float ? 6 : 15, most = is_float ? 9 : 17;

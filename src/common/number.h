@@ -7,8 +7,9 @@
 
 #define NUMBER_TEXT_MAX 40
 
-/* Each writes a terminated text and returns its length. Floating point gives the shortest text that reads back as the same
- * number, in plain form from 1e-6 up to 1e21, else with an exponent; NaN, Infinity and -Infinity come without quotes. */
+/* Each writes a terminated text and returns its length. Floating point gives the shortest text that reads back as the
+ * same number, in plain form from 1e-6 up to 1e21, else with an exponent; NaN, Infinity and -Infinity come without
+ * quotes. */
 size_t number_put_int64(int64_t v, char out[NUMBER_TEXT_MAX]);
 size_t number_put_uint64(uint64_t v, char out[NUMBER_TEXT_MAX]);
 size_t number_put_double(double v, char out[NUMBER_TEXT_MAX]);
@@ -16,7 +17,8 @@ size_t number_put_float(float v, char out[NUMBER_TEXT_MAX]);
 
 /* Length of the JSON number that s[0 … n) starts with; 0 if it starts with none. */
 size_t number_scan(const char *s, size_t n);
-/* s[0 … n) is what number_scan() found. Integers may be written as 1.0 or 1e2. -1 if it is not integral or out of range. */
+/* s[0 … n) is what number_scan() found. Integers may be written as 1.0 or 1e2. -1 if it is not integral or out of
+ * range. */
 int number_to_int64(const char *s, size_t n, int64_t *ret);
 int number_to_uint64(const char *s, size_t n, uint64_t *ret);
 int number_to_double(const char *s, size_t n, double *ret); /* correctly rounded; -1 if it overflows */

@@ -64,7 +64,8 @@ static bool fits(const struct route *row, const struct split_path *path)
 {
     for (size_t i = row->segment_n; i-- > 0;) {
         const struct route_segment *s = &row->segment[i];
-        if (s->literal != NULL && (s->literal_n != path->len[i] || memcmp(s->literal, path->segment[i], path->len[i]) != 0))
+        if (s->literal != NULL &&
+            (s->literal_n != path->len[i] || memcmp(s->literal, path->segment[i], path->len[i]) != 0))
             return false;
     }
     return true;
@@ -78,8 +79,8 @@ static void collect_params(const struct split_path *path, struct route_match *m)
             m->param[m->param_n++] = (struct route_param){m->route->segment[i].param, path->segment[i]};
 }
 
-int route_find(const struct route *rows, size_t row_n, const char *method, const char *path, size_t path_n, struct arena *a,
-               struct route_match *ret)
+int route_find(const struct route *rows, size_t row_n, const char *method, const char *path, size_t path_n,
+               struct arena *a, struct route_match *ret)
 {
     struct split_path parts;
     char *decoded = decode(path, path_n, false, a);
@@ -112,7 +113,8 @@ static int bind_pair(const struct codec_message *m, const char *pair, size_t n, 
     char *name = decode(pair, name_n, true, a);
     char *value = equals != NULL ? decode(equals + 1, n - name_n - 1, true, a) : arena_strdup(a, "");
     if (name == NULL || value == NULL)
-        return error_set(err, ERR_INVALID, "the query has a broken %% escape in \"%.*s\"", n > 100 ? 100 : (int)n, pair);
+        return error_set(err, ERR_INVALID, "the query has a broken %% escape in \"%.*s\"", n > 100 ? 100 : (int)n,
+                         pair);
     return codec_bind(m, ret, name, value, a, err);
 }
 
@@ -127,8 +129,8 @@ static int bind_query(const struct codec_message *m, const char *query, struct a
     return 0;
 }
 
-int route_bind(const struct route_match *m, const char *query, const char *body, size_t body_n, struct arena *a, void *ret,
-               struct error *err)
+int route_bind(const struct route_match *m, const char *query, const char *body, size_t body_n, struct arena *a,
+               void *ret, struct error *err)
 {
     const struct codec_message *request = m->route->request;
     if (bind_body(m->route, body, body_n, a, ret, err) < 0)

@@ -2,7 +2,8 @@
  *
  * As docs/wire.md has it: rows are tried in the order of declaration and the first
  * that fits in method and path wins; the path is percent-decoded before it is split, so an encoded slash splits, too; a
- * trailing slash does not count; a colon in the last segment fits no row. Who finds none answers 501, not 404 or 405. */
+ * trailing slash does not count; a colon in the last segment fits no row. Who finds none answers 501, not 404 or
+ * 405. */
 #ifndef DET_COMMON_ROUTE_H
 #define DET_COMMON_ROUTE_H
 
@@ -43,11 +44,11 @@ struct route_match {
 };
 
 /* -1 if no row fits, or the path is not a path at all. `path` is as it came in, without query. */
-int route_find(const struct route *rows, size_t row_n, const char *method, const char *path, size_t path_n, struct arena *a,
-               struct route_match *ret);
+int route_find(const struct route *rows, size_t row_n, const char *method, const char *path, size_t path_n,
+               struct arena *a, struct route_match *ret);
 /* The request message of the route: body, then query (key=value&…, percent-encoded, without '?'), then path parameters,
  * which win. `ret` points to route->request->size zeroed bytes. */
-int route_bind(const struct route_match *m, const char *query, const char *body, size_t body_n, struct arena *a, void *ret,
-               struct error *err);
+int route_bind(const struct route_match *m, const char *query, const char *body, size_t body_n, struct arena *a,
+               void *ret, struct error *err);
 
 #endif

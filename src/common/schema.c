@@ -24,7 +24,8 @@ const struct schema_key *schema_member(const struct schema_key *object, const ch
     return NULL;
 }
 
-/* The text of a default that is a JSON string. Defaults come from our tables: no escapes, so its quotes can be cut off. */
+/* The text of a default that is a JSON string. Defaults come from our tables: no escapes, so its quotes can be cut
+ * off. */
 static const char *default_choice(const struct schema_key *key)
 {
     for (const char *const *c = key->choice; key->def && c && *c; c++) {
@@ -98,7 +99,7 @@ const struct schema_check *schema_find_check(const struct schema_check *checks, 
     return NULL;
 }
 
-/* ---- Problems ----------------------------------------------------------------------------------------------------- */
+/* ---- Problems ---------------------------------------------------------------------------------------------------- */
 
 /* The place of a path, or of the nearest value above it. */
 static bool find_place(const struct yaml_positions *positions, const char *path, struct yaml_mark *ret)
@@ -159,7 +160,7 @@ int schema_problems_error(const struct schema_problems *p, struct error *err)
     return p->n == 0 ? 0 : error_set(err, ERR_INVALID, "%s", strbuf_str(&p->text));
 }
 
-/* ---- Secrets and older spellings ---------------------------------------------------------------------------------- */
+/* ---- Secrets and older spellings --------------------------------------------------------------------------------- */
 
 static void mask_in_place(const struct schema_key *key, struct json_object *v)
 {

@@ -1,8 +1,9 @@
 /* Key tables: what a configuration may say, as data.
  *
- * tools/gen-config turns contract/master-config.json, agent-config.json and experiment-config.json into one constant tree of
- * `struct schema_key` each (gen/config_tables.h). Everything that knows about configuration walks these trees: checking with
- * every mistake named at once, defaults, merging, secrets, --help, environment variables, the reference pages.
+ * tools/gen-config turns contract/master-config.json, agent-config.json and experiment-config.json into one constant
+ * tree of `struct schema_key` each (gen/config_tables.h). Everything that knows about configuration walks these trees:
+ * checking with every mistake named at once, defaults, merging, secrets, --help, environment variables, the reference
+ * pages.
  *
  *     object       named members (`child`); with `selector` it is a union: the value of that member decides which rows exist
  *     list, map    `item` describes each element; NULL means anything
@@ -62,7 +63,8 @@ struct schema_key {
     const char *name;  /* member name; "[]" for items of a list, "*" for values of a map */
     unsigned types;    /* enum schema_type */
     unsigned flags;    /* enum schema_flag */
-    const char *def;   /* default as JSON, NULL if there is none; an object with a default is filled, others stay null */
+    /* default as JSON, NULL if there is none; an object with a default is filled, others stay null */
+    const char *def;
     double min, max;
     const char *const *choice; /* NULL-terminated, or NULL */
     const char *unit;          /* "s", "bytes", "batches", or NULL */
@@ -82,7 +84,8 @@ struct schema_key {
 /* Where the values of a document came from, for messages. */
 struct schema_place {
     const struct yaml_positions *positions; /* NULL if unknown */
-    const char *file;                       /* "master.yaml": gives "master.yaml:3:7: "; NULL gives "(line 3, column 7)" */
+    /* "master.yaml": gives "master.yaml:3:7: "; NULL gives "(line 3, column 7)" */
+    const char *file;
     const char *source;                     /* "DET_PORT" or "--port" instead of a file, or NULL */
     const char *root;                       /* what paths start with: "<config>", or NULL for none */
 };
@@ -97,9 +100,11 @@ struct schema_problems {
 void schema_problem(struct schema_problems *p, const struct schema_place *place, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void schema_problems_release(struct schema_problems *p);
-int schema_problems_error(const struct schema_problems *p, struct error *err); /* 0 if there is none, else ERR_INVALID */
+/* 0 if there is none, else ERR_INVALID */
+int schema_problems_error(const struct schema_problems *p, struct error *err);
 
-/* A further check named by a row's `check`. `path` is that of the value, which is never null and has an accepted type. */
+/* A further check named by a row's `check`. `path` is that of the value, which is never null and has an accepted
+ * type. */
 typedef void schema_check_fn(struct json_object *v, const char *path, const struct schema_place *place,
                              struct schema_problems *problems);
 struct schema_check {
@@ -114,12 +119,14 @@ enum schema_phase {
 
 /* Checks `v` against `key`. `checks` ends with a NULL name and adds to the built-in ones (schema_builtin_checks). */
 void schema_validate(const struct schema_key *key, struct json_object *v, enum schema_phase phase,
-                     const struct schema_check *checks, const struct schema_place *place, struct schema_problems *problems);
+                     const struct schema_check *checks, const struct schema_place *place,
+                     struct schema_problems *problems);
 
-/* upper over lower by the rows' merge rules. Both are only read; the result shares nothing with them. Caller puts it. */
+/* upper over lower by the rows' merge rules. Both are only read; the result shares nothing with them. Caller puts
+ * it. */
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower);
-/* The effective form: defaults, nulls for what is unset and not SCHEMA_OMIT, no SCHEMA_DROP members, members in the order of
- * the table. The result shares nothing with v, which may be null. Caller puts it. */
+/* The effective form: defaults, nulls for what is unset and not SCHEMA_OMIT, no SCHEMA_DROP members, members in the
+ * order of the table. The result shares nothing with v, which may be null. Caller puts it. */
 struct json_object *schema_fill(const struct schema_key *key, struct json_object *v);
 /* Moves values of older spellings to the new ones, in place; the older spelling wins when both are set. */
 void schema_rename(const struct schema_key *key, struct json_object *v);

@@ -23,7 +23,7 @@ static bool is_list(struct json_object *v)
     return json_object_is_type(v, json_type_array);
 }
 
-/* ---- Merging ------------------------------------------------------------------------------------------------------ */
+/* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
 /* How values combine below a row: its rule, which untyped values inherit from the row above them. */
 struct rule {
@@ -31,7 +31,8 @@ struct rule {
     const char *merge_key;
 };
 
-static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper, struct json_object *lower);
+static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                 struct json_object *lower);
 
 static struct json_object *concatenate(struct json_object *upper, struct json_object *lower)
 {
@@ -113,7 +114,8 @@ static struct json_object *merge_lists(struct rule rule, struct json_object *upp
 }
 
 /* Whether a member of lower still has a meaning beside upper: unions of another kind give only what all kinds share. */
-static bool survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper, struct json_object *lower)
+static bool survives(const struct schema_key *key, const struct schema_key *member, struct json_object *upper,
+                     struct json_object *lower)
 {
     if (!key || key->merge != SCHEMA_MERGE_UNION || !member || !member->only)
         return true;
@@ -121,7 +123,8 @@ static bool survives(const struct schema_key *key, const struct schema_key *memb
     return !a || !b || strcmp(a, b) == 0;
 }
 
-static const struct schema_key *member_row(const struct schema_key *key, const char *name, struct json_object *upper, struct json_object *lower)
+static const struct schema_key *member_row(const struct schema_key *key, const char *name, struct json_object *upper,
+                                           struct json_object *lower)
 {
     if (!key)
         return NULL;
@@ -132,7 +135,8 @@ static const struct schema_key *member_row(const struct schema_key *key, const c
     return row ? row : key->item ? key->item : schema_member(key, name, NULL);
 }
 
-static struct json_object *merge_objects(const struct schema_key *key, struct rule rule, struct json_object *upper, struct json_object *lower)
+static struct json_object *merge_objects(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                         struct json_object *lower)
 {
     struct json_object *object = json_object_new_object();
     json_object_object_foreach(upper, name, value) {
@@ -150,7 +154,8 @@ static struct json_object *merge_objects(const struct schema_key *key, struct ru
     return object;
 }
 
-static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper, struct json_object *lower)
+static struct json_object *merge(const struct schema_key *key, struct rule rule, struct json_object *upper,
+                                 struct json_object *lower)
 {
     if (!upper || !lower)
         return copy_of(upper ? upper : lower);
@@ -170,7 +175,7 @@ struct json_object *schema_merge(const struct schema_key *key, struct json_objec
     return merge(key, (struct rule){.merge = key->merge, .merge_key = key->merge_key}, upper, lower);
 }
 
-/* ---- Filling ------------------------------------------------------------------------------------------------------ */
+/* ---- Filling ----------------------------------------------------------------------------------------------------- */
 
 static struct json_object *default_of(const struct schema_key *key)
 {
@@ -194,7 +199,8 @@ static struct json_object *fill_object(const struct schema_key *key, struct json
     struct json_object *object = json_object_new_object();
     for (size_t i = 0; i < key->child_n; i++) {
         const struct schema_key *c = &key->child[i];
-        if (schema_member(key, c->name, kind) == c && !(c->only && key->selector && !kind && !json_object_object_get(v, c->name)))
+        if (schema_member(key, c->name, kind) == c &&
+            !(c->only && key->selector && !kind && !json_object_object_get(v, c->name)))
             fill_member(c, v, object);
     }
     if (!(key->types & SCHEMA_MAP))

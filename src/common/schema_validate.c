@@ -33,7 +33,7 @@ static size_t enter_item(struct validation *w, size_t i)
     return length;
 }
 
-/* ---- Types -------------------------------------------------------------------------------------------------------- */
+/* ---- Types ------------------------------------------------------------------------------------------------------- */
 
 static bool is_duration(struct json_object *v)
 {
@@ -61,7 +61,8 @@ static bool has_type(unsigned types, struct json_object *v)
     case json_type_double:
         return types & SCHEMA_NUMBER;
     case json_type_string:
-        return (types & SCHEMA_STRING) || ((types & SCHEMA_DURATION) && is_duration(v)) || ((types & SCHEMA_SIZE) && is_size(v));
+        return (types & SCHEMA_STRING) || ((types & SCHEMA_DURATION) && is_duration(v)) ||
+               ((types & SCHEMA_SIZE) && is_size(v));
     case json_type_array:
         return types & SCHEMA_LIST;
     case json_type_object:
@@ -103,7 +104,7 @@ static void wrong_type(struct validation *w, const struct schema_key *key, struc
     problem(w, "expected %s, found %s", strbuf_str(&want), strbuf_str(&found));
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static void format_bound(double bound, char ret[JSON_DOUBLE_MAX])
 {
@@ -187,7 +188,7 @@ static void check_untyped(struct validation *w, struct json_object *v)
     }
 }
 
-/* ---- Objects ------------------------------------------------------------------------------------------------------ */
+/* ---- Objects ----------------------------------------------------------------------------------------------------- */
 
 /* Edit distance of two short words, at most `limit` + 1. */
 static size_t distance(const char *a, const char *b, size_t limit)
@@ -366,7 +367,8 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
 }
 
 void schema_validate(const struct schema_key *key, struct json_object *v, enum schema_phase phase,
-                     const struct schema_check *checks, const struct schema_place *place, struct schema_problems *problems)
+                     const struct schema_check *checks, const struct schema_place *place,
+                     struct schema_problems *problems)
 {
     struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
     validate(&w, key, v);

@@ -79,12 +79,12 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
     va_end(again);
 }
 
-/* What stands for a byte inside a JSON string: 0 itself, 1 the start of a longer UTF-8 sequence (or a stray byte), else an
- * escape: the letter of a short one, 'u' for \u00XX. < > & are escaped as the contract's encoder does, so that
- * a reply can stand inside HTML. */
+/* What stands for a byte inside a JSON string: 0 itself, 1 the start of a longer UTF-8 sequence (or a stray byte), else
+ * an escape: the letter of a short one, 'u' for \u00XX. < > & are escaped as the contract's encoder does, so that a
+ * reply can stand inside HTML. */
 static const unsigned char json_class[256] = {
-    [0 ... 7] = 'u', ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', [11] = 'u', ['\f'] = 'f', ['\r'] = 'r', [14 ... 31] = 'u',
-    ['"'] = '"', ['\\'] = '\\', ['<'] = 'u', ['>'] = 'u', ['&'] = 'u', [128 ... 255] = 1,
+    [0 ... 7] = 'u',   ['\b'] = 'b', ['\t'] = 't',  ['\n'] = 'n', [11] = 'u',  ['\f'] = 'f', ['\r'] = 'r',
+    [14 ... 31] = 'u', ['"'] = '"',  ['\\'] = '\\', ['<'] = 'u',  ['>'] = 'u', ['&'] = 'u',  [128 ... 255] = 1,
 };
 
 static void add_escape(struct strbuf *b, unsigned char c)
@@ -94,7 +94,8 @@ static void add_escape(struct strbuf *b, unsigned char c)
     strbuf_add(b, text, text[1] == 'u' ? 6 : 2);
 }
 
-/* One sequence at s[0 … n); returns its length. U+2028 and U+2029 end a line in JavaScript, so they are escaped, too. */
+/* One sequence at s[0 … n); returns its length. U+2028 and U+2029 end a line in JavaScript, so they are escaped,
+ * too. */
 static size_t add_multibyte(struct strbuf *b, const char *s, size_t n)
 {
     size_t len = utf8_sequence(s, n);

@@ -1,7 +1,7 @@
 /* A growing string, always NUL-terminated at s[n]. Depends on nothing above libc.
  *
- * Running out of memory aborts the program: a string of a few KiB that cannot be had means the machine is gone. Whatever a
- * user can make grow without bound is limited where it enters (HTTP bodies, lines, lists), not here. */
+ * Running out of memory aborts the program: a string of a few KiB that cannot be had means the machine is gone.
+ * Whatever a user can make grow without bound is limited where it enters (HTTP bodies, lines, lists), not here. */
 #ifndef DET_COMMON_STRBUF_H
 #define DET_COMMON_STRBUF_H
 

@@ -14,7 +14,8 @@
  *     EXIT       u8 kind, u32 code, u32 signal, u64 time_us, string text    after the last line; again after each HELLO
  *
  * The supervisor says nothing before the agent's HELLO, and sends at most TASK_WINDOW bytes of lines beyond the last
- * acknowledgement. A newer connection replaces the older one. A frame that does not decode ends the connection, not the task. */
+ * acknowledgement. A newer connection replaces the older one. A frame that does not decode ends the connection, not the
+ * task. */
 #ifndef DET_COMMON_TASKPROTO_H
 #define DET_COMMON_TASKPROTO_H
 
@@ -74,7 +75,8 @@ struct task_frame {
         struct { uint64_t seq; } log_ack;
         struct { int32_t signo; } signal;
         struct { uint32_t protocol, pid; enum task_run_state state; uint64_t last; } hello_reply;
-        struct { uint64_t first; uint32_t count; const void *lines; size_t lines_n; } logs; /* read by task_line_decode() */
+        /* read by task_line_decode() */
+        struct { uint64_t first; uint32_t count; const void *lines; size_t lines_n; } logs;
         struct task_exit exit;
     };
 };

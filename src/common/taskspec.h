@@ -1,6 +1,7 @@
 /* The order that an agent leaves for determined-task: what to run, as whom, where, and what becomes of its output.
  *
- * It is the file `spec` in the supervisor's directory, binary (common/bytes.h), written whole before the supervisor starts.
+ * It is the file `spec` in the supervisor's directory, binary (common/bytes.h), written whole before the supervisor
+ * starts.
  *
  *   <directory>/          0700, the agent's: nothing in here can be touched by the task
  *     spec                this order
@@ -27,7 +28,8 @@ struct taskspec {
     size_t group_n;
     char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user */
     const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
-    const char *log_links; /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
+    /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
+    const char *log_links;
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

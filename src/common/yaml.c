@@ -10,7 +10,8 @@
 #include "common/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
-/* Aliases copy what they name. A few lines of nested aliases can ask for billions of nodes, hence a budget for all of them. */
+/* Aliases copy what they name. A few lines of nested aliases can ask for billions of nodes, hence a budget for all of
+ * them. */
 #define YAML_ALIAS_NODES_MAX 100000
 
 struct mark_entry {
@@ -40,7 +41,7 @@ struct loader {
     struct error *err;
 };
 
-/* ---- Positions ---------------------------------------------------------------------------------------------------- */
+/* ---- Positions --------------------------------------------------------------------------------------------------- */
 
 static struct yaml_mark mark_of(yaml_mark_t m)
 {
@@ -102,7 +103,7 @@ void yaml_positions_free(struct yaml_positions *p)
     free(p);
 }
 
-/* ---- Errors ------------------------------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
 static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...)
@@ -112,7 +113,8 @@ static int error_at(struct loader *l, yaml_mark_t mark, const char *fmt, ...)
     va_start(ap, fmt);
     strbuf_vaddf(&text, fmt, ap);
     va_end(ap);
-    return error_set(l->err, ERR_INVALID, "line %zu, column %zu: %s", mark.line + 1, mark.column + 1, strbuf_str(&text));
+    return error_set(l->err, ERR_INVALID, "line %zu, column %zu: %s", mark.line + 1, mark.column + 1,
+                     strbuf_str(&text));
 }
 
 static int parser_error(struct loader *l)
@@ -121,12 +123,14 @@ static int parser_error(struct loader *l)
     if (p->error == YAML_MEMORY_ERROR)
         return error_set(l->err, ERR_NO_MEMORY, "not enough memory to read YAML");
     if (p->error == YAML_READER_ERROR)
-        return error_set(l->err, ERR_INVALID, "byte %zu: %s", p->problem_offset, p->problem ? p->problem : "unreadable text");
+        return error_set(l->err, ERR_INVALID, "byte %zu: %s", p->problem_offset,
+                         p->problem ? p->problem : "unreadable text");
     const char *problem = p->problem ? p->problem : "not YAML";
     if (strstr(problem, "cannot start any token") && p->buffer.pointer && *p->buffer.pointer == '\t')
         return error_at(l, p->problem_mark, "a tab cannot indent; use blanks");
     if (p->context)
-        return error_at(l, p->problem_mark, "%s (%s that begins at line %zu)", problem, p->context, p->context_mark.line + 1);
+        return error_at(l, p->problem_mark, "%s (%s that begins at line %zu)", problem, p->context,
+                        p->context_mark.line + 1);
     return error_at(l, p->problem_mark, "%s", problem);
 }
 
@@ -136,7 +140,7 @@ static int next_event(struct loader *l)
     return yaml_parser_parse(&l->parser, &l->event) ? 0 : parser_error(l);
 }
 
-/* ---- Anchors and aliases ------------------------------------------------------------------------------------------ */
+/* ---- Anchors and aliases ----------------------------------------------------------------------------------------- */
 
 static int define_anchor(struct loader *l, const char *name, struct json_object *value)
 {
@@ -217,7 +221,7 @@ static int load_alias(struct loader *l, struct json_object **ret)
     return 0;
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------------- */
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
 
 static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret);
 
@@ -264,13 +268,15 @@ static int load_sequence(struct loader *l, struct json_object **ret)
     return 0;
 }
 
-/* The name of a member. YAML lets any scalar stand there; JSON knows texts only, so `1:` is "1" and `no:` is "false". */
+/* The name of a member. YAML lets any scalar stand there; JSON knows texts only, so `1:` is "1" and `no:` is
+ * "false". */
 static int load_key(struct loader *l, char **ret, bool *ret_merge)
 {
     if (l->event.type != YAML_SCALAR_EVENT)
         return error_at(l, l->event.start_mark, "a key must be a single value, not a list, mapping or alias");
     const yaml_event_t *e = &l->event;
-    *ret_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp((const char *)e->data.scalar.value, "<<") == 0;
+    *ret_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+                 strcmp((const char *)e->data.scalar.value, "<<") == 0;
     cleanup_json struct json_object *key = NULL;
     if (load_scalar(l, &key) < 0)
         return -1;
@@ -326,7 +332,8 @@ static int load_member(struct loader *l, struct json_object *object, struct json
     if (json_object_object_get_ex(object, name, NULL)) {
         struct yaml_mark first = {0};
         yaml_key_position(l->positions, strbuf_str(&l->path), &first);
-        return error_at(l, mark, "the key \"%s\" is already there, at line %d, column %d", name, first.line, first.column);
+        return error_at(l, mark, "the key \"%s\" is already there, at line %d, column %d", name, first.line,
+                        first.column);
     }
     struct json_object *value = NULL;
     if (load_value(l, mark_of(mark), &value) < 0)
@@ -418,7 +425,8 @@ static void loader_release(struct loader *l)
     strbuf_release(&l->path);
 }
 
-int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err)
+int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
+               struct error *err)
 {
     struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
     if (!l.positions || !yaml_parser_initialize(&l.parser))

@@ -54,7 +54,9 @@ static bool only_digits_of(const char *s, int base)
     if (!*s)
         return false;
     for (; *s; s++) {
-        int d = isdigit((unsigned char)*s) ? *s - '0' : isxdigit((unsigned char)*s) ? tolower((unsigned char)*s) - 'a' + 10 : 99;
+        int d = isdigit((unsigned char)*s)    ? *s - '0'
+                : isxdigit((unsigned char)*s) ? tolower((unsigned char)*s) - 'a' + 10
+                                              : 99;
         if (d >= base)
             return false;
     }
@@ -77,7 +79,8 @@ static bool is_int(const char *s, struct json_object **ret)
     if (errno)
         *ret = json_new_double((negative ? -1 : 1) * strtod(s, NULL)); /* beyond 64 bits */
     else if (negative)
-        *ret = u <= (unsigned long long)INT64_MAX + 1 ? json_object_new_int64((int64_t)(0 - u)) : json_new_double(-(double)u);
+        *ret = u <= (unsigned long long)INT64_MAX + 1 ? json_object_new_int64((int64_t)(0 - u))
+                                                      : json_new_double(-(double)u);
     else
         *ret = u <= INT64_MAX ? json_object_new_int64((int64_t)u) : json_object_new_uint64(u);
     return true;
@@ -110,7 +113,8 @@ static bool is_float_text(const char *s)
 
 static bool is_float(const char *s, struct json_object **ret)
 {
-    static const char *const inf[] = {".inf", ".Inf", ".INF", NULL}, *const nan_words[] = {".nan", ".NaN", ".NAN", NULL};
+    static const char *const inf[] = {".inf", ".Inf", ".INF", NULL}, *const nan_words[] = {".nan", ".NaN", ".NAN",
+                                                                                           NULL};
     bool sign = *s == '-' || *s == '+';
     if (one_of(s + sign, inf))
         *ret = json_new_double(*s == '-' ? -INFINITY : INFINITY);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <json-c/json.h>
 
-/* `plain`: unquoted and without a tag, so that its form decides. `tag`: an explicit one, or NULL. *ret is NULL for null.
- * -1: the tag is unknown, or the text is not of that type. */
+/* `plain`: unquoted and without a tag, so that its form decides. `tag`: an explicit one, or NULL. *ret is NULL for
+ * null. -1: the tag is unknown, or the text is not of that type. */
 int yaml_scalar_resolve(const char *s, size_t n, bool plain, const char *tag, struct json_object **ret);
 /* Whether a plain scalar would be read as something else than this text, so that it must be quoted when written. */
 bool yaml_scalar_is_text(const char *s, size_t n);

@@ -56,7 +56,7 @@ void agent_free(struct core *c, struct agent *agent)
     free(agent);
 }
 
-/* ---- slots --------------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
 
 static int find_disabled(const struct agent *agent, int32_t device_id)
 {
@@ -137,14 +137,15 @@ static bool bind_slots(struct agent *agent, struct container *k)
     return true;
 }
 
-/* ---- coming -------------------------------------------------------------------------------------------------------- */
+/* ---- coming ------------------------------------------------------------------------------------------------------ */
 
 static int check_hello(const struct core *c, const struct core_event *ev, struct error *err)
 {
     const char *id = ev->agent.agent_id;
     const struct agent *known = agent_find(c, id);
     if (id[0] == '\0' || strlen(id) >= CORE_AGENT_ID_MAX)
-        return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id, CORE_AGENT_ID_MAX - 1);
+        return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id,
+                         CORE_AGENT_ID_MAX - 1);
     if (pool_find(c, ev->agent.pool) == NULL)
         return error_set(err, ERR_NOT_FOUND, "agent \"%s\": resource pool \"%s\" does not exist", id, ev->agent.pool);
     if (known != NULL && known->presence == AGENT_CONNECTED)
@@ -152,11 +153,13 @@ static int check_hello(const struct core *c, const struct core_event *ev, struct
     if (known == NULL && HASH_COUNT(c->agents) >= AGENTS_MAX)
         return error_set(err, ERR_TOO_LARGE, "agent \"%s\": %d agents are known already", id, AGENTS_MAX);
     if (ev->agent.device_n > CORE_DEVICES_MAX)
-        return error_set(err, ERR_INVALID, "agent \"%s\": has %zu devices, allowed are %d", id, ev->agent.device_n, CORE_DEVICES_MAX);
+        return error_set(err, ERR_INVALID, "agent \"%s\": has %zu devices, allowed are %d", id, ev->agent.device_n,
+                         CORE_DEVICES_MAX);
     for (size_t i = 0; i < ev->agent.device_n; i++)
         for (size_t k = 0; k < i; k++)
             if (ev->agent.device[i].id == ev->agent.device[k].id)
-                return error_set(err, ERR_INVALID, "agent \"%s\": two devices have the id %d", id, ev->agent.device[i].id);
+                return error_set(err, ERR_INVALID, "agent \"%s\": two devices have the id %d", id,
+                                 ev->agent.device[i].id);
     return 0;
 }
 
@@ -248,7 +251,8 @@ static void reconcile(struct core *c, struct agent *agent, const struct core_eve
 }
 
 /* What it may keep running: what it reported and we still want. What it has never heard of follows as a start. */
-static void fill_welcome(struct core *c, const struct agent *agent, const struct core_event *ev, struct core_effect *ret)
+static void fill_welcome(struct core *c, const struct agent *agent, const struct core_event *ev,
+                         struct core_effect *ret)
 {
     const char **ids = arena_array(&c->out->arena, const char *, ev->agent.container_n + 1);
     size_t n = 0;
@@ -288,7 +292,7 @@ void agent_container_changed(struct core *c, const char *agent_id, const struct 
     take_report(c, agent_id, r);
 }
 
-/* ---- going --------------------------------------------------------------------------------------------------------- */
+/* ---- going ------------------------------------------------------------------------------------------------------- */
 
 static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
 {
@@ -313,11 +317,12 @@ void agent_timer(struct core *c, struct timer *t)
     struct container *k;
     agent->presence = AGENT_GONE;
     while ((k = LIST_FIRST(&agent->containers)) != NULL)
-        container_exited(c, k, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, 0, "agent closed with allocated containers");
+        container_exited(c, k, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, 0,
+                         "agent closed with allocated containers");
     free_slots(agent);
 }
 
-/* ---- what users want of it ----------------------------------------------------------------------------------------- */
+/* ---- what users want of it --------------------------------------------------------------------------------------- */
 
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
 {
@@ -395,7 +400,7 @@ int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, 
     return 0;
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------------------- */
+/* ---- restart ----------------------------------------------------------------------------------------------------- */
 
 struct agent *agent_restore(struct core *c, const struct agent_row *row)
 {

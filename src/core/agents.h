@@ -1,8 +1,9 @@
 /* Agents: which ones there are, their slots, and what runs on them.
  *
- * An agent that goes away is given agent_reconnect_wait to come back; until then its containers are thought to run on. When
- * it comes it says what it still knows of, and both sides are brought together: containers it knows go on or have ended,
- * starts it never heard of are sent again, what was lost ends as RESTORE_ERROR, and what it should not run is killed. */
+ * An agent that goes away is given agent_reconnect_wait to come back; until then its containers are thought to run on.
+ * When it comes it says what it still knows of, and both sides are brought together: containers it knows go on or have
+ * ended, starts it never heard of are sent again, what was lost ends as RESTORE_ERROR, and what it should not run is
+ * killed. */
 #ifndef DET_CORE_AGENTS_H
 #define DET_CORE_AGENTS_H
 

@@ -58,7 +58,7 @@ static bool is_live(const struct container *k)
     return k->sm.state != CONTAINER_TERMINATED;
 }
 
-/* ---- asking for one ------------------------------------------------------------------------------------------------ */
+/* ---- asking for one ---------------------------------------------------------------------------------------------- */
 
 static struct allocation *new_allocation(struct core *c, struct trial *t, const struct allocation_row *row, bool stored)
 {
@@ -91,9 +91,10 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
     return a;
 }
 
-/* ---- placed -------------------------------------------------------------------------------------------------------- */
+/* ---- placed ------------------------------------------------------------------------------------------------------ */
 
-static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row, bool stored)
+static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row,
+                                       bool stored)
 {
     struct container *k = calloc(1, sizeof *k);
     a->container = realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
@@ -157,7 +158,8 @@ void allocation_start_container(struct core *c, struct container *k)
     e->start.container_id = arena_strdup(arena, k->row.id);
     e->start.allocation_id = arena_strdup(arena, a->row.id);
     e->start.task_id = arena_strdup(arena, a->row.task_id);
-    e->start.description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", e->start.experiment_id, a->row.trial_id, a->row.run_id);
+    e->start.description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", e->start.experiment_id, a->row.trial_id,
+                                        a->row.run_id);
     e->start.run_id = a->row.run_id;
     e->start.rank = k->row.rank;
     e->start.container_n = (int32_t)a->container_n;
@@ -167,7 +169,7 @@ void allocation_start_container(struct core *c, struct container *k)
     memcpy(e->start.port, a->row.port, sizeof e->start.port);
 }
 
-/* ---- ending it early ----------------------------------------------------------------------------------------------- */
+/* ---- ending it early --------------------------------------------------------------------------------------------- */
 
 static void signal_live(struct core *c, struct allocation *a, int signal)
 {
@@ -217,7 +219,8 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
 static void preempt_deadline_passed(struct core *c, struct allocation *a)
 {
     char reason[64];
-    snprintf(reason, sizeof reason, "allocation did not preempt in %ds", a->trial->experiment->spec.preemption_timeout_s);
+    snprintf(reason, sizeof reason, "allocation did not preempt in %ds",
+             a->trial->experiment->spec.preemption_timeout_s);
     allocation_kill(c, a, reason);
 }
 
@@ -229,7 +232,7 @@ void allocation_timer(struct core *c, struct timer *t)
         kill_live(c, container_of(t, struct allocation, kill_again));
 }
 
-/* ---- what its containers do ---------------------------------------------------------------------------------------- */
+/* ---- what its containers do -------------------------------------------------------------------------------------- */
 
 static bool all_running(const struct allocation *a)
 {
@@ -254,7 +257,8 @@ static void maybe_all_running(struct core *c, struct allocation *a)
         return;
     set_ready(c, a);
     a->trial->launch_failures = 0;
-    task_log(c, a, false, "Resources for Trial %d (Experiment %d) have started", a->trial->row.id, a->trial->row.experiment_id);
+    task_log(c, a, false, "Resources for Trial %d (Experiment %d) have started", a->trial->row.id,
+             a->trial->row.experiment_id);
     wake(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
@@ -341,7 +345,7 @@ void container_exited(struct core *c, struct container *k, enum exit_kind kind, 
     }
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------- */
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* Tools and people search the logs of tasks for these sentences (cli-output.md), so they stay as they are. */
 static const char *end_text(const struct allocation *a)
@@ -358,12 +362,13 @@ static void log_end(struct core *c, const struct allocation *a, const char *text
     const char *words = text != NULL ? text : "";
     const char *colon = words[0] != '\0' ? ": " : "";
     if (kind == EXIT_FAILED)
-        task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind), a->row.exit_code,
-                 colon, words);
+        task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind),
+                 a->row.exit_code, colon, words);
     else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
         task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
     else
-        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id, end_text(a));
+        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id,
+                 end_text(a));
 }
 
 static void unlink_containers(struct core *c, struct allocation *a)
@@ -417,7 +422,7 @@ void allocation_free(struct core *c, struct allocation *a)
     free(a);
 }
 
-/* ---- what the task says -------------------------------------------------------------------------------------------- */
+/* ---- what the task says ------------------------------------------------------------------------------------------ */
 
 int allocation_ready(struct core *c, const char *id, struct error *err)
 {
@@ -476,7 +481,8 @@ int allocation_daemon(struct core *c, const char *id, const char *container_id, 
         return -1;
     struct container *k = container_id == NULL ? NULL : container_find(c, container_id);
     if (k == NULL || k->allocation != a)
-        return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'", container_id ? container_id : "", id);
+        return error_set(err, ERR_NOT_FOUND, "resources '%s' not found in allocation '%s'",
+                         container_id ? container_id : "", id);
     if (a->container_n == 1)
         return 0; /* it is its own chief */
     k->row.daemon = true;
@@ -501,7 +507,7 @@ int allocation_gather(struct core *c, const struct core_event *ev, struct error 
     return 0;
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------------------- */
+/* ---- restart ----------------------------------------------------------------------------------------------------- */
 
 struct allocation *allocation_restore(struct core *c, struct trial *t, const struct allocation_row *row)
 {

@@ -170,7 +170,8 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     return rv;
 }
 
-int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret, struct error *err)
+int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
+                 struct error *err)
 {
     if (c->experiments != NULL || c->agents != NULL)
         return error_set(err, ERR_INTERNAL, "the core was in use before it was restored");

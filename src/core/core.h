@@ -1,7 +1,8 @@
 /* The core: everything the cluster knows and decides, as one step function. An event goes in, effects come out.
  *
- * Pure: no clock, no socket, no SQL; time comes with each event, randomness from a generator seeded at the start. The same
- * events give the same effects. One thread drives it. A step either succeeds, or fails (-1) and has changed nothing.
+ * Pure: no clock, no socket, no SQL; time comes with each event, randomness from a generator seeded at the start. The
+ * same events give the same effects. One thread drives it. A step either succeeds, or fails (-1) and has changed
+ * nothing.
  *
  * The driver's promises:
  *  - the PUT_… effects and TASK_LOG of a step become durable in one transaction, steps in the order in which they were made;
@@ -11,8 +12,8 @@
  *    Effects after the commit that a crash swallowed (a start, a kill, an acknowledgement) need no care: when its agent
  *    connects again, the core finds out what is missing and asks for it again.
  *
- * Experiments that are over, and their trials, are not in the core: requests for them are ERR_NOT_FOUND here and are answered
- * from the store; reports (metrics, progress, checkpoints …) about them do nothing and succeed. */
+ * Experiments that are over, and their trials, are not in the core: requests for them are ERR_NOT_FOUND here and are
+ * answered from the store; reports (metrics, progress, checkpoints …) about them do nothing and succeed. */
 #ifndef DET_CORE_CORE_H
 #define DET_CORE_CORE_H
 
@@ -25,7 +26,7 @@
 #include "core/rows.h"
 #include "core/states.h"
 
-/* ---- making one ---------------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 enum fitting_policy { FITTING_BEST, FITTING_WORST };
 
@@ -40,7 +41,8 @@ struct core_opts {
     const struct core_pool_opts *pool;
     size_t pool_n;
     int64_t agent_reconnect_wait_us; /* 25 s */
-    int64_t restore_wait_us;         /* 60 s: how long after a start the agents of restored containers may take to come */
+    /* 60 s: how long after a start the agents of restored containers may take to come */
+    int64_t restore_wait_us;
     const int32_t *reserved_port;    /* never handed out to trials */
     size_t reserved_port_n;
     uint64_t seed;                   /* for container and job ids; another one at each start */
@@ -91,9 +93,10 @@ struct core_rows {
 };
 struct core_effects;
 /* Once, before the first step. Experiments that cannot be restored end in ERROR, with the reason in a task log. */
-int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret, struct error *err);
+int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
+                 struct error *err);
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 enum core_event_type {
     /* requests of users */
@@ -156,7 +159,7 @@ struct core_event {
         struct {
             const char *allocation_id;
             const char *container_id; /* CORE_CONTAINER_DAEMON only */
-        } allocation;                        /* CORE_ALLOCATION_READY, …WAITING, CORE_PREEMPTION_…, CORE_CONTAINER_DAEMON */
+        } allocation; /* CORE_ALLOCATION_READY, …WAITING, CORE_PREEMPTION_…, CORE_CONTAINER_DAEMON */
         struct {
             const char *allocation_id, *request_uuid;
             int32_t num_peers;
@@ -182,11 +185,11 @@ struct core_event {
     };
 };
 
-/* ---- effects ------------------------------------------------------------------------------------------------------- */
+/* ---- effects ----------------------------------------------------------------------------------------------------- */
 
 enum core_effect_type {
-    /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write from a
-     * change; an object has at most one row effect in a step, with what it became. */
+    /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write
+     * from a change; an object has at most one row effect in a step, with what it became. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
     CORE_PUT_SEARCHER,
     CORE_TASK_LOG,
@@ -196,8 +199,9 @@ enum core_effect_type {
     CORE_EFFECT_NR,
 };
 
-/* Everything about a start that the core knows; configuration, context, environment and user come from the store. A start
- * may be asked for again for the same container, when the agent has never heard of it: give it a fresh session token. */
+/* Everything about a start that the core knows; configuration, context, environment and user come from the store. A
+ * start may be asked for again for the same container, when the agent has never heard of it: give it a fresh session
+ * token. */
 struct core_start {
     const char *agent_id, *container_id, *allocation_id, *task_id;
     const char *description; /* exp-E-trial-T-attempt-RUN */
@@ -235,11 +239,14 @@ struct core_effect {
         struct core_start start;
         struct { const char *agent_id, *container_id; int signal; } signal;
         struct { const char *agent_id, *container_id; enum container_state state; } ack; /* the agent may forget it */
-        struct { const char *agent_id; const char *const *container_id; size_t container_n; } welcome; /* what should run there */
+        /* what should run there */
+        struct { const char *agent_id; const char *const *container_id; size_t container_n; } welcome;
         struct { enum core_wake what; const char *allocation_id; } wake;
         const char *allocation_id;                                          /* CORE_END_SESSIONS */
-        struct { int32_t experiment_id; enum run_state from, to; } state;   /* for web hooks and for who waits; each move */
-        int32_t experiment_id;                                              /* CORE_EXPERIMENT_ENDED: garbage collection … */
+        /* for web hooks and for who waits; each move */
+        struct { int32_t experiment_id; enum run_state from, to; } state;
+        /* CORE_EXPERIMENT_ENDED: garbage collection … */
+        int32_t experiment_id;
     };
 };
 
@@ -251,7 +258,8 @@ struct core_effects {
     int64_t next_timer_us; /* send CORE_TIMER then; 0: nothing to wait for. Set by every step */
     int32_t experiment_id; /* CORE_EXPERIMENT_CREATE */
     const char *job_id;
-    const char *searcher_error; /* CORE_TRIAL_VALIDATED: the searcher could not use the metrics, the experiment stops in error */
+    /* CORE_TRIAL_VALIDATED: the searcher could not use the metrics, the experiment stops in error */
+    const char *searcher_error;
 };
 #define CORE_EFFECTS_INIT {0}
 void core_effects_release(struct core_effects *e);
@@ -261,7 +269,7 @@ void core_effects_release(struct core_effects *e);
  * ERR_CONFLICT (an agent of that id is connected already). */
 int core_step(struct core *c, const struct core_event *ev, struct core_effects *ret, struct error *err);
 
-/* ---- reading, for the API's live views ----------------------------------------------------------------------------- */
+/* ---- reading, for the API's live views --------------------------------------------------------------------------- */
 
 /* The state that people are shown: ACTIVE ones by their most advanced allocation. */
 enum display_state { DISPLAY_STORED, DISPLAY_QUEUED, DISPLAY_PULLING, DISPLAY_STARTING, DISPLAY_RUNNING };
@@ -316,7 +324,8 @@ const struct container_row *core_allocation_container(const struct core *c, cons
 size_t core_agent_n(const struct core *c);
 bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret); /* ordered by id */
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
-bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret); /* ordered by device id */
+/* ordered by device id */
+bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret);
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index);
 
 size_t core_pool_n(const struct core *c);
@@ -331,9 +340,10 @@ enum core_answer { CORE_ANSWER_WAIT, CORE_ANSWER_YES, CORE_ANSWER_GONE /* no suc
 enum core_answer core_preemption(const struct core *c, const char *allocation_id);
 struct core_peer { const char *container_id, *address; int32_t rank, slots; };
 /* YES once all containers run: *ret (from the arena) by rank. */
-enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a, struct core_peer **ret, size_t *ret_n);
+enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a,
+                                 struct core_peer **ret, size_t *ret_n);
 /* YES once all peers gave their data: *ret (from the arena) in the order of arrival. */
-enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid, struct arena *a,
-                                 const char *const **ret, size_t *ret_n);
+enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid,
+                                 struct arena *a, const char *const **ret, size_t *ret_n);
 
 #endif

@@ -110,8 +110,9 @@ void effects_put_touched(struct core *c)
     e->n = e->cap = puts + e->n;
 }
 
-__attribute__((format(printf, 5, 0)))
-static void add_log(struct core *c, const char *task_id, const char *allocation_id, bool error, const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void add_log(struct core *c, const char *task_id,
+                                                          const char *allocation_id, bool error, const char *fmt,
+                                                          va_list ap)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_vaddf(&text, fmt, ap);

@@ -1,4 +1,5 @@
-/* Collecting the effects of a step. Texts are copied into the caller's arena, so that effects outlive the core's objects. */
+/* Collecting the effects of a step. Texts are copied into the caller's arena, so that effects outlive the core's
+ * objects. */
 #ifndef DET_CORE_EFFECTS_H
 #define DET_CORE_EFFECTS_H
 
@@ -10,8 +11,10 @@ void record_init(struct record *r, enum core_effect_type put, const void *row, b
 void record_touch(struct core *c, struct record *r);
 void effects_put_touched(struct core *c); /* rows first, then the effects added so far */
 
-void task_log(struct core *c, const struct allocation *a, bool error, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void trial_log(struct core *c, const struct trial *t, bool error, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void task_log(struct core *c, const struct allocation *a, bool error, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void trial_log(struct core *c, const struct trial *t, bool error, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 void wake(struct core *c, const struct allocation *a, enum core_wake what);
 void signal_container(struct core *c, const struct container *k, int signal);
 

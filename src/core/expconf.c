@@ -1,5 +1,5 @@
-/* The steps from text to an effective configuration. Checks are in expconf_checks.c, shorthands in expconf_normalize.c, the
- * typed view in expconf_view.c. */
+/* The steps from text to an effective configuration. Checks are in expconf_checks.c, shorthands in expconf_normalize.c,
+ * the typed view in expconf_view.c. */
 #include "core/expconf.h"
 
 #include <stdlib.h>
@@ -42,9 +42,10 @@ static void set_default(struct json_object *object, const char *name, struct jso
         json_object_object_add(object, name, take_value);
 }
 
-/* ---- Reading ------------------------------------------------------------------------------------------------------ */
+/* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-static int read_document(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions, struct error *err)
+static int read_document(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
+                         struct error *err)
 {
     struct json_object *tree = NULL;
     if (yaml_parse(yaml, n, &tree, positions, err) < 0)
@@ -55,9 +56,12 @@ static int read_document(const char *yaml, size_t n, struct json_object **ret, s
 
 static int check_version(struct json_object *config, struct error *err)
 {
-    struct json_object *version = json_object_is_type(config, json_type_object) ? json_object_object_get(config, "version") : NULL;
+    struct json_object *version = json_object_is_type(config, json_type_object)
+                                      ? json_object_object_get(config, "version")
+                                      : NULL;
     if (json_object_is_type(version, json_type_int) && json_object_get_int64(version) != 0)
-        return error_set(err, ERR_INVALID, "<config>.version: only version 0 exists, found %s", json_object_get_string(version));
+        return error_set(err, ERR_INVALID, "<config>.version: only version 0 exists, found %s",
+                         json_object_get_string(version));
     return 0;
 }
 
@@ -84,7 +88,7 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
     return r;
 }
 
-/* ---- Merging ------------------------------------------------------------------------------------------------------ */
+/* ---- Merging ----------------------------------------------------------------------------------------------------- */
 
 static struct json_object *merge_raw(struct json_object *config, struct json_object *template_config)
 {
@@ -94,7 +98,8 @@ static struct json_object *merge_raw(struct json_object *config, struct json_obj
     return schema_merge(keys(), upper, lower);
 }
 
-int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret, struct error *err)
+int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
+                  struct error *err)
 {
     cleanup_json struct json_object *merged = merge_raw(config, template_config);
     if (check_present(merged, NULL, err) < 0)
@@ -104,8 +109,10 @@ int expconf_merge(struct json_object *config, struct json_object *template_confi
     return 0;
 }
 
-/* The document of the request over its template, checked. Mistakes of the request's own document come with their lines. */
-static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret, struct error *err)
+/* The document of the request over its template, checked. Mistakes of the request's own document come with their
+ * lines. */
+static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
+                        struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *template_config = NULL;
     if (!ctx->template_yaml) {
@@ -129,7 +136,7 @@ static int read_request(const char *yaml, size_t n, const struct expconf_context
     return -1;
 }
 
-/* ---- What the cluster adds ---------------------------------------------------------------------------------------- */
+/* ---- What the cluster adds --------------------------------------------------------------------------------------- */
 
 static struct json_object *registry_auth_of(struct json_object *v)
 {
@@ -137,7 +144,8 @@ static struct json_object *registry_auth_of(struct json_object *v)
 }
 
 /* Credentials belong together: half of them from one document and half from another open no registry. */
-static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper, struct json_object *lower)
+static struct json_object *merge_whole_credentials(const struct schema_key *key, struct json_object *upper,
+                                                   struct json_object *lower)
 {
     struct json_object *merged = schema_merge(key, upper, lower), *auth = registry_auth_of(upper);
     if (auth)
@@ -196,28 +204,32 @@ static const struct expconf_pool *find_pool(const struct expconf_context *ctx, c
 }
 
 /* The pool that the experiment runs in; its name replaces an empty one in the document. */
-static int resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret, struct error *err)
+static int resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
+                        struct error *err)
 {
-    struct json_object *resources = section(config, "resources"), *named = json_object_object_get(resources, "resource_pool");
+    struct json_object *resources = section(config, "resources"),
+                       *named = json_object_object_get(resources, "resource_pool");
     const char *name = named ? json_object_get_string(named) : "";
     if (!*name)
         name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
     if (!name)
-        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool must be set: this cluster has no default pool");
+        return error_set(err, ERR_INVALID,
+                         "<config>.resources.resource_pool must be set: this cluster has no default pool");
     const struct expconf_pool *pool = find_pool(ctx, name);
     if (!pool) {
         cleanup_strbuf struct strbuf all = STRBUF_INIT;
         for (size_t i = 0; i < ctx->pool_n; i++)
             strbuf_addf(&all, "%s%s", i ? ", " : "", ctx->pool[i].name);
-        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)", name,
-                         strbuf_str(&all));
+        return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)",
+                         name, strbuf_str(&all));
     }
     json_object_object_add(resources, "resource_pool", json_object_new_string(pool->name));
     *ret = pool;
     return 0;
 }
 
-static struct json_object *add_cluster_defaults(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool *pool)
+static struct json_object *add_cluster_defaults(struct json_object *config, const struct expconf_context *ctx,
+                                                const struct expconf_pool *pool)
 {
     cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
     cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
@@ -229,7 +241,8 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
 }
 
 /* What the request and the moment decide. */
-static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool *pool)
+static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx,
+                                 const struct expconf_pool *pool)
 {
     if (pool->default_priority > 0)
         set_default(section(config, "resources"), "priority", json_object_new_int(pool->default_priority));
@@ -247,7 +260,7 @@ static void add_request_defaults(struct json_object *config, const struct expcon
     }
 }
 
-/* ---- Defaults and completeness ------------------------------------------------------------------------------------ */
+/* ---- Defaults and completeness ----------------------------------------------------------------------------------- */
 
 struct json_object *expconf_fill(struct json_object *config)
 {
@@ -265,7 +278,8 @@ static bool is_set(struct json_object *config, const char *name)
     return v && json_object_get_string_len(v) > 0;
 }
 
-static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place, struct schema_problems *problems)
+static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place,
+                        struct schema_problems *problems)
 {
     if (!unmanaged && !json_object_object_get(config, "entrypoint"))
         schema_problem(problems, place, "", "\"entrypoint\" must be set, as the cluster runs this experiment");
@@ -295,7 +309,8 @@ int expconf_check_runnable(struct json_object *config, struct error *err)
     return r;
 }
 
-int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret, struct error *err)
+int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
+                    struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *merged = NULL;
     const struct expconf_pool *pool = NULL;

@@ -3,8 +3,9 @@
  *     text → parse → over the template → normal form → over task_container_defaults and checkpoint_storage of the cluster
  *          → defaults → complete and checked → `struct exp_config`
  *
- * Pure: what depends on the world (pools, the cluster's defaults, seed, random words for a name) comes in the context. All
- * mistakes are reported together, each with its JSON path, line and column. How lists combine is said row by row in contract/experiment-config.json (`merge`). */
+ * Pure: what depends on the world (pools, the cluster's defaults, seed, random words for a name) comes in the context.
+ * All mistakes are reported together, each with its JSON path, line and column. How lists combine is said row by row in
+ * contract/experiment-config.json (`merge`). */
 #ifndef DET_CORE_EXPCONF_H
 #define DET_CORE_EXPCONF_H
 
@@ -48,7 +49,8 @@ struct exp_length {
 };
 
 struct exp_searcher {
-    enum exp_searcher_kind kind; /* what runs: adaptive and adaptive_simple are ADAPTIVE_ASHA, sync_halving is ASYNC_HALVING */
+    /* what runs: adaptive and adaptive_simple are ADAPTIVE_ASHA, sync_halving is ASYNC_HALVING */
+    enum exp_searcher_kind kind;
     const char *name;            /* as written */
     const char *metric;
     bool smaller_is_better;
@@ -115,7 +117,8 @@ struct exp_config {
 };
 
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */
-int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret, struct error *err);
+int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
+                    struct error *err);
 /* The typed view of an effective configuration out of the store. */
 int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err);
 void exp_config_free(struct exp_config *c); /* NULL is fine */
@@ -126,16 +129,18 @@ const char *exp_config_image(const struct exp_config *c, const char *device_type
 /* A copy of the effective document with credentials and data.secrets masked, for logs and for other people's eyes. */
 struct json_object *exp_config_masked(const struct exp_config *c);
 
-/* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------- */
+/* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------ */
 
-/* Text to a checked document in the form it was written (shorthands kept, nulls kept). Empty text is an empty document. */
+/* Text to a checked document in the form it was written (shorthands kept, nulls kept). Empty text is an empty
+ * document. */
 int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err);
 /* Shorthands to normal form: image and variables by device, devices and log policies as objects, sizes as bytes. */
 void expconf_normalize(struct json_object *config);
 /* Constants and lists in `hyperparameters` to {type: const, val}. Separate, as merging must still tell them apart. */
 void expconf_normalize_hyperparameters(struct json_object *config);
 /* config over template, both as parsed; the result is checked and in normal form. Caller puts *ret. */
-int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret, struct error *err);
+int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
+                  struct error *err);
 /* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */
 struct json_object *expconf_fill(struct json_object *config);
 /* Nothing required is missing. */

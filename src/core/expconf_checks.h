@@ -1,5 +1,5 @@
-/* Checks of sections that experiments and task_container_defaults share, and of those that only experiments have, by the
- * names that the key tables use. */
+/* Checks of sections that experiments and task_container_defaults share, and of those that only experiments have, by
+ * the names that the key tables use. */
 #ifndef DET_CORE_EXPCONF_CHECKS_H
 #define DET_CORE_EXPCONF_CHECKS_H
 

@@ -9,8 +9,10 @@
 void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
 
 /* Requirements of new experiments that only the finished document can be asked about. */
-void expconf_check_storage(struct json_object *config, const struct schema_place *place, struct schema_problems *problems);
-void expconf_check_searcher(struct json_object *config, const struct schema_place *place, struct schema_problems *problems);
+void expconf_check_storage(struct json_object *config, const struct schema_place *place,
+                           struct schema_problems *problems);
+void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
+                            struct schema_problems *problems);
 
 /* The typed view. Takes the filled tree; `original` may be NULL. */
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n);

@@ -63,7 +63,8 @@ static void normalize_devices(struct json_object *list)
 {
     for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
         struct json_object *v = json_object_array_get_idx(list, i);
-        struct json_object *device = json_object_is_type(v, json_type_string) ? parse_device(json_object_get_string(v)) : NULL;
+        struct json_object *device = json_object_is_type(v, json_type_string) ? parse_device(json_object_get_string(v))
+                                                                              : NULL;
         if (device)
             json_object_array_put_idx(list, i, device);
     }

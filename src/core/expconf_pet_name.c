@@ -3,23 +3,25 @@
 #include "core/expconf.h"
 
 static const char *const manner[] = {
-    "ably", "boldly", "brightly", "calmly", "cheerily", "clearly", "deftly", "duly", "eagerly", "easily", "evenly", "fairly",
-    "firmly", "fondly", "freely", "gently", "gladly", "keenly", "kindly", "lightly", "lively", "merrily", "mildly", "neatly",
-    "nimbly", "openly", "plainly", "proudly", "quickly", "quietly", "readily", "rightly", "safely", "slowly", "smartly",
-    "softly", "steadily", "surely", "swiftly", "truly", "warmly", "wholly", "wisely", "amply", "aptly", "briskly", "finely",
-    "justly",
+    "ably",    "boldly",  "brightly", "calmly", "cheerily", "clearly", "deftly",   "duly",    "eagerly", "easily",
+    "evenly",  "fairly",  "firmly",   "fondly", "freely",   "gently",  "gladly",   "keenly",  "kindly",  "lightly",
+    "lively",  "merrily", "mildly",   "neatly", "nimbly",   "openly",  "plainly",  "proudly", "quickly", "quietly",
+    "readily", "rightly", "safely",   "slowly", "smartly",  "softly",  "steadily", "surely",  "swiftly", "truly",
+    "warmly",  "wholly",  "wisely",   "amply",  "aptly",    "briskly", "finely",   "justly",
 };
 static const char *const quality[] = {
-    "amber", "azure", "brave", "bright", "calm", "clear", "clever", "cosmic", "crisp", "curious", "daring", "early", "fair",
-    "fresh", "gentle", "golden", "grand", "green", "happy", "honest", "humble", "jolly", "keen", "light", "lucky", "mellow",
-    "merry", "modest", "noble", "patient", "plucky", "polite", "proud", "quiet", "rapid", "ready", "rosy", "silver", "smooth",
-    "solid", "sound", "sunny", "sweet", "tidy", "trusty", "vivid", "warm", "witty",
+    "amber",  "azure",  "brave", "bright", "calm",   "clear",  "clever", "cosmic", "crisp",  "curious",
+    "daring", "early",  "fair",  "fresh",  "gentle", "golden", "grand",  "green",  "happy",  "honest",
+    "humble", "jolly",  "keen",  "light",  "lucky",  "mellow", "merry",  "modest", "noble",  "patient",
+    "plucky", "polite", "proud", "quiet",  "rapid",  "ready",  "rosy",   "silver", "smooth", "solid",
+    "sound",  "sunny",  "sweet", "tidy",   "trusty", "vivid",  "warm",   "witty",
 };
 static const char *const creature[] = {
-    "badger", "beaver", "bison", "camel", "civet", "cobra", "condor", "crane", "curlew", "dingo", "dolphin", "eagle", "egret",
-    "falcon", "ferret", "finch", "gecko", "gibbon", "heron", "ibex", "impala", "jackal", "jaguar", "kestrel", "koala", "lemur",
-    "linnet", "lynx", "marmot", "marten", "narwhal", "newt", "ocelot", "osprey", "otter", "panda", "puffin", "quail", "raven",
-    "robin", "salmon", "seal", "shrew", "stork", "tapir", "toucan", "walrus", "wombat",
+    "badger",  "beaver", "bison",  "camel",   "civet",  "cobra",  "condor", "crane",  "curlew", "dingo",
+    "dolphin", "eagle",  "egret",  "falcon",  "ferret", "finch",  "gecko",  "gibbon", "heron",  "ibex",
+    "impala",  "jackal", "jaguar", "kestrel", "koala",  "lemur",  "linnet", "lynx",   "marmot", "marten",
+    "narwhal", "newt",   "ocelot", "osprey",  "otter",  "panda",  "puffin", "quail",  "raven",  "robin",
+    "salmon",  "seal",   "shrew",  "stork",   "tapir",  "toucan", "walrus", "wombat",
 };
 
 #define PICK(list, r) list[(r) % (sizeof list / sizeof *list)]

@@ -16,7 +16,7 @@ struct view {
     struct arena arena;
 };
 
-/* ---- Members of a tree -------------------------------------------------------------------------------------------- */
+/* ---- Members of a tree ------------------------------------------------------------------------------------------- */
 
 static struct json_object *member(struct json_object *v, const char *name)
 {
@@ -48,7 +48,8 @@ static bool truth(struct json_object *v, const char *name)
 
 static struct exp_length length(struct json_object *v)
 {
-    static const char *const names[] = {[EXP_UNIT_BATCHES] = "batches", [EXP_UNIT_RECORDS] = "records", [EXP_UNIT_EPOCHS] = "epochs"};
+    static const char *const names[] =
+        {[EXP_UNIT_BATCHES] = "batches", [EXP_UNIT_RECORDS] = "records", [EXP_UNIT_EPOCHS] = "epochs"};
     if (!json_object_is_type(v, json_type_object))
         return (struct exp_length){EXP_UNIT_NONE, json_object_get_int64(v)};
     for (enum exp_unit u = EXP_UNIT_BATCHES; u <= EXP_UNIT_EPOCHS; u++) {
@@ -58,7 +59,7 @@ static struct exp_length length(struct json_object *v)
     return (struct exp_length){0};
 }
 
-/* ---- Searcher ----------------------------------------------------------------------------------------------------- */
+/* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
 /* What a name of the configuration runs as: README of the contract, decided differences. */
 static const struct {
@@ -85,7 +86,8 @@ static size_t find_searcher(const char *name)
     return i;
 }
 
-void expconf_check_searcher(struct json_object *config, const struct schema_place *place, struct schema_problems *problems)
+void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
+                            struct schema_problems *problems)
 {
     struct json_object *searcher = member(config, "searcher");
     const char *name = text(searcher, "name");
@@ -93,8 +95,10 @@ void expconf_check_searcher(struct json_object *config, const struct schema_plac
         return;
     size_t i = find_searcher(name);
     if (i == SEARCHER_N) {
-        schema_problem(problems, place, "searcher", "the searcher \"%s\" cannot run; choose adaptive_asha, async_halving, random, "
-                                                    "grid or single", name);
+        schema_problem(problems, place, "searcher",
+                       "the searcher \"%s\" cannot run; choose adaptive_asha, async_halving, random, "
+                       "grid or single",
+                       name);
         return;
     }
     bool has_time = member(searcher, "max_time") && member(searcher, "time_metric");
@@ -145,18 +149,21 @@ static struct exp_searcher view_searcher(struct json_object *v)
     return s;
 }
 
-/* ---- Storage ------------------------------------------------------------------------------------------------------ */
+/* ---- Storage ----------------------------------------------------------------------------------------------------- */
 
-void expconf_check_storage(struct json_object *config, const struct schema_place *place, struct schema_problems *problems)
+void expconf_check_storage(struct json_object *config, const struct schema_place *place,
+                           struct schema_problems *problems)
 {
     struct json_object *storage = member(config, "checkpoint_storage");
     const char *type = text(storage, "type");
     if (!type || strcmp(type, "azure") != 0)
         return;
     if (!member(storage, "connection_string") == !member(storage, "account_url"))
-        schema_problem(problems, place, "checkpoint_storage", "exactly one of connection_string and account_url must be set");
+        schema_problem(problems, place, "checkpoint_storage",
+                       "exactly one of connection_string and account_url must be set");
     else if (member(storage, "connection_string") && member(storage, "credential"))
-        schema_problem(problems, place, "checkpoint_storage", "credential goes with account_url, not with connection_string");
+        schema_problem(problems, place, "checkpoint_storage",
+                       "credential goes with account_url, not with connection_string");
 }
 
 static struct exp_storage view_storage(struct json_object *v)
@@ -173,11 +180,13 @@ static struct exp_storage view_storage(struct json_object *v)
     };
     while (s.kind < EXP_STORAGE_AZURE && strcmp(names[s.kind], text(v, "type")) != 0)
         s.kind++;
-    s.path = s.kind == EXP_STORAGE_SHARED_FS ? text(v, "host_path") : s.kind == EXP_STORAGE_DIRECTORY ? text(v, "container_path") : NULL;
+    s.path = s.kind == EXP_STORAGE_SHARED_FS   ? text(v, "host_path")
+             : s.kind == EXP_STORAGE_DIRECTORY ? text(v, "container_path")
+                                               : NULL;
     return s;
 }
 
-/* ---- The whole ---------------------------------------------------------------------------------------------------- */
+/* ---- The whole --------------------------------------------------------------------------------------------------- */
 
 static struct exp_resources view_resources(struct json_object *v)
 {

@@ -25,7 +25,7 @@ static void touch_searcher(struct core *c, struct experiment *x)
     STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
 }
 
-/* ---- states -------------------------------------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------------------------------------ */
 
 /* The terminal steps that are the core's (§1.2): what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
 static void ended(struct core *c, struct experiment *x)
@@ -76,7 +76,7 @@ static void move(struct core *c, struct experiment *x, enum run_state to)
     maybe_end(c, x);
 }
 
-/* ---- the searcher's wishes ----------------------------------------------------------------------------------------- */
+/* ---- the searcher's wishes --------------------------------------------------------------------------------------- */
 
 static struct trial *trial_by_request(const struct experiment *x, const char *request_id)
 {
@@ -155,7 +155,7 @@ void experiments_save_searchers(struct core *c)
     }
 }
 
-/* ---- create -------------------------------------------------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------------------------------------------------ */
 
 static struct experiment *new_experiment(struct core *c, const struct experiment_row *row,
                                          const struct core_experiment_spec *spec, struct pool *pool, bool stored)
@@ -169,7 +169,8 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     x->spec = *spec;
     x->spec.searcher = x->spec.hyperparameters = NULL;
     x->spec.pool = pool->name;
-    if (spec->warm_start_checkpoint != NULL && (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
+    if (spec->warm_start_checkpoint != NULL &&
+        (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
         abort();
     x->pool = pool;
     LIST_INIT(&x->trials);
@@ -177,7 +178,8 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     return x;
 }
 
-static int check_spec(const struct core *c, const struct core_experiment_spec *spec, struct pool **ret_pool, struct error *err)
+static int check_spec(const struct core *c, const struct core_experiment_spec *spec, struct pool **ret_pool,
+                      struct error *err)
 {
     *ret_pool = pool_find(c, spec->pool);
     if (*ret_pool == NULL)
@@ -187,7 +189,8 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     if (spec->warm_start_checkpoint != NULL && strlen(spec->warm_start_checkpoint) >= CORE_UUID_MAX)
         return error_set(err, ERR_INVALID, "\"%s\" is not a checkpoint's uuid", spec->warm_start_checkpoint);
     if (HASH_COUNT(c->experiments) >= EXPERIMENTS_MAX)
-        return error_set(err, ERR_TOO_LARGE, "%d experiments have not ended yet; wait for some to end, or kill some", EXPERIMENTS_MAX);
+        return error_set(err, ERR_TOO_LARGE, "%d experiments have not ended yet; wait for some to end, or kill some",
+                         EXPERIMENTS_MAX);
     return 0;
 }
 
@@ -219,7 +222,7 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     return 0;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------ */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static int incompatible(const struct experiment *x, struct error *err)
 {
@@ -257,7 +260,7 @@ int experiment_request(struct core *c, int32_t id, enum core_event_type request,
     }
 }
 
-/* ---- from its trials ----------------------------------------------------------------------------------------------- */
+/* ---- from its trials --------------------------------------------------------------------------------------------- */
 
 static void tell_searcher_exited_early(struct core *c, struct experiment *x, struct trial *t, enum searcher_exit reason)
 {
@@ -321,9 +324,10 @@ void experiment_trial_progress(struct core *c, int32_t trial_id, double progress
     record_touch(c, &x->record);
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------------------- */
+/* ---- restart ----------------------------------------------------------------------------------------------------- */
 
-int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret, struct error *err)
+int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
+                       struct error *err)
 {
     struct pool *pool = pool_find(c, r->spec.pool);
     struct experiment *x = *ret = new_experiment(c, &r->row, &r->spec, pool != NULL ? pool : pool_find(c, NULL), true);

@@ -24,7 +24,8 @@ struct experiment *experiment_find(const struct core *c, int32_t id);
 void experiments_save_searchers(struct core *c); /* at the end of a step */
 
 /* Restart. -1: could not be rebuilt; the experiment is there all the same, for experiment_fail(). */
-int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret, struct error *err);
+int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
+                       struct error *err);
 /* Once its trials are there: goes on where it was. */
 void experiment_resume(struct core *c, struct experiment *x);
 /* It and all its trials end in ERROR, now. */

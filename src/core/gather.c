@@ -17,12 +17,14 @@ static int check(const struct gather *g, const char *uuid, int32_t num_peers, co
     if (strlen(uuid) == 0 || strlen(uuid) >= CORE_UUID_MAX)
         return error_set(err, ERR_INVALID, "all-gather: \"%.40s\" is not a request uuid", uuid);
     if (num_peers < 1 || num_peers > GATHER_PEERS_MAX)
-        return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, allowed is 1 to %d", num_peers, GATHER_PEERS_MAX);
+        return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, allowed is 1 to %d", num_peers,
+                         GATHER_PEERS_MAX);
     if (length > GATHER_PIECE_MAX || held + length > GATHER_BYTES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "all-gather: more than %d bytes from one peer or %d from all", GATHER_PIECE_MAX,
-                         GATHER_BYTES_MAX);
+        return error_set(err, ERR_TOO_LARGE, "all-gather: more than %d bytes from one peer or %d from all",
+                         GATHER_PIECE_MAX, GATHER_BYTES_MAX);
     if (!gather_complete(g) && g->wanted != 0 && g->wanted != (size_t)num_peers)
-        return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, the peers before said %zu", num_peers, g->wanted);
+        return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, the peers before said %zu", num_peers,
+                         g->wanted);
     return 0;
 }
 

@@ -4,8 +4,8 @@
  *           ├─ pool ── the open allocations that want or have its resources
  *           └─ agent ── slot ── container
  *
- * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of the
- * step (core.c), so that code further up the stack may still look at it. */
+ * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of
+ * the step (core.c), so that code further up the stack may still look at it. */
 #ifndef DET_CORE_OBJECTS_H
 #define DET_CORE_OBJECTS_H
 

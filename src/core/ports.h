@@ -1,5 +1,5 @@
-/* The port registry: a trial's processes on one machine need ports that no other trial uses. Lowest free number from each
- * base, unique in the whole cluster, free again when the allocation ends. */
+/* The port registry: a trial's processes on one machine need ports that no other trial uses. Lowest free number from
+ * each base, unique in the whole cluster, free again when the allocation ends. */
 #ifndef DET_CORE_PORTS_H
 #define DET_CORE_PORTS_H
 

@@ -59,7 +59,8 @@ static struct sched_request request_snapshot(const struct allocation *al, struct
 static bool has_room(const struct pool *p, const struct sched_snapshot *s)
 {
     for (size_t i = 0; i < s->agent_n; i++)
-        if ((p->waiting_slots_n > 0 && s->agent[i].empty_slots > 0) || (p->waiting_aux_n > 0 && s->agent[i].empty_aux > 0))
+        if ((p->waiting_slots_n > 0 && s->agent[i].empty_slots > 0) ||
+            (p->waiting_aux_n > 0 && s->agent[i].empty_aux > 0))
             return true;
     return false;
 }
@@ -103,11 +104,12 @@ static void place(struct core *c, struct view *v, const struct sched_placement *
 static void turn(struct core *c, struct pool *p)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct view v = {.snapshot = {.fitting = p->opts.fitting, .allow_heterogeneous_fits = p->opts.allow_heterogeneous_fits}};
+    struct view v = {
+        .snapshot = {.fitting = p->opts.fitting, .allow_heterogeneous_fits = p->opts.allow_heterogeneous_fits}};
     struct sched_decision decision;
     snapshot_agents(c, p, &a, &v);
-    /* The scheduler in order never takes from one to give to another: on a full pool, where thousands may wait and every
-     * creation and every exit comes by here, it has nothing to decide. */
+    /* The scheduler in order never takes from one to give to another: on a full pool, where thousands may wait and
+     * every creation and every exit comes by here, it has nothing to decide. */
     if (!has_room(p, &v.snapshot))
         return;
     snapshot_requests(p, &a, &v);

@@ -1,8 +1,9 @@
-/* What survives a restart of the master: the rows that the core asks the store to keep, and reads back with core_restore().
+/* What survives a restart of the master: the rows that the core asks the store to keep, and reads back with
+ * core_restore().
  *
- * Plain values without pointers into anything, but for the texts that are said to be borrowed. The core owns the meaning of
- * these fields; the store may keep more columns beside them (configuration, notes, metrics …) that the core never sees.
- * Times are µs UTC, 0 is "not yet". */
+ * Plain values without pointers into anything, but for the texts that are said to be borrowed. The core owns the
+ * meaning of these fields; the store may keep more columns beside them (configuration, notes, metrics …) that the core
+ * never sees. Times are µs UTC, 0 is "not yet". */
 #ifndef DET_CORE_ROWS_H
 #define DET_CORE_ROWS_H
 
@@ -31,7 +32,8 @@ struct experiment_row {
     int32_t owner_id;
 };
 
-/* Changes of the columns that never change after insert (experiment_id, request_id, seed, hparams) need not be written. */
+/* Changes of the columns that never change after insert (experiment_id, request_id, seed, hparams) need not be
+ * written. */
 struct trial_row {
     int32_t id, experiment_id;
     char request_id[CORE_UUID_MAX];
@@ -57,7 +59,8 @@ struct task_row {
 };
 
 enum { CORE_PORTS = 4 };
-extern const char *const core_port_names[CORE_PORTS]; /* DTRAIN_SSH_PORT, INTER_TRAIN_PROCESS_COMM_PORT_1, …_2, C10D_PORT */
+/* DTRAIN_SSH_PORT, INTER_TRAIN_PROCESS_COMM_PORT_1, …_2, C10D_PORT */
+extern const char *const core_port_names[CORE_PORTS];
 
 struct allocation_row {
     char id[CORE_ALLOCATION_ID_MAX];

@@ -9,7 +9,8 @@ static const char *print(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a, struct core_experiment_spec *ret)
+void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
+                         struct core_experiment_spec *ret)
 {
     *ret = (struct core_experiment_spec){
         .owner_id = owner_id,

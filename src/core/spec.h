@@ -6,6 +6,7 @@
 #include "core/expconf.h"
 
 /* Everything in *ret lives in the arena. The warm start is the caller's to fill in: it takes a look into the store. */
-void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a, struct core_experiment_spec *ret);
+void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
+                         struct core_experiment_spec *ret);
 
 #endif

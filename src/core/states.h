@@ -1,7 +1,9 @@
-/* The states of the domain, each list written once: the C constants, the names in the store and the tables of legal moves.
+/* The states of the domain, each list written once: the C constants, the names in the store and the tables of legal
+ * moves.
  *
  * An experiment and its trials ("runs") share one list of states; which moves are legal differs,
- * hence two tables. States whose name begins with STOPPING have decided how they will end and wait for what still runs. */
+ * hence two tables. States whose name begins with STOPPING have decided how they will end and wait for what still
+ * runs. */
 #ifndef DET_CORE_STATES_H
 #define DET_CORE_STATES_H
 
@@ -29,8 +31,8 @@ enum container_state {
     CONTAINER_STATE_NR,
 };
 
-/* Why a container or a whole allocation ended. Only FAILED and TASK_ERROR count against max_restarts; see trial.h for what
- * each one means for a trial. The texts are the contract's. */
+/* Why a container or a whole allocation ended. Only FAILED and TASK_ERROR count against max_restarts; see trial.h for
+ * what each one means for a trial. The texts are the contract's. */
 #define EXIT_KINDS(X)                                                                    \
     X(NONE,              "")                              /* not ended */                \
     X(OK,                "allocation exited successfully")                               \
@@ -79,8 +81,8 @@ bool exit_kind_is_transient(enum exit_kind k);
 const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);
 
-/* An experiment nobody manages takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING (which
- * is RUN_ACTIVE here); other states do not count. */
+/* An experiment nobody manages takes the state of its most progressed trial, by PAUSED < ERROR < COMPLETED < RUNNING
+ * (which is RUN_ACTIVE here); other states do not count. */
 enum run_state unmanaged_experiment_state(const enum run_state *trial, int trial_n);
 
 #endif

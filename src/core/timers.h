@@ -1,5 +1,5 @@
-/* Timers of the core: a heap of deadlines that live inside the objects they belong to. The heap never looks at a clock; it is
- * told the time. Equal deadlines fire in the order in which they were set. */
+/* Timers of the core: a heap of deadlines that live inside the objects they belong to. The heap never looks at a clock;
+ * it is told the time. Equal deadlines fire in the order in which they were set. */
 #ifndef DET_CORE_TIMERS_H
 #define DET_CORE_TIMERS_H
 
@@ -21,7 +21,8 @@ struct timers {
     uint64_t order;
 };
 
-void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us); /* moves it when it is set already */
+/* moves it when it is set already */
+void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t due_us);
 void timer_clear(struct timers *ts, struct timer *t);
 int64_t timers_next_us(const struct timers *ts);                 /* 0: none */
 struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */

@@ -24,7 +24,7 @@ static void move(struct core *c, struct trial *t, enum run_state to)
     record_touch(c, &t->record);
 }
 
-/* ---- birth and end ------------------------------------------------------------------------------------------------- */
+/* ---- birth and end ----------------------------------------------------------------------------------------------- */
 
 static struct trial *new_trial(struct core *c, struct experiment *x, const struct trial_row *row, bool stored)
 {
@@ -101,7 +101,7 @@ void trial_free(struct core *c, struct trial *t)
     free(t);
 }
 
-/* ---- the wanted state ---------------------------------------------------------------------------------------------- */
+/* ---- the wanted state -------------------------------------------------------------------------------------------- */
 
 static void ask_for_allocation(struct core *c, struct trial *t)
 {
@@ -155,7 +155,7 @@ void trial_stop_by_searcher(struct core *c, struct trial *t)
     trial_patch(c, t, RUN_STOPPING_COMPLETED);
 }
 
-/* ---- the end of an allocation -------------------------------------------------------------------------------------- */
+/* ---- the end of an allocation ------------------------------------------------------------------------------------ */
 
 static bool is_failure(enum exit_kind kind)
 {
@@ -212,7 +212,7 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
         run_again(c, t);
 }
 
-/* ---- requests and reports ------------------------------------------------------------------------------------------ */
+/* ---- requests and reports ---------------------------------------------------------------------------------------- */
 
 int trial_kill(struct core *c, int32_t id, struct error *err)
 {
@@ -229,7 +229,8 @@ int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct 
     if (t == NULL || run_state_is_terminal(t->sm.state))
         return 0;
     if (t->row.early_exit != EARLY_EXIT_NONE)
-        return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id, early_exit_name(t->row.early_exit));
+        return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id,
+                         early_exit_name(t->row.early_exit));
     t->row.early_exit = reason;
     record_touch(c, &t->record);
     if (invalid_hp(t)) {
@@ -262,7 +263,7 @@ void trial_timer(struct core *c, struct timer *timer)
         allocation_kill(c, t->allocation, "the trial reported invalid hyperparameters and did not exit");
 }
 
-/* ---- restart ------------------------------------------------------------------------------------------------------- */
+/* ---- restart ----------------------------------------------------------------------------------------------------- */
 
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row)
 {

@@ -1,7 +1,7 @@
 /* A trial: one training with one set of hyperparameters, over as many allocations as it takes.
  *
- * It is told which state to be in by its experiment, asks for an allocation while it is ACTIVE, and decides what the end of
- * an allocation means:
+ * It is told which state to be in by its experiment, asks for an allocation while it is ACTIVE, and decides what the
+ * end of an allocation means:
  *
  *     how the allocation ended             ACTIVE                        PAUSED              STOPPING_x
  *     exit 0, preemption acknowledged      next allocation               waits               x

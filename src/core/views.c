@@ -30,7 +30,10 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
     const struct experiment *x = experiment_find(c, id);
     if (x == NULL)
         return false;
-    *ret = (struct core_experiment_view){.row = &x->row, .display = DISPLAY_STORED, .trial_n = x->trial_n, .priority = x->spec.priority};
+    *ret = (struct core_experiment_view){.row = &x->row,
+                                         .display = DISPLAY_STORED,
+                                         .trial_n = x->trial_n,
+                                         .priority = x->spec.priority};
     if (x->sm.state != RUN_ACTIVE)
         return true;
     ret->display = DISPLAY_QUEUED;
@@ -46,7 +49,8 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
     const struct trial *t = trial_find(c, id);
     if (t == NULL)
         return false;
-    *ret = (struct core_trial_view){.row = &t->row, .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
+    *ret = (struct core_trial_view){.row = &t->row,
+                                    .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
     ret->display = t->sm.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
     return true;
 }
@@ -82,7 +86,7 @@ const struct container_row *core_allocation_container(const struct core *c, cons
     return a != NULL && index < a->container_n ? &a->container[index]->row : NULL;
 }
 
-/* ---- agents -------------------------------------------------------------------------------------------------------- */
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
 
 static bool is_visible(const struct agent *agent)
 {
@@ -174,7 +178,7 @@ const struct container_row *core_agent_container(const struct core *c, const cha
     return NULL;
 }
 
-/* ---- pools and their queues ---------------------------------------------------------------------------------------- */
+/* ---- pools and their queues -------------------------------------------------------------------------------------- */
 
 size_t core_pool_n(const struct core *c)
 {
@@ -235,7 +239,9 @@ static int by_turn(const void *a, const void *b)
 
 static bool goes_before(const struct experiment *x, const struct core_job_view *job)
 {
-    struct core_job_view other = {.experiment_id = x->row.id, .priority = x->spec.priority, .queue_position = x->row.queue_position};
+    struct core_job_view other = {.experiment_id = x->row.id,
+                                  .priority = x->spec.priority,
+                                  .queue_position = x->row.queue_position};
     return compare_turns(&other, job) < 0;
 }
 
@@ -271,7 +277,7 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
     return n;
 }
 
-/* ---- what long polls wait for -------------------------------------------------------------------------------------- */
+/* ---- what long polls wait for ------------------------------------------------------------------------------------ */
 
 enum core_answer core_preemption(const struct core *c, const char *allocation_id)
 {
@@ -281,7 +287,8 @@ enum core_answer core_preemption(const struct core *c, const char *allocation_id
     return a->row.preempt_deadline_us != 0 ? CORE_ANSWER_YES : CORE_ANSWER_WAIT;
 }
 
-enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a, struct core_peer **ret, size_t *ret_n)
+enum core_answer core_rendezvous(const struct core *c, const char *allocation_id, struct arena *a,
+                                 struct core_peer **ret, size_t *ret_n)
 {
     const struct allocation *al = allocation_find(c, allocation_id);
     if (al == NULL)
@@ -294,15 +301,18 @@ enum core_answer core_rendezvous(const struct core *c, const char *allocation_id
     struct core_peer *peer = arena_array(a, struct core_peer, al->container_n);
     for (size_t i = 0; i < al->container_n; i++) {
         const struct container_row *row = &al->container[i]->row;
-        peer[i] = (struct core_peer){.container_id = row->id, .address = row->address, .rank = row->rank, .slots = row->device_n};
+        peer[i] = (struct core_peer){.container_id = row->id,
+                                     .address = row->address,
+                                     .rank = row->rank,
+                                     .slots = row->device_n};
     }
     *ret = peer;
     *ret_n = al->container_n;
     return CORE_ANSWER_YES;
 }
 
-enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid, struct arena *a,
-                                 const char *const **ret, size_t *ret_n)
+enum core_answer core_all_gather(const struct core *c, const char *allocation_id, const char *request_uuid,
+                                 struct arena *a, const char *const **ret, size_t *ret_n)
 {
     const struct allocation *al = allocation_find(c, allocation_id);
     if (al == NULL)

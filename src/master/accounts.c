@@ -1,6 +1,6 @@
 /* First accounts and tokens of a new cluster. There is no default password: the first start makes one (or takes
- * security.initial_user_password) for `determined` and `admin`, writes it into the data directory, readable by the owner only,
- * and says so once. Hashing takes its time, so it happens after the server listens. */
+ * security.initial_user_password) for `determined` and `admin`, writes it into the data directory, readable by the
+ * owner only, and says so once. Hashing takes its time, so it happens after the server listens. */
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
@@ -152,7 +152,8 @@ void accounts_make_first(struct master *m)
     else if (strlen(given) < sizeof(f->password))
         memcpy(f->password, given, strlen(given) + 1);
     else
-        error_set(&f->err, ERR_INVALID, "security.initial_user_password has more than %zu bytes", sizeof(f->password) - 1);
+        error_set(&f->err, ERR_INVALID, "security.initial_user_password has more than %zu bytes",
+                  sizeof(f->password) - 1);
     if (f->err.kind || pool_submit(m->workers, hash_first, store_first, f, &f->err) < 0)
         store_first(f);
 }
@@ -191,6 +192,7 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err)
     }
     snprintf(ret, 128, "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
     if (!*ret)
-        return error_set(err, ERR_INVALID, "%s is empty; write the agents' token into it or remove it for a new one", path);
+        return error_set(err, ERR_INVALID, "%s is empty; write the agents' token into it or remove it for a new one",
+                         path);
     return 0;
 }

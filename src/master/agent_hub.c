@@ -24,8 +24,8 @@ struct held {
     struct strbuf text;
 };
 
-/* One agent's connection. It is known by its id once it said hello; until then it can only do that. Its welcome is put together
- * from the store: what is said to it meanwhile is held, for an agent takes no order before its welcome. */
+/* One agent's connection. It is known by its id once it said hello; until then it can only do that. Its welcome is put
+ * together from the store: what is said to it meanwhile is held, for an agent takes no order before its welcome. */
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
@@ -271,8 +271,9 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
 {
     struct agent_hub *h = l->hub;
     if (hello->protocol != LINK_PROTOCOL) {
-        refuse(l, true, arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
-                                     LINK_PROTOCOL, hello->protocol));
+        refuse(l, true,
+               arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
+                            LINK_PROTOCOL, hello->protocol));
         return;
     }
     struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
@@ -334,10 +335,10 @@ static void log_batch_done(void *job, const struct error *err)
 {
     struct log_batch *b = job;
     if (err) {
-        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id, b->container_id,
-                    (long long)b->first_seq, b->line_n, log_quote(error_msg(err)));
-        /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to fill:
-         * it learns at its next hello where to go on. */
+        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id,
+                    b->container_id, (long long)b->first_seq, b->line_n, log_quote(error_msg(err)));
+        /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to
+         * fill: it learns at its next hello where to go on. */
         b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->line_n - 1;
     }
     struct link *l = find_link(b->hub, b->agent_id);
@@ -414,7 +415,9 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
     HASH_DEL(h->by_id, l);
     if (l->greeted && !h->stopping) {
         log_info("agent.disconnected", "id=%s code=%d reason=%s", l->agent_id, code, log_quote(why ? why : ""));
-        struct core_event ev = {.type = CORE_AGENT_DISCONNECTED, .now_us = clock_now_us(), .agent = {.agent_id = l->agent_id}};
+        struct core_event ev = {.type = CORE_AGENT_DISCONNECTED,
+                                .now_us = clock_now_us(),
+                                .agent = {.agent_id = l->agent_id}};
         cleanup_error struct error err = ERROR_INIT;
         if (master_step(h->m, &ev, NULL, &err) < 0)
             log_warning("agent.disconnect_ignored", "id=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
@@ -431,7 +434,8 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     struct link *known;
     HASH_FIND_STR(h->by_id, agent_id, known);
     if (known)
-        return error_set(err, ERR_CONFLICT, "agent '%s' is connected already; give each agent its own agent_id", agent_id);
+        return error_set(err, ERR_CONFLICT, "agent '%s' is connected already; give each agent its own agent_id",
+                         agent_id);
     struct link *l = calloc(1, sizeof(*l));
     if (!l)
         return error_set(err, ERR_NO_MEMORY, "no memory for another agent");

@@ -1,5 +1,5 @@
-/* The agents' connections: one WebSocket each, messages of contract/link.json. Turns what agents say into core events and
- * log batches, and sends them what the core decided. Loop's thread only. */
+/* The agents' connections: one WebSocket each, messages of contract/link.json. Turns what agents say into core events
+ * and log batches, and sends them what the core decided. Loop's thread only. */
 #ifndef DET_MASTER_AGENT_HUB_H
 #define DET_MASTER_AGENT_HUB_H
 

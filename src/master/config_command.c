@@ -8,7 +8,8 @@
 #include "master/commands.h"
 #include "master/settings.h"
 
-static const char usage[] = "determined-master config show [--origin] [OPTIONS], or determined-master config check [OPTIONS]";
+static const char usage[] =
+    "determined-master config show [--origin] [OPTIONS], or determined-master config check [OPTIONS]";
 
 /* Takes the words that are `word` out of the list, in place: what is left are the master's own options. */
 static int take_word(int argc, const char **argv, const char *word)

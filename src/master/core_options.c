@@ -68,8 +68,8 @@ static const char *member_text(struct json_object *o, const char *name, const ch
     return v ? arena_strdup(a, json_object_get_string(v)) : otherwise;
 }
 
-static struct api_pool_defaults pool_defaults(struct json_object *pool, const struct core_pool_opts *opts, struct json_object *scheduler,
-                                              struct arena *a)
+static struct api_pool_defaults pool_defaults(struct json_object *pool, const struct core_pool_opts *opts,
+                                              struct json_object *scheduler, struct arena *a)
 {
     struct json_object *own = member(pool, "scheduler") ? member(pool, "scheduler") : scheduler;
     return (struct api_pool_defaults){
@@ -81,7 +81,8 @@ static struct api_pool_defaults pool_defaults(struct json_object *pool, const st
 
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret)
 {
-    struct json_object *list = config_get(m->config, "resource_pools"), *manager = config_get(m->config, "resource_manager");
+    struct json_object *list = config_get(m->config, "resource_pools"),
+                       *manager = config_get(m->config, "resource_manager");
     struct api_pool_defaults *pool = arena_array(&m->texts, struct api_pool_defaults, opts->pool_n);
     for (size_t i = 0; i < opts->pool_n; i++) {
         struct json_object *o = list && i < json_object_array_length(list) ? json_object_array_get_idx(list, i) : NULL;

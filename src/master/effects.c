@@ -1,5 +1,5 @@
-/* Steps of the core and what follows from them. Rows first, in one write job a step; everything else waits for that job's
- * commit, in the order of the steps. */
+/* Steps of the core and what follows from them. Rows first, in one write job a step; everything else waits for that
+ * job's commit, in the order of the steps. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -37,7 +37,8 @@ static int store_rows(struct store *db, void *job, struct error *err)
     return persist_effects(db, &s->effects, s->now_us, err);
 }
 
-/* What the core decided is what the platform acts on. If it can't be written down, going on would promise what is not kept. */
+/* What the core decided is what the platform acts on. If it can't be written down, going on would promise what is not
+ * kept. */
 static void rows_done(void *job, const struct error *err)
 {
     if (!err)
@@ -67,8 +68,9 @@ static void end_sessions(struct master *m, const char *allocation_id)
 
 static void wake(struct master *m, enum core_wake what, const char *allocation_id)
 {
-    static const char *const kind[] = {
-        [CORE_WAKE_PREEMPTION] = "preemption", [CORE_WAKE_RENDEZVOUS] = "rendezvous", [CORE_WAKE_ALL_GATHER] = "gather"};
+    static const char *const kind[] = {[CORE_WAKE_PREEMPTION] = "preemption",
+                                       [CORE_WAKE_RENDEZVOUS] = "rendezvous",
+                                       [CORE_WAKE_ALL_GATHER] = "gather"};
     char topic[WAIT_TOPIC_MAX];
     wait_topic(topic, kind[what], allocation_id);
     api_wake(m->api, topic);
@@ -149,8 +151,8 @@ static bool has_rows(const struct core_effects *e)
     return false;
 }
 
-/* What an agent needs to start a task is written together with the rows that say so: one commit instead of two in a row, and
- * no later step can overtake the start with a signal for it. */
+/* What an agent needs to start a task is written together with the rows that say so: one commit instead of two in a
+ * row, and no later step can overtake the start with a signal for it. */
 static void prepare_starts(struct step *s)
 {
     s->start = calloc(s->effects.n + 1, sizeof(struct start *));

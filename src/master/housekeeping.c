@@ -52,8 +52,8 @@ static void on_time(void *ctx)
     writer_submit(h->writer, &job, 1);
 }
 
-int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us, struct housekeeping **ret,
-                     struct error *err)
+int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
+                     struct housekeeping **ret, struct error *err)
 {
     struct housekeeping *h = calloc(1, sizeof(*h));
     if (!h)

@@ -1,5 +1,5 @@
-/* What the master does now and then, asked by nobody: every ten minutes the cluster's heartbeat (it becomes the end of what a
- * crash left open), and sessions that have expired are forgotten, in the store and in memory. */
+/* What the master does now and then, asked by nobody: every ten minutes the cluster's heartbeat (it becomes the end of
+ * what a crash left open), and sessions that have expired are forgotten, in the store and in memory. */
 #ifndef DET_MASTER_HOUSEKEEPING_H
 #define DET_MASTER_HOUSEKEEPING_H
 
@@ -14,8 +14,8 @@ struct writer;
 
 #define HOUSEKEEPING_PERIOD_US 600000000
 
-int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us, struct housekeeping **ret,
-                     struct error *err);
+int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
+                     struct housekeeping **ret, struct error *err);
 void housekeeping_free(struct housekeeping *h); /* before the writer goes; NULL is fine */
 
 #endif

@@ -61,7 +61,8 @@ static void when_committed(void *ctx, uint64_t t, void (*fn)(void *), void *arg)
     writer_when_committed(((struct master *)ctx)->writer, t, fn, arg);
 }
 
-static int core_step_of_api(void *ctx, const struct core_event *ev, const struct companion *companion, struct error *err)
+static int core_step_of_api(void *ctx, const struct core_event *ev, const struct companion *companion,
+                            struct error *err)
 {
     return master_step(ctx, ev, companion, err);
 }
@@ -92,7 +93,8 @@ static int lock_data_dir(struct master *m, struct error *err)
     if (m->lock_fd < 0)
         return error_errno(err, "opening %s", path);
     if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, ERR_CONFLICT, "another master runs on %s; stop it or choose another --data-dir", m->data_dir);
+        return error_set(err, ERR_CONFLICT, "another master runs on %s; stop it or choose another --data-dir",
+                         m->data_dir);
     return 0;
 }
 
@@ -208,8 +210,11 @@ static void on_hangup(void *ctx)
 /* SIGHUP ends a master without TLS, as it does any program: there is nothing to read again. */
 static int load_tls(struct master *m, struct error *err)
 {
-    struct tls_files_options o = {.cert = config_str(m->config, "security.tls.cert"), .key = config_str(m->config, "security.tls.key"),
-                                  .period_us = TLS_FILES_PERIOD_US, .on_change = on_new_pair, .ctx = m};
+    struct tls_files_options o = {.cert = config_str(m->config, "security.tls.cert"),
+                                  .key = config_str(m->config, "security.tls.key"),
+                                  .period_us = TLS_FILES_PERIOD_US,
+                                  .on_change = on_new_pair,
+                                  .ctx = m};
     if (!*o.cert)
         return 0;
     if (config_bool(m->config, "security.tls.self_signed") && tls_files_make_self_signed(m->config, err) < 0)
@@ -232,8 +237,8 @@ static int listen_http(struct master *m, struct error *err)
     return http_server_new(m->loop, &o, &m->http, err);
 }
 
-/* What the store remembers goes into memory; then the connection belongs to the writer, and the core's answer to what it
- * found is carried out. */
+/* What the store remembers goes into memory; then the connection belongs to the writer, and the core's answer to what
+ * it found is carried out. */
 static int restore(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -251,12 +256,13 @@ static int restore(struct master *m, struct error *err)
 static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
-    if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 || start_threads(m, err) < 0 ||
-        build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 || restore(m, err) < 0 ||
-        listen_http(m, err) < 0)
+    if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 ||
+        start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
+        restore(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
-    log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http), m->tls ? "yes" : "no",
-             (long long)m->info.epoch, m->data_dir, (double)(clock_now_us() - m->started_us) / 1000);
+    log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
+             m->tls ? "yes" : "no", (long long)m->info.epoch, m->data_dir,
+             (double)(clock_now_us() - m->started_us) / 1000);
     accounts_make_first(m);
     return 0;
 }

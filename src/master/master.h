@@ -52,8 +52,8 @@ int persist_effects(struct store *db, const struct core_effects *effects, int64_
 /* Everything a starting core needs, out of the store. */
 int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err);
 
-/* start_task.c: a start effect becomes sessions in the store, written behind the rows of its step (*s lives until it is sent),
- * and after their commit a StartTask message to the agent. */
+/* start_task.c: a start effect becomes sessions in the store, written behind the rows of its step (*s lives until it is
+ * sent), and after their commit a StartTask message to the agent. */
 struct start *start_prepare(struct master *m, const struct core_start *s);
 void start_send(struct start *st); /* frees it */
 
@@ -67,8 +67,8 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 void core_options(struct master *m, struct core_opts *ret);
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret);
 
-/* stop.c: no more connections, an answer to what was asked, and all that is queued carried out: afterwards the master's parts
- * can be freed. Ends the program when that does not come to an end; status 75 if writes were lost. */
+/* stop.c: no more connections, an answer to what was asked, and all that is queued carried out: afterwards the master's
+ * parts can be freed. Ends the program when that does not come to an end; status 75 if writes were lost. */
 void master_stop(struct master *m);
 
 /* metrics_page.c */

@@ -12,7 +12,8 @@ static void gauge(struct strbuf *out, const char *name, const char *help, double
 
 static void counter(struct strbuf *out, const char *name, const char *help, uint64_t value)
 {
-    strbuf_addf(out, "# TYPE det_%s counter\n# HELP det_%s %s\ndet_%s_total %" PRIu64 "\n", name, name, help, name, value);
+    strbuf_addf(out, "# TYPE det_%s counter\n# HELP det_%s %s\ndet_%s_total %" PRIu64 "\n", name, name, help, name,
+                value);
 }
 
 void metrics_page(void *ctx, struct strbuf *out)
@@ -37,7 +38,8 @@ void metrics_page(void *ctx, struct strbuf *out)
     gauge(out, "reader_queue", "requests at the store's readers", pool_depth(m->readers));
     gauge(out, "worker_queue", "requests at the workers", pool_depth(m->workers));
     gauge(out, "writer_queue", "writes waiting for their commit", w.depth);
-    gauge(out, "loop_delay_max_seconds", "longest delay of the loop since the last look", (double)loop_take_max_delay_us(m->loop) / 1e6);
+    gauge(out, "loop_delay_max_seconds", "longest delay of the loop since the last look",
+          (double)loop_take_max_delay_us(m->loop) / 1e6);
     gauge(out, "commit_max_seconds", "longest commit since the last look", (double)w.commit_us_max / 1e6);
     counter(out, "commits", "transactions of the writer", w.commits);
     counter(out, "commit_jobs", "writes in those transactions", w.jobs);

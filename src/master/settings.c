@@ -20,7 +20,7 @@ static struct json_object *new_text(char *take_text)
     return v;
 }
 
-/* ---- Older forms -------------------------------------------------------------------------------------------------- */
+/* ---- Older forms ------------------------------------------------------------------------------------------------- */
 
 /* scheduler{type, fit} → resource_manager.scheduler. Kubernetes has no scheduler of ours. */
 static struct json_object *manager_of_scheduler(struct json_object *scheduler)
@@ -34,7 +34,8 @@ static struct json_object *manager_of_scheduler(struct json_object *scheduler)
         json_object_put(part);
         return manager;
     }
-    struct json_object *kind = json_object_object_get(scheduler, "type"), *fit = json_object_object_get(scheduler, "fit");
+    struct json_object *kind = json_object_object_get(scheduler, "type"),
+                       *fit = json_object_object_get(scheduler, "fit");
     json_object_object_add(part, "type", kind ? json_object_get(kind) : json_object_new_string("priority"));
     json_object_object_add(part, "fitting_policy", fit ? json_object_get(fit) : json_object_new_string("best"));
     json_object_object_add(manager, "scheduler", part);
@@ -63,7 +64,8 @@ static void derive_checked(struct config *c, const char *path, struct json_objec
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     schema_validate(key, value, SCHEMA_FINISHED, expconf_checks, &(struct schema_place){0}, &problems);
     if (problems.n)
-        config_problem(c, path, "made from the older form `scheduler` or `provisioner`: %s", strbuf_str(&problems.text));
+        config_problem(c, path, "made from the older form `scheduler` or `provisioner`: %s",
+                       strbuf_str(&problems.text));
     else
         config_derive(c, path, schema_fill(key, value));
     schema_problems_release(&problems);
@@ -85,7 +87,7 @@ static void rewrite_older_forms(struct config *c)
         config_derive(c, "task_container_defaults.preemption_timeout", json_object_new_int64(timeout_us / 1000000));
 }
 
-/* ---- Checks across keys ------------------------------------------------------------------------------------------- */
+/* ---- Checks across keys ------------------------------------------------------------------------------------------ */
 
 static bool is_set(struct config *c, const char *path)
 {
@@ -101,7 +103,8 @@ static void check_tls(struct config *c)
         config_problem(c, "security.tls.key", "security.tls.cert must be set, too");
     bool named = config_is_set(c, "security.tls.cert") || config_is_set(c, "security.tls.key");
     if (config_bool(c, "security.tls.self_signed") && named)
-        config_problem(c, "security.tls.self_signed", "makes a certificate and key, security.tls.cert and key name them; use either");
+        config_problem(c, "security.tls.self_signed",
+                       "makes a certificate and key, security.tls.cert and key name them; use either");
 }
 
 static int64_t days(struct config *c, const char *path)
@@ -113,7 +116,8 @@ static int64_t days(struct config *c, const char *path)
 static void check_tokens(struct config *c)
 {
     if (days(c, "security.token.default_lifespan_days") > days(c, "security.token.max_lifespan_days"))
-        config_problem(c, "security.token.default_lifespan_days", "must not be more than security.token.max_lifespan_days");
+        config_problem(c, "security.token.default_lifespan_days",
+                       "must not be more than security.token.max_lifespan_days");
 }
 
 static void check_ssh(struct config *c)
@@ -228,7 +232,7 @@ static void check_default_pools(struct config *c)
     }
 }
 
-/* ---- What depends on the machine ---------------------------------------------------------------------------------- */
+/* ---- What depends on the machine --------------------------------------------------------------------------------- */
 
 static char *default_data_dir(void)
 {

@@ -1,5 +1,6 @@
-/* The master's configuration as the program uses it: loaded, older forms rewritten, checked across keys. What depends on the
- * machine (data_dir, db.path, port) is filled in, so that whoever reads a key later finds the value that counts. */
+/* The master's configuration as the program uses it: loaded, older forms rewritten, checked across keys. What depends
+ * on the machine (data_dir, db.path, port) is filled in, so that whoever reads a key later finds the value that
+ * counts. */
 #ifndef DET_MASTER_SETTINGS_H
 #define DET_MASTER_SETTINGS_H
 

@@ -1,6 +1,6 @@
-/* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the experiment's
- * configuration and the owner's account at hand, makes the message; after the commit it goes to the agent. What the contract
- * calls the master's part of the environment is made here; the agent adds its own. */
+/* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the
+ * experiment's configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
+ * What the contract calls the master's part of the environment is made here; the agent adds its own. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,8 @@ static void argv_of(struct json_object *entrypoint, struct wire_link_start_task 
     t->argv = arena_array(a, const char *, n + 1);
     t->argv_n = n;
     for (size_t i = 0; i < n; i++)
-        t->argv[i] = arena_strdup(a, json_object_get_string(list ? json_object_array_get_idx(entrypoint, i) : entrypoint));
+        t->argv[i] = arena_strdup(a,
+                                  json_object_get_string(list ? json_object_array_get_idx(entrypoint, i) : entrypoint));
 }
 
 static const char *member_str(struct json_object *o, const char *name, struct arena *a)
@@ -141,24 +142,31 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
 {
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
     if (u->agent.set) {
-        *w = (struct wire_link_task_user){.user = u->agent.user, .uid = u->agent.uid, .group = u->agent.group, .gid = u->agent.gid};
+        *w = (struct wire_link_task_user){.user = u->agent.user,
+                                          .uid = u->agent.uid,
+                                          .group = u->agent.group,
+                                          .gid = u->agent.gid};
         return w;
     }
-    *w = (struct wire_link_task_user){
-        .user = config_str(c, "security.default_task.user"), .uid = (int32_t)config_int(c, "security.default_task.uid"),
-        .group = config_str(c, "security.default_task.group"), .gid = (int32_t)config_int(c, "security.default_task.gid")};
+    *w = (struct wire_link_task_user){.user = config_str(c, "security.default_task.user"),
+                                      .uid = (int32_t)config_int(c, "security.default_task.uid"),
+                                      .group = config_str(c, "security.default_task.group"),
+                                      .gid = (int32_t)config_int(c, "security.default_task.gid")};
     return w;
 }
 
 static void add_certificate(const char *pem, struct wire_link_start_task *t, struct arena *a)
 {
     struct wire_link_task_file *f = arena_new(a, struct wire_link_task_file);
-    *f = (struct wire_link_task_file){.path = CERT_FILE, .mode = 0644, .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
+    *f = (struct wire_link_task_file){.path = CERT_FILE,
+                                      .mode = 0644,
+                                      .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
     t->files = f;
     t->files_n = 1;
 }
 
-static void encode_start(struct start *st, const struct exp_config *config, const char *config_json, const struct store_user *owner)
+static void encode_start(struct start *st, const struct exp_config *config, const char *config_json,
+                         const struct store_user *owner)
 {
     struct arena *a = &st->arena;
     const struct core_start *s = st->s;
@@ -185,10 +193,13 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
 
 /* ---- on the writer's thread ---- */
 
-static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind, int64_t now_us,
-                          int64_t *ret_id, struct error *err)
+static int insert_session(struct store *db, const struct start *st, const struct token *token, const char *kind,
+                          int64_t now_us, int64_t *ret_id, struct error *err)
 {
-    struct store_session row = {.user_id = st->s->owner_id, .kind = kind, .allocation_id = st->s->allocation_id, .created_us = now_us,
+    struct store_session row = {.user_id = st->s->owner_id,
+                                .kind = kind,
+                                .allocation_id = st->s->allocation_id,
+                                .created_us = now_us,
                                 .expiry_us = now_us + SESSION_LIFETIME_US};
     if (strcmp(kind, "ALLOCATION") == 0)
         row.expiry_us = INT64_MAX; /* lives as long as the allocation */
@@ -219,14 +230,17 @@ static int start_store(struct store *db, void *job, struct error *err)
 static void report_failure(struct start *st, const struct error *err)
 {
     log_error("task.start_failed", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(err)));
-    struct core_event ev = {
-        .type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
-        .container = {.agent_id = st->s->agent_id,
-                      .report = {.container_id = st->s->container_id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_AGENT_ERROR,
-                                 .exit_text = error_msg(err)}}};
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
+                            .now_us = clock_now_us(),
+                            .container = {.agent_id = st->s->agent_id,
+                                          .report = {.container_id = st->s->container_id,
+                                                     .state = CONTAINER_TERMINATED,
+                                                     .exit_kind = EXIT_AGENT_ERROR,
+                                                     .exit_text = error_msg(err)}}};
     cleanup_error struct error failed = ERROR_INIT;
     if (master_step(st->m, &ev, NULL, &failed) < 0)
-        log_error("task.start_failure_ignored", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(&failed)));
+        log_error("task.start_failure_ignored", "allocation=%s reason=%s", st->s->allocation_id,
+                  log_quote(error_msg(&failed)));
 }
 
 static void send_start(struct start *st)

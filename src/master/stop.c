@@ -1,12 +1,13 @@
-/* How the master ends. Whatever was acknowledged is in the store already, so nothing here is about safety: it is about answers.
+/* How the master ends. Whatever was acknowledged is in the store already, so nothing here is about safety: it is about
+ * answers.
  *
  *   1. no new connections; agents are told to come back later; requests that are with a thread get their answers
  *   2. everybody else's connection is dropped: long polls, followed logs, idle ones
  *   3. what those had under way (nobody listens any more) runs to its end, because threads and completions point at it
  *
- * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that gives up: on
- * a slow machine a worker may hash for long, which loses nothing (status 0); with the disk full the writer tries for ever, and
- * what it holds, though nobody was told of it, is lost (status 75). */
+ * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that
+ * gives up: on a slow machine a worker may hash for long, which loses nothing (status 0); with the disk full the writer
+ * tries for ever, and what it holds, though nobody was told of it, is lost (status 75). */
 #include <unistd.h>
 
 #include "common/log.h"

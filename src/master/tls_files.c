@@ -72,7 +72,8 @@ int tls_files_make_self_signed(const struct config *c, struct error *err)
     if (has_cert && has_key)
         return 0;
     if (has_cert)
-        return error_set(err, ERR_CONFLICT, "%s is there, but its key %s is not; remove the one or bring back the other", cert, key);
+        return error_set(err, ERR_CONFLICT,
+                         "%s is there, but its key %s is not; remove the one or bring back the other", cert, key);
     /* A key without a certificate is what a crash between the two leaves (tls.h): nobody has seen it. */
     return make_pair(cert, key, config_str(c, "bind_host"), err);
 }
@@ -142,7 +143,10 @@ int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_
     struct tls_files *t = calloc(1, sizeof(*t));
     if (!t)
         return error_set(err, ERR_NO_MEMORY, "no memory for TLS");
-    *t = (struct tls_files){.cert = strdup(o->cert), .key = strdup(o->key), .period_us = o->period_us, .on_change = o->on_change,
+    *t = (struct tls_files){.cert = strdup(o->cert),
+                            .key = strdup(o->key),
+                            .period_us = o->period_us,
+                            .on_change = o->on_change,
                             .ctx = o->ctx};
     t->timer = loop_timer_new(l, on_time, t);
     take_stamps(t); /* before reading: a change in between is found at the next look */

@@ -1,7 +1,7 @@
 /* The master's certificate and key: security.tls.{cert,key}, or the self-signed pair that the first start makes.
  *
- * The files are looked at every few seconds, and on SIGHUP. A pair that has changed is for new connections and for tasks that
- * start from now on; one that can't be used is logged, and the master goes on with the one it has. */
+ * The files are looked at every few seconds, and on SIGHUP. A pair that has changed is for new connections and for
+ * tasks that start from now on; one that can't be used is logged, and the master goes on with the one it has. */
 #ifndef DET_MASTER_TLS_FILES_H
 #define DET_MASTER_TLS_FILES_H
 
@@ -23,8 +23,8 @@ struct tls_files_options {
     void *ctx;
 };
 
-/* security.tls.self_signed without its two files: makes them, valid for this host's name, `localhost`, the loopback addresses
- * and bind_host. One file without the other is an error; what is there is never written over. */
+/* security.tls.self_signed without its two files: makes them, valid for this host's name, `localhost`, the loopback
+ * addresses and bind_host. One file without the other is an error; what is there is never written over. */
 int tls_files_make_self_signed(const struct config *c, struct error *err);
 
 int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_files **ret, struct error *err);

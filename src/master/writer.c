@@ -84,7 +84,8 @@ bool writer_admits(const struct writer *cw, struct error *err)
     bool deep = w->depth > DEPTH_MAX;
     pthread_mutex_unlock(&w->lock);
     if (trouble == TROUBLE_FULL)
-        error_set(err, ERR_UNAVAILABLE, "the disk of the master's store is full; free some space, it goes on by itself");
+        error_set(err, ERR_UNAVAILABLE,
+                  "the disk of the master's store is full; free some space, it goes on by itself");
     else if (trouble == TROUBLE_AWAY)
         error_set(err, ERR_UNAVAILABLE, "the database server is away; the master goes on by itself when it is back");
     else if (deep)

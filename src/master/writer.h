@@ -1,16 +1,16 @@
 /* The writer: the one thread that changes the store, with group commit.
  *
- * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction (at
- * most 5 ms or 5,000 jobs), gives each job a savepoint, so that a failing one does not sink the group, commits once, and
- * posts the completions back to the loop: a lone job costs one fsync, under load thousands share it.
+ * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction
+ * (at most 5 ms or 5,000 jobs), gives each job a savepoint, so that a failing one does not sink the group, commits
+ * once, and posts the completions back to the loop: a lone job costs one fsync, under load thousands share it.
  *
- * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a callback on
- * the loop once a ticket's transaction is durable. Tickets complete in order.
+ * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a
+ * callback on the loop once a ticket's transaction is durable. Tickets complete in order.
  *
- * Failures: a job's own error goes to its completion. A full disk rolls the group back and tries the same group again every
- * second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an fsync above
- * all, ends the program: after it nobody can know what is on disk; the next start recovers from the store. So does the
- * fence: when another master took a higher epoch, this one must not write again. */
+ * Failures: a job's own error goes to its completion. A full disk rolls the group back and tries the same group again
+ * every second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an
+ * fsync above all, ends the program: after it nobody can know what is on disk; the next start recovers from the store.
+ * So does the fence: when another master took a higher epoch, this one must not write again. */
 #ifndef DET_MASTER_WRITER_H
 #define DET_MASTER_WRITER_H
 
@@ -40,7 +40,8 @@ struct writer_job {
     void *arg;
 };
 
-/* Queues jobs that belong into one transaction, in order; they cannot be refused: ask writer_admits() at the edge, before anything has changed. Returns the last one's ticket. */
+/* Queues jobs that belong into one transaction, in order; they cannot be refused: ask writer_admits() at the edge,
+ * before anything has changed. Returns the last one's ticket. */
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n);
 bool writer_admits(const struct writer *w, struct error *err);
 

@@ -130,7 +130,8 @@ static int try_listen(const struct sockaddr *address, socklen_t n)
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    /* Connections inherit it. Without, streams are 25 times slower (Nagle's algorithm against delayed acknowledgements). */
+    /* Connections inherit it. Without, streams are 25 times slower (Nagle's algorithm against delayed
+     * acknowledgements). */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     if (address->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
@@ -207,7 +208,8 @@ static void default_limits(struct http_limits *l)
 #undef DEFAULT
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < (rlim_t)l->connections_max + FILES_FOR_OTHERS)
-        l->connections_max = files.rlim_cur > 2 * FILES_FOR_OTHERS ? (int)files.rlim_cur - FILES_FOR_OTHERS : FILES_FOR_OTHERS;
+        l->connections_max = files.rlim_cur > 2 * FILES_FOR_OTHERS ? (int)files.rlim_cur - FILES_FOR_OTHERS
+                                                                   : FILES_FOR_OTHERS;
 }
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err)

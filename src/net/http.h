@@ -1,22 +1,24 @@
 /* HTTP/1.1 server: requests in, replies and streams out; WebSocket by upgrade.
  *
- * Life of a request: on_request is called on the loop's thread once the whole body is there. The handler answers with exactly
- * one of
+ * Life of a request: on_request is called on the loop's thread once the whole body is there. The handler answers with
+ * exactly one of
  *   http_reply(…)                                   whole body, Content-Length
  *   http_stream_start(…) … http_stream_end(…)       chunked; write only from the drained callback or when asked for
  *   http_upgrade_ws(…)                              the connection becomes a WebSocket
- * at once or later. When the client leaves before, on_close is called once and the request is gone: do not touch it again.
- * on_close never runs inside a call of this header, only from the loop. After the answer is complete the request is gone, too
- * (no on_close).
+ * at once or later. When the client leaves before, on_close is called once and the request is gone: do not touch it
+ * again. on_close never runs inside a call of this header, only from the loop. After the answer is complete the request
+ * is gone, too (no on_close).
  *
- * Reading is our own, on libevent's bufferevents (docs/decisions/0002-own-http-reader.md): evhttp buffers a whole body before
- * anyone sees the request, which is too late for all that follows. The head is parsed when it is complete, so that
+ * Reading is our own, on libevent's bufferevents (docs/decisions/0002-own-http-reader.md): evhttp buffers a whole body
+ * before anyone sees the request, which is too late for all that follows. The head is parsed when it is complete, so
+ * that
  *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is over;
  *   - whether a request may have a big body is asked of `has_credentials` with the headers alone;
  *   - bytes of bodies in flight are reserved before they come: no room is 503 with Retry-After;
  *   - a head over 64 KiB or of more than 100 headers is 431, a malformed request 400, a slow one 408.
- * Such faults are answered in the contract's form (struct http_server_options.error_body) and close the connection, which goes
- * on discarding what the client still sends for a few seconds, so that the client gets to read the answer. */
+ * Such faults are answered in the contract's form (struct http_server_options.error_body) and close the connection,
+ * which goes on discarding what the client still sends for a few seconds, so that the client gets to read the
+ * answer. */
 #ifndef DET_NET_HTTP_H
 #define DET_NET_HTTP_H
 
@@ -41,7 +43,8 @@ struct http_limits {
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
     size_t anonymous_bodies_max; /* of all of those together; 64 MiB */
-    int connections_max;         /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
+    /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
+    int connections_max;
     int idle_timeout_s;          /* between two requests; 75 */
     int read_timeout_s;          /* for a head from its first byte; a body gets a second more for each 16 KiB; 30 */
 };
@@ -69,13 +72,15 @@ int http_server_port(const struct http_server *s);
 void http_server_set_tls(struct http_server *s, struct ssl_ctx_st *tls);
 int http_server_connections(const struct http_server *s);
 void http_server_stop_accepting(struct http_server *s); /* answers from now on close their connections */
-void http_server_free(struct http_server *s); /* not from a callback of this server; calls on_close of what is unanswered */
+/* not from a callback of this server; calls on_close of what is unanswered */
+void http_server_free(struct http_server *s);
 
 enum http_method http_request_method(const struct http_request *r);
 const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
 const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */
-const char *http_request_cookie(struct http_request *r, const char *name);       /* NULL if absent; lives as long as r */
+/* NULL if absent; lives as long as r */
+const char *http_request_cookie(struct http_request *r, const char *name);
 const char *http_request_peer(const struct http_request *r);   /* "10.0.0.7" */
 const void *http_request_body(struct http_request *r, size_t *ret_n); /* contiguous; NUL behind the last byte */
 /* The caller owns the body from now on (free(3)); for handing big bodies to a worker. */
@@ -102,7 +107,8 @@ void http_stream_end(struct http_request *r);
 int http_upgrade_ws(struct http_request *r, const struct ws_handler *h, struct ws **ret, struct error *err);
 
 /* Helpers for every HTTP user. */
-int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out); /* appends; -1 on a bad escape */
+/* appends; -1 on a bad escape */
+int http_percent_decode(const char *s, size_t n, bool plus_is_blank, struct strbuf *out);
 typedef int http_query_fn(const char *name, const char *value, void *ctx, struct error *err);
 int http_query_each(const char *query, http_query_fn *fn, void *ctx, struct error *err); /* decoded pairs in order */
 

@@ -175,7 +175,8 @@ struct framing { /* the headers that decide where the request ends and what beco
     int lengths, encodings, hosts;
 };
 
-static int apply_framing_header(const struct http1_header *x, struct http1_head *h, struct framing *seen, struct fault f)
+static int apply_framing_header(const struct http1_header *x, struct http1_head *h, struct framing *seen,
+                                struct fault f)
 {
     if (strcasecmp(x->name, "Content-Length") == 0) {
         seen->lengths++;
@@ -187,7 +188,8 @@ static int apply_framing_header(const struct http1_header *x, struct http1_head 
         if (strcasecmp(x->value, "chunked") == 0)
             return 0;
         *f.status = 501;
-        return error_set(f.err, ERR_UNIMPLEMENTED, "Transfer-Encoding \"%.40s\" is not supported, chunked is", x->value);
+        return error_set(f.err, ERR_UNIMPLEMENTED, "Transfer-Encoding \"%.40s\" is not supported, chunked is",
+                         x->value);
     }
     if (strcasecmp(x->name, "Connection") == 0) {
         if (list_has_token(x->value, "close"))
@@ -316,7 +318,8 @@ static int framing_char(struct http1_chunks *c, char ch)
     return -1;
 }
 
-int http1_chunks_next(struct http1_chunks *c, const char *in, size_t n, size_t *ret_used, const char **ret_data, size_t *ret_n)
+int http1_chunks_next(struct http1_chunks *c, const char *in, size_t n, size_t *ret_used, const char **ret_data,
+                      size_t *ret_n)
 {
     size_t used = 0;
     *ret_n = 0;

@@ -124,7 +124,8 @@ static void set_limits(CURL *easy, const struct http_fetch *f)
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1l);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, (long)(f->connect_timeout_s > 0 ? f->connect_timeout_s : CONNECT_TIMEOUT_S));
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT,
+                     (long)(f->connect_timeout_s > 0 ? f->connect_timeout_s : CONNECT_TIMEOUT_S));
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)f->timeout_s);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1l);
     curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1l);
@@ -198,7 +199,8 @@ static int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool
     if (!u || curl_url_set(u, CURLUPART_URL, f->url, 0) != CURLUE_OK ||
         (strncasecmp(f->url, "http://", 7) != 0 && strncasecmp(f->url, "https://", 8) != 0)) {
         curl_url_cleanup(u);
-        return error_set(err, ERR_INVALID, "%s is not an address of the form http://host:port/path or https://…", f->url);
+        return error_set(err, ERR_INVALID, "%s is not an address of the form http://host:port/path or https://…",
+                         f->url);
     }
     t->place = place_of(u);
     set_tls(t, u, f);
@@ -450,7 +452,8 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *s
     return 0;
 }
 
-/* Adds what was started and ends what was canceled since. Starts over after each done callback, which may change the list. */
+/* Adds what was started and ends what was canceled since. Starts over after each done callback, which may change the
+ * list. */
 static bool kick_one(struct fetcher *f)
 {
     struct http_fetch_handle *h;
@@ -510,7 +513,8 @@ static struct fetcher *fetcher_of(struct loop *l)
     return f;
 }
 
-struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done, void *ctx)
+struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done,
+                                           void *ctx)
 {
     struct http_fetch_handle *h = calloc(1, sizeof *h);
     if (!h)

@@ -63,8 +63,8 @@ void conn_free(struct conn *c)
 
 /* ---- from request to request ---- */
 
-/* Requests as long as there are whole ones and each is answered at once; a loop, so that a thousand pipelined requests do not
- * nest a thousand deep. */
+/* Requests as long as there are whole ones and each is answered at once; a loop, so that a thousand pipelined requests
+ * do not nest a thousand deep. */
 static void conn_process(struct conn *c)
 {
     bool more = true;
@@ -135,7 +135,8 @@ static void conn_run_soon(struct conn *c, unsigned what)
         stream_drained(c);
 }
 
-/* What is asked for meanwhile waits for the next turn: a stream that is never at a loss for data must not hold up the loop. */
+/* What is asked for meanwhile waits for the next turn: a stream that is never at a loss for data must not hold up the
+ * loop. */
 void conns_run_soon(void *ctx)
 {
     struct http_server *s = ctx;
@@ -157,8 +158,8 @@ size_t conn_unsent(const struct conn *c)
     return evbuffer_get_length(bufferevent_get_output(c->bev));
 }
 
-/* The usual answer fits into the socket's buffer: writing it here saves arming and disarming EV_WRITE, two system calls and a
- * turn of the loop per request. */
+/* The usual answer fits into the socket's buffer: writing it here saves arming and disarming EV_WRITE, two system calls
+ * and a turn of the loop per request. */
 static size_t send_now(struct conn *c, const struct iovec *part, int parts)
 {
     if (c->server->options.tls || conn_unsent(c) > 0)
@@ -202,7 +203,8 @@ void request_finish(struct http_request *r)
 
 static void default_error_body(int status, const struct error *e, struct strbuf *out)
 {
-    strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\",\"error\":", error_rpc_code(e->kind), error_rpc_name(e->kind));
+    strbuf_addf(out, "{\"error\":{\"code\":%d,\"reason\":\"%s\",\"error\":", error_rpc_code(e->kind),
+                error_rpc_name(e->kind));
     strbuf_add_json(out, error_msg(e), strlen(error_msg(e)));
     strbuf_adds(out, "}}\n");
 }

@@ -103,8 +103,8 @@ struct http_server {
 
 /* Takes the bufferevent when it succeeds; waits for the first request. NULL: no memory. */
 struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd);
-/* Ends it: on_close of an unanswered request runs, the connection is freed in the loop's next turn. Only from the loop, never
- * from within a call by the server's user. */
+/* Ends it: on_close of an unanswered request runs, the connection is freed in the loop's next turn. Only from the loop,
+ * never from within a call by the server's user. */
 void conn_end(struct conn *c);
 void conn_free(struct conn *c);
 void conn_timed_out(struct conn *c); /* deadline_us is over */

@@ -36,8 +36,8 @@ static int admit(struct http_request *r, uint64_t total, int *ret_status, struct
     if (total > allowed) {
         *ret_status = 413;
         return error_set(err, ERR_TOO_LARGE, "the request's body of %s%llu bytes is too big, at most %zu are allowed%s",
-                         r->head.chunked ? "over " : "", (unsigned long long)(r->head.chunked ? r->body_n : total), allowed,
-                         r->anonymous ? " without credentials" : "");
+                         r->head.chunked ? "over " : "", (unsigned long long)(r->head.chunked ? r->body_n : total),
+                         allowed, r->anonymous ? " without credentials" : "");
     }
     if (charge(r, (size_t)total - r->charged))
         return 0;
@@ -45,8 +45,8 @@ static int admit(struct http_request *r, uint64_t total, int *ret_status, struct
     return error_set(err, ERR_UNAVAILABLE, "the server is reading too many big requests; try again in a moment");
 }
 
-/* Room for n more bytes and the NUL behind them. Grows with what has really come: a client that only promises 96 MiB costs
- * nothing. */
+/* Room for n more bytes and the NUL behind them. Grows with what has really come: a client that only promises 96 MiB
+ * costs nothing. */
 static int body_reserve(struct http_request *r, size_t n)
 {
     size_t need = r->body_n + n + 1;
@@ -212,7 +212,8 @@ void conn_refuse(struct conn *c, int status, enum error_kind kind, const char *w
     conn_fault(c, status, &err);
 }
 
-/* The end of the head at the start of the input, its length into *ret_n. 0: more must come. -1: never will, was answered. */
+/* The end of the head at the start of the input, its length into *ret_n. 0: more must come. -1: never will, was
+ * answered. */
 static int find_head(struct conn *c, size_t *ret_n)
 {
     struct evbuffer *in = bufferevent_get_input(c->bev);
@@ -234,8 +235,8 @@ static int find_head(struct conn *c, size_t *ret_n)
     return 0;
 }
 
-/* RFC 9112 2.2: empty lines before a request are to be forgiven. What can't begin a request is refused at once, not when the
- * time is up. false: nothing to parse. */
+/* RFC 9112 2.2: empty lines before a request are to be forgiven. What can't begin a request is refused at once, not
+ * when the time is up. false: nothing to parse. */
 static bool check_first_bytes(struct conn *c)
 {
     struct evbuffer *in = bufferevent_get_input(c->bev);

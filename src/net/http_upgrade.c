@@ -16,7 +16,8 @@ static int check_upgrade(const struct http_request *r, struct error *err)
         !http1_has_token(h, "Upgrade", "websocket"))
         return error_set(err, ERR_INVALID, "%s is a WebSocket; connect with ws://, not with a plain request", h->path);
     if (!version || strcmp(version, "13") != 0)
-        return error_set(err, ERR_INVALID, "the WebSocket version is %s, supported is 13", version ? version : "missing");
+        return error_set(err, ERR_INVALID, "the WebSocket version is %s, supported is 13",
+                         version ? version : "missing");
     if (!key || strlen(key) != 24)
         return error_set(err, ERR_INVALID, "Sec-WebSocket-Key is not 16 bytes in base64");
     return 0;
@@ -35,7 +36,8 @@ static void send_switching(struct http_request *r)
     ws_accept_key(http1_find(&r->head, "Sec-WebSocket-Key"), accept);
     struct strbuf *out = &r->conn->server->out;
     strbuf_reset(out);
-    strbuf_adds(out, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
+    strbuf_adds(
+        out, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
     strbuf_adds(out, accept);
     strbuf_adds(out, "\r\n");
     strbuf_add(out, strbuf_str(&r->extra), r->extra.n);

@@ -149,8 +149,8 @@ static void raise_open_files(void)
     }
 }
 
-/* No locks in libevent: everything but loop_post() belongs to one thread. Precise timers: the coarse clock fires up to 4 ms
- * early, and a timer that finds its deadline not yet reached arms itself again. */
+/* No locks in libevent: everything but loop_post() belongs to one thread. Precise timers: the coarse clock fires up to
+ * 4 ms early, and a timer that finds its deadline not yet reached arms itself again. */
 static struct event_base *new_base(void)
 {
     struct event_config *config = event_config_new();
@@ -212,7 +212,8 @@ void loop_free(struct loop *l)
     if (l->wake)
         event_free(l->wake);
     if (l->base) {
-        event_base_loop(l->base, EVLOOP_NONBLOCK); /* objects that libevent frees in a later turn (bufferevents, answers of evdns) */
+        /* objects that libevent frees in a later turn (bufferevents, answers of evdns) */
+        event_base_loop(l->base, EVLOOP_NONBLOCK);
         event_base_free(l->base);
     }
     if (l->wake_fd >= 0)

@@ -34,7 +34,8 @@ void loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *ctx);
 
 typedef void loop_fd_fn(int fd, void *ctx);
 struct loop_watch;
-struct loop_watch *loop_watch_readable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx); /* until freed; fd stays the caller's */
+/* until freed; fd stays the caller's */
+struct loop_watch *loop_watch_readable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx);
 struct loop_watch *loop_watch_writable(struct loop *l, int fd, loop_fd_fn *fn, void *ctx);
 void loop_watch_free(struct loop_watch *w);
 

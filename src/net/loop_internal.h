@@ -6,7 +6,8 @@
 
 struct evdns_base;
 
-/* Takes back every post of (fn, ctx) that has not run: for objects that die with posts under way. From the loop's thread. */
+/* Takes back every post of (fn, ctx) that has not run: for objects that die with posts under way. From the loop's
+ * thread. */
 void loop_unpost(struct loop *l, loop_fn *fn, void *ctx);
 
 /* The resolver, made on first use; NULL if it cannot be made. */

@@ -19,8 +19,8 @@
 
 /* ---- errors ---- */
 
-/* OpenSSL's own reason, or what to say where it has none. The queue is empty afterwards: leftovers would be blamed on the next
- * connection. */
+/* OpenSSL's own reason, or what to say where it has none. The queue is empty afterwards: leftovers would be blamed on
+ * the next connection. */
 static const char *reason(const char *otherwise)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
@@ -62,7 +62,8 @@ static int use_chain(struct tls_pair *p, BIO *in, BIO *pem, const char *file, st
     for (; rc == 0 && (x = PEM_read_bio_X509(in, NULL, NULL, NULL)); n++) {
         int ok = n == 0 ? SSL_CTX_use_certificate(p->ctx, x) : SSL_CTX_add1_chain_cert(p->ctx, x);
         if (ok != 1)
-            rc = error_set(err, ERR_INVALID, "%s: certificate %d can't be used: %s", file, n + 1, reason("OpenSSL refuses it"));
+            rc = error_set(err, ERR_INVALID, "%s: certificate %d can't be used: %s", file, n + 1,
+                           reason("OpenSSL refuses it"));
         else if (note_certificate(x, pem, &p->expires_us) < 0)
             rc = no_memory(err);
         X509_free(x);
@@ -110,9 +111,11 @@ static int use_key(struct tls_pair *p, BIO *in, const char *cert_file, const cha
     EVP_PKEY *key = PEM_read_bio_PrivateKey(in, NULL, note_passphrase, &asked);
     if (!key) {
         ERR_clear_error();
-        return asked ? error_set(err, ERR_INVALID, "%s: the key asks for a passphrase; store it without one, readable by the master only",
+        return asked ? error_set(err, ERR_INVALID,
+                                 "%s: the key asks for a passphrase; store it without one, readable by the master only",
                                  file)
-                     : error_set(err, ERR_INVALID, "%s holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)", file);
+                     : error_set(err, ERR_INVALID, "%s holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)",
+                                 file);
     }
     int same = X509_check_private_key(SSL_CTX_get0_certificate(p->ctx), key);
     ERR_clear_error();
@@ -120,7 +123,8 @@ static int use_key(struct tls_pair *p, BIO *in, const char *cert_file, const cha
     EVP_PKEY_free(key);
     if (same != 1)
         return error_set(err, ERR_INVALID, "%s is not the key of the certificate in %s", file, cert_file);
-    return ok == 1 ? 0 : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, reason("OpenSSL refuses it"));
+    return ok == 1 ? 0
+                   : error_set(err, ERR_INVALID, "%s: the key can't be used: %s", file, reason("OpenSSL refuses it"));
 }
 
 static int load_key(struct tls_pair *p, const char *cert_file, const char *file, struct error *err)
@@ -136,7 +140,8 @@ static int load_key(struct tls_pair *p, const char *cert_file, const char *file,
     return rc;
 }
 
-/* Buffers go back between records (an idle connection costs half), and no cache of sessions grows: clients hold tickets. */
+/* Buffers go back between records (an idle connection costs half), and no cache of sessions grows: clients hold
+ * tickets. */
 static int set_protocol(SSL_CTX *ctx, struct error *err)
 {
     SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
@@ -153,7 +158,8 @@ int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *
     struct tls_pair p = {.ctx = SSL_CTX_new(TLS_server_method())};
     if (!p.ctx)
         return no_memory(err);
-    if (set_protocol(p.ctx, err) < 0 || load_chain(&p, cert_file, err) < 0 || load_key(&p, cert_file, key_file, err) < 0) {
+    if (set_protocol(p.ctx, err) < 0 || load_chain(&p, cert_file, err) < 0 ||
+        load_key(&p, cert_file, key_file, err) < 0) {
         tls_pair_release(&p);
         return -1;
     }
@@ -208,8 +214,8 @@ static int set_serial(X509 *x)
     return set ? 0 : -1;
 }
 
-/* It signs nothing but itself, so that its key can't speak for other hosts to those who trust it. Valid from an hour ago, for
- * clients whose clock is slow. */
+/* It signs nothing but itself, so that its key can't speak for other hosts to those who trust it. Valid from an hour
+ * ago, for clients whose clock is slow. */
 static int fill(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
 {
     X509_NAME *subject = X509_get_subject_name(x);
@@ -222,7 +228,8 @@ static int fill(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)name[0], -1, -1, 0);
     X509_set_issuer_name(x, subject);
     if (set_serial(x) < 0 || add_extension(x, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
-        add_extension(x, NID_key_usage, "critical,digitalSignature") < 0 || add_extension(x, NID_ext_key_usage, "serverAuth") < 0 ||
+        add_extension(x, NID_key_usage, "critical,digitalSignature") < 0 ||
+        add_extension(x, NID_ext_key_usage, "serverAuth") < 0 ||
         add_extension(x, NID_subject_key_identifier, "hash") < 0 || add_names(x, name, n) < 0)
         return -1;
     return X509_sign(x, key, EVP_sha256()) > 0 ? 0 : -1;
@@ -251,7 +258,8 @@ static int write_pair(const char *cert_file, X509 *x, const char *key_file, EVP_
     return rc;
 }
 
-int tls_make_self_signed(const char *cert_file, const char *key_file, const char *const *name, size_t n, struct error *err)
+int tls_make_self_signed(const char *cert_file, const char *key_file, const char *const *name, size_t n,
+                         struct error *err)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = X509_new();

@@ -1,4 +1,5 @@
-/* Frames, pings and the closing handshake, the same for both ends. wslay reads from and writes to the bufferevent's buffers. */
+/* Frames, pings and the closing handshake, the same for both ends. wslay reads from and writes to the bufferevent's
+ * buffers. */
 #include "net/ws.h"
 
 #include <stdio.h>
@@ -82,7 +83,8 @@ void ws_drop(struct ws *w)
 static void remember_close(struct ws *w, int code, const char *why, size_t n)
 {
     w->close_code = code;
-    snprintf(w->close_why, sizeof w->close_why, "%.*s", (int)(n < sizeof w->close_why ? n : sizeof w->close_why - 1), why);
+    snprintf(w->close_why, sizeof w->close_why, "%.*s", (int)(n < sizeof w->close_why ? n : sizeof w->close_why - 1),
+             why);
 }
 
 /* ---- wslay's callbacks ---- */
@@ -278,7 +280,8 @@ static void ws_open(struct ws *w, struct bufferevent *bev, bool server)
     arm_tick(w);
 }
 
-struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone, void *owner)
+struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone,
+                    void *owner)
 {
     struct ws *w = ws_new(l, h);
     w->on_gone = on_gone;
@@ -289,7 +292,8 @@ struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_han
     return w;
 }
 
-int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret, struct error *err)
+int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
+               struct error *err)
 {
     struct ws *w = ws_new(l, h);
     w->dial = ws_dial_new(w, l, o, err);
@@ -322,8 +326,10 @@ void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
 {
     if (w->state != WS_OPEN)
         return;
-    wslay_event_queue_msg(w->frames, &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
-                                                               .msg = data, .msg_length = n});
+    wslay_event_queue_msg(w->frames,
+                          &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
+                                                    .msg = data,
+                                                    .msg_length = n});
     ws_flush(w);
 }
 

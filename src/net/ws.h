@@ -1,7 +1,7 @@
 /* WebSocket connections (RFC 6455), server and client, over wslay. Messages are whole: fragments are joined up to
- * `message_max`. A ping goes out every `ping_s`; a peer that is silent for `dead_s` is closed. Callbacks on the loop's thread;
- * on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not left yet, so that
- * a sender can hold back. */
+ * `message_max`. A ping goes out every `ping_s`; a peer that is silent for `dead_s` is closed. Callbacks on the loop's
+ * thread; on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not
+ * left yet, so that a sender can hold back. */
 #ifndef DET_NET_WS_H
 #define DET_NET_WS_H
 
@@ -32,12 +32,15 @@ struct ws_client_options {
     int connect_timeout_s;
 };
 
-/* Starts connecting; failure to connect (code 1006) or to be upgraded (the code is the HTTP status, `why` has it and the body's
- * first line) is reported by on_close. Every address of the host is tried in turn. Returns -1 only for options that can't work at all. */
-int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret, struct error *err);
+/* Starts connecting; failure to connect (code 1006) or to be upgraded (the code is the HTTP status, `why` has it and
+ * the body's first line) is reported by on_close. Every address of the host is tried in turn. Returns -1 only for
+ * options that can't work at all. */
+int ws_connect(struct loop *l, const struct ws_client_options *o, const struct ws_handler *h, struct ws **ret,
+               struct error *err);
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
 size_t ws_pending(const struct ws *w); /* bytes queued */
-void ws_close(struct ws *w, int code, const char *why); /* says goodbye; on_close follows, within 5 s if the peer is silent */
+/* says goodbye; on_close follows, within 5 s if the peer is silent */
+void ws_close(struct ws *w, int code, const char *why);
 /* Ends it at once: on_close (1001) runs inside this call. For shutting down; not from one of its own callbacks. */
 void ws_drop(struct ws *w);
 

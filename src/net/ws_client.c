@@ -1,4 +1,5 @@
-/* Dialling a WebSocket: resolve, connect (each address in turn), TLS, upgrade. Ends in ws_dialled() or ws_dial_failed(). */
+/* Dialling a WebSocket: resolve, connect (each address in turn), TLS, upgrade. Ends in ws_dialled() or
+ * ws_dial_failed(). */
 #include "net/ws_internal.h"
 
 #include <arpa/inet.h>
@@ -250,7 +251,8 @@ static void try_next_address(struct ws_dial *d)
     }
     bufferevent_setcb(d->bev, on_readable, NULL, on_event, d);
     bufferevent_enable(d->bev, EV_READ | EV_WRITE);
-    if (bufferevent_socket_connect(d->bev, a->ai_addr, (int)a->ai_addrlen) < 0) { /* no route; the rest comes through on_event */
+    /* no route; the rest comes through on_event */
+    if (bufferevent_socket_connect(d->bev, a->ai_addr, (int)a->ai_addrlen) < 0) {
         snprintf(d->last_error, sizeof d->last_error, "%s", strerror(errno));
         try_next_address(d);
     }
@@ -306,7 +308,8 @@ static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err
     }
     if (u)
         evhttp_uri_free(u);
-    return ok ? 0 : error_set(err, ERR_INVALID, "%s is not an address of the form ws://host:port/path or wss://…", d->url);
+    return ok ? 0
+              : error_set(err, ERR_INVALID, "%s is not an address of the form ws://host:port/path or wss://…", d->url);
 }
 
 static void make_request(struct ws_dial *d, const char *target, const char *const *header)
@@ -335,11 +338,13 @@ static int make_tls(struct ws_dial *d, const char *ca_file, struct error *err)
     /* Whoever has the server's own certificate in ca_file need not know who signed it. */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(d->tls_ctx), X509_V_FLAG_PARTIAL_CHAIN);
     SSL_CTX_set_verify(d->tls_ctx, d->tls_skip_verify ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, NULL);
-    int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL) : SSL_CTX_set_default_verify_paths(d->tls_ctx);
+    int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)
+                     : SSL_CTX_set_default_verify_paths(d->tls_ctx);
     if (ok == 1)
         return 0;
     ERR_clear_error();
-    return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form", ca_file ? ca_file : "the system");
+    return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form",
+                     ca_file ? ca_file : "the system");
 }
 
 struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err)

@@ -10,9 +10,10 @@ struct bufferevent;
 
 typedef void ws_gone_fn(struct ws *w, void *owner);
 
-/* A server's end: takes over the bufferevent after the 101 reply was written to it. on_gone runs after on_close, right before
- * the ws is freed. What the client has sent behind its handshake is read in the loop's next turn. */
-struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone, void *owner);
+/* A server's end: takes over the bufferevent after the 101 reply was written to it. on_gone runs after on_close, right
+ * before the ws is freed. What the client has sent behind its handshake is read in the loop's next turn. */
+struct ws *ws_adopt(struct loop *l, struct bufferevent *bev, const struct ws_handler *h, ws_gone_fn *on_gone,
+                    void *owner);
 /* Sec-WebSocket-Accept for a Sec-WebSocket-Key (RFC 6455 4.2.2). */
 #define WS_ACCEPT_MAX 32
 void ws_accept_key(const char *key, char ret[WS_ACCEPT_MAX]);

@@ -51,7 +51,8 @@ int store_version(struct store *st, int *ret_version, struct error *err); /* num
  * it. */
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err);
 
-int store_begin(struct store *st, struct error *err);      /* write; ERR_ABORTED (store_is_fenced) if another master took a later epoch */
+/* write; ERR_ABORTED (store_is_fenced) if another master took a later epoch */
+int store_begin(struct store *st, struct error *err);
 int store_begin_read(struct store *st, struct error *err); /* several reads of one and the same version */
 int store_commit(struct store *st, struct error *err);     /* on failure the transaction is rolled back */
 void store_rollback(struct store *st);

@@ -75,7 +75,8 @@ int store_project_by_name(struct store *st, int32_t workspace_id, const char *na
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
                          struct error *err);
 
-/* Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it. */
+/* Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in
+ * it. */
 struct store_project_place {
     int32_t id;
     const char *name;

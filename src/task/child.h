@@ -1,5 +1,5 @@
-/* Starts the entrypoint of a task: own session and process group, stdin from /dev/null, stdout and stderr into pipes, in its
- * cgroups, as its user, with no_new_privs. It dies with the supervisor. */
+/* Starts the entrypoint of a task: own session and process group, stdin from /dev/null, stdout and stderr into pipes,
+ * in its cgroups, as its user, with no_new_privs. It dies with the supervisor. */
 #ifndef DET_TASK_CHILD_H
 #define DET_TASK_CHILD_H
 

@@ -1,8 +1,8 @@
 /* Makes log lines of what a task writes.
  *
  * A line ends at \n or at \r (progress bars), and \r\n is one end; either is kept as \n. A line that grows beyond
- * TASK_LINE_MAX bytes is cut there, at a character's border. Then, in this order: ` ?[rank=N] ?` in front becomes the rank,
- * ` ?LEVEL: ?` the level, both leave the text; what is not UTF-8 becomes U+FFFD, and so does NUL. */
+ * TASK_LINE_MAX bytes is cut there, at a character's border. Then, in this order: ` ?[rank=N] ?` in front becomes the
+ * rank, ` ?LEVEL: ?` the level, both leave the text; what is not UTF-8 becomes U+FFFD, and so does NUL. */
 #ifndef DET_TASK_LINES_H
 #define DET_TASK_LINES_H
 
@@ -23,7 +23,8 @@ struct line_framer {
 
 void line_framer_init(struct line_framer *f, enum task_stdtype stdtype, line_fn *fn, void *ctx);
 void line_framer_feed(struct line_framer *f, const char *data, size_t n, int64_t now_us);
-void line_framer_end(struct line_framer *f, int64_t now_us); /* the output is over: what is left is a line without end */
+/* the output is over: what is left is a line without end */
+void line_framer_end(struct line_framer *f, int64_t now_us);
 void line_framer_release(struct line_framer *f);
 
 #endif

@@ -85,7 +85,8 @@ int main(int argc, char **argv)
     if ((argc != 2 && !adopt) || argv[argc - 1][0] == '-')
         return usage(stderr);
     log_init("determined-task", LOG_INFO, 0);
-    /* The supervisor outlives the agent: a socket of the agent's that stayed open here would look alive to the master. */
+    /* The supervisor outlives the agent: a socket of the agent's that stayed open here would look alive to the
+     * master. */
     close_range(3, ~0U, 0);
     int ready[2];
     if (pipe2(ready, O_CLOEXEC) < 0) {

@@ -98,7 +98,8 @@ static bool is_wanted(const struct process_list *l, pid_t pid)
     return false;
 }
 
-/* Process ids wrap around, so a child may be listed before its parent: pass over the list until nothing new is found. */
+/* Process ids wrap around, so a child may be listed before its parent: pass over the list until nothing new is
+ * found. */
 static void mark_descendants(struct process_list *l, pid_t root)
 {
     bool found = true;

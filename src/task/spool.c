@@ -301,7 +301,8 @@ int spool_read(struct spool *s, uint64_t after, size_t bytes_max, struct spool_b
     if (n < 0)
         return error_errno(err, "spool: cannot read segment %" PRIu64, g->first);
     ret->first = s->at.seq;
-    for (struct cursor c = cursor_of(raw.s, (size_t)n); c.n >= HEADER && ret->line.n < bytes_max && s->at.seq < g->next;) {
+    for (struct cursor c = cursor_of(raw.s, (size_t)n);
+         c.n >= HEADER && ret->line.n < bytes_max && s->at.seq < g->next;) {
         uint32_t length = cursor_u32(&c);
         if (length < 8 || (size_t)length + 4 > c.n)
             break;

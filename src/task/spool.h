@@ -1,9 +1,10 @@
 /* The lines of a task that nobody has confirmed yet, numbered from 1, in segment files of one directory.
  *
- * Lines are gathered by spool_append() and written by spool_flush(), once per turn of the supervisor. The files survive the
- * supervisor: spool_open() finds every line that was flushed, and cuts off a record that was torn by a crash. They are not
- * fsynced: when the machine goes down, so does the task. A segment goes away once all of it is acknowledged. The newest
- * number outlives its line, because a segment file (perhaps an empty one) always bears the next number as its name.
+ * Lines are gathered by spool_append() and written by spool_flush(), once per turn of the supervisor. The files survive
+ * the supervisor: spool_open() finds every line that was flushed, and cuts off a record that was torn by a crash. They
+ * are not fsynced: when the machine goes down, so does the task. A segment goes away once all of it is acknowledged.
+ * The newest number outlives its line, because a segment file (perhaps an empty one) always bears the next number as
+ * its name.
  *
  *   spool/00000000000000000001   records: u32 length, u32 checksum, u64 number, then a line as in common/taskproto.h
  *
@@ -35,9 +36,11 @@ int spool_flush(struct spool *s, struct error *err);
 bool spool_full(const struct spool *s);
 uint64_t spool_last(const struct spool *s);  /* number of the newest line, also when it is gone; 0: none yet */
 uint64_t spool_acked(const struct spool *s); /* everything up to here is confirmed */
-/* A number beyond the newest line moves the numbering there: somebody has seen lines of which this spool knows nothing. */
+/* A number beyond the newest line moves the numbering there: somebody has seen lines of which this spool knows
+ * nothing. */
 void spool_ack(struct spool *s, uint64_t seq);
-/* Flushed lines behind `after`, at least one if there is one, and about bytes_max at most. *ret starts zeroed or reused. */
+/* Flushed lines behind `after`, at least one if there is one, and about bytes_max at most. *ret starts zeroed or
+ * reused. */
 int spool_read(struct spool *s, uint64_t after, size_t bytes_max, struct spool_batch *ret, struct error *err);
 
 #endif

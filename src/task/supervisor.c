@@ -72,7 +72,7 @@ struct supervisor {
     bool exit_sent, exit_acked;
 };
 
-/* ---- starting ------------------------------------------------------------------------------------------------------ */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static int load_spec(struct supervisor *s, struct error *err)
 {
@@ -185,7 +185,8 @@ static void adopt_task(struct supervisor *s)
     for (char **e_var = s->spec.env; *e_var; e_var++)
         if (strncmp(*e_var, "DET_CONTAINER_ID=", 17) == 0)
             proctree_kill_marked(*e_var);
-    set_exit(s, TASK_EXIT_LOST, 137, SIGKILL, "the task's supervisor ended before the task (killed, or the machine restarted)");
+    set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
+             "the task's supervisor ended before the task (killed, or the machine restarted)");
     record_exit(s);
 }
 
@@ -229,7 +230,7 @@ void supervisor_free(struct supervisor *s)
     free(s);
 }
 
-/* ---- the task: its output, its processes, its end ------------------------------------------------------------------ */
+/* ---- the task: its output, its processes, its end ---------------------------------------------------------------- */
 
 static void end_output(struct supervisor *s, struct output *o)
 {
@@ -292,7 +293,9 @@ static void kill_all(struct supervisor *s)
     int64_t now = clock_monotonic_us();
     if (!s->has_children || now < s->kill_at_us)
         return;
-    s->kill_wait_us = !s->kill_wait_us ? KILL_FIRST_US : s->kill_wait_us < KILL_LAST_US / 2 ? 2 * s->kill_wait_us : KILL_LAST_US;
+    s->kill_wait_us = !s->kill_wait_us                     ? KILL_FIRST_US
+                      : s->kill_wait_us < KILL_LAST_US / 2 ? 2 * s->kill_wait_us
+                                                           : KILL_LAST_US;
     s->kill_at_us = now + s->kill_wait_us;
     proctree_kill_descendants(getpid());
 }
@@ -337,7 +340,7 @@ static void advance(struct supervisor *s)
         record_exit(s);
 }
 
-/* ---- the agent ----------------------------------------------------------------------------------------------------- */
+/* ---- the agent --------------------------------------------------------------------------------------------------- */
 
 static void on_hello(struct supervisor *s, uint64_t resume)
 {
@@ -437,7 +440,7 @@ static void talk(struct supervisor *s)
         s->greeted = false;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 static int64_t sooner(int64_t a, int64_t b)
 {

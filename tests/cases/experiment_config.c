@@ -1,8 +1,9 @@
 /* experiment-config-cases.json: what parses, what is complete, how template and config merge, the effective form.
  *
- * The sentences of errors are our own; what a case pins down is the verdict and the places (`<config>.resources.priority`)
- * that are named. Where we decided to differ from the predecessor, a row of `differences` recognises the case by its form and
- * says what must come out instead; docs/compatibility.md gives the reasons. */
+ * The sentences of errors are our own; what a case pins down is the verdict and the places
+ * (`<config>.resources.priority`) that are named. Where we decided to differ from the predecessor, a row of
+ * `differences` recognises the case by its form and says what must come out instead; docs/compatibility.md gives the
+ * reasons. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static void strip_nulls(struct json_object *v)
     }
 }
 
-/* Parsed and merged documents are compared without their nulls, and an empty list of mounts means that there are none. */
+/* Parsed and merged documents are compared without their nulls, and an empty list of mounts means that there are
+ * none. */
 static struct json_object *essence(struct json_object *v)
 {
     struct json_object *copy = copy_of(v);
@@ -67,7 +69,7 @@ static void drop_forgotten(struct json_object *config)
         json_object_object_del(resources, "agent_label");
 }
 
-/* ---- Places in errors --------------------------------------------------------------------------------------------- */
+/* ---- Places in errors -------------------------------------------------------------------------------------------- */
 
 /* Each line of an error that begins with <config>, cut after its path: "<config>.a[0] ". */
 static void collect_places(const char *message, struct strbuf *out)
@@ -99,7 +101,8 @@ static bool names_places(const char *found, const char *expected, struct strbuf 
     return missing->n == 0;
 }
 
-static void expect_error(struct case_results *r, const char *section, size_t i, bool failed, const char *found, const char *expected)
+static void expect_error(struct case_results *r, const char *section, size_t i, bool failed, const char *found,
+                         const char *expected)
 {
     cleanup_strbuf struct strbuf missing = STRBUF_INIT;
     if (!failed)
@@ -110,7 +113,7 @@ static void expect_error(struct case_results *r, const char *section, size_t i, 
         case_pass(r);
 }
 
-/* ---- Decided differences ------------------------------------------------------------------------------------------ */
+/* ---- Decided differences ----------------------------------------------------------------------------------------- */
 
 static struct json_object *read_yaml(const char *yaml)
 {
@@ -150,14 +153,15 @@ static bool differs_by_decision(struct json_object *c)
     return false;
 }
 
-/* A searcher that the predecessor refuses for new experiments: max_length serves ASHA here, and the retired names run. */
+/* A searcher that the predecessor refuses for new experiments: max_length serves ASHA here, and the retired names
+ * run. */
 static bool searcher_runs_here(struct json_object *config)
 {
     struct json_object *searcher = json_object_object_get(config, "searcher");
     return strcmp(text(searcher, "name"), "custom") != 0 && json_object_object_get(searcher, "max_length");
 }
 
-/* ---- cases -------------------------------------------------------------------------------------------------------- */
+/* ---- cases ------------------------------------------------------------------------------------------------------- */
 
 static void check_completeness(struct case_results *r, size_t i, struct json_object *c, struct json_object *config)
 {
@@ -177,7 +181,8 @@ static void run_parsed(struct case_results *r, size_t i, struct json_object *c, 
     expconf_normalize(config);
     expconf_normalize_hyperparameters(config);
     drop_forgotten(config);
-    cleanup_json struct json_object *found = essence(config), *expected = essence(json_object_object_get(c, "parsed_non_null"));
+    cleanup_json struct json_object *found = essence(config),
+                                    *expected = essence(json_object_object_get(c, "parsed_non_null"));
     if (!json_object_equal(found, expected)) {
         case_expect_json(r, "cases", i, found, expected);
         return;
@@ -186,7 +191,8 @@ static void run_parsed(struct case_results *r, size_t i, struct json_object *c, 
     bool refused = expconf_check_runnable(config, &err) < 0;
     bool expect_refused = json_object_object_get(c, "searcher_current_error") && !searcher_runs_here(config);
     if (refused != expect_refused)
-        case_fail(r, "cases", i, "searcher %s: %s", refused ? "refused" : "accepted", refused ? error_msg(&err) : text(c, "searcher_current_error"));
+        case_fail(r, "cases", i, "searcher %s: %s", refused ? "refused" : "accepted",
+                  refused ? error_msg(&err) : text(c, "searcher_current_error"));
     else
         check_completeness(r, i, c, config);
 }
@@ -218,12 +224,13 @@ static void run_cases(struct json_object *section, struct json_object *file, str
         run_case(r, i, json_object_array_get_idx(section, i));
 }
 
-/* ---- merges ------------------------------------------------------------------------------------------------------- */
+/* ---- merges ------------------------------------------------------------------------------------------------------ */
 
-/* What our rule gives where the predecessor replaces a list, a length, a hyperparameter, credentials or the searcher: the
- * case then pins down everything else, and the section in question is computed here from the rule, in its plainest form:
- * concatenation with the template first, objects member by member. */
-static bool both_have(struct json_object *a, struct json_object *b, const char *name, struct json_object **x, struct json_object **y)
+/* What our rule gives where the predecessor replaces a list, a length, a hyperparameter, credentials or the searcher:
+ * the case then pins down everything else, and the section in question is computed here from the rule, in its plainest
+ * form: concatenation with the template first, objects member by member. */
+static bool both_have(struct json_object *a, struct json_object *b, const char *name, struct json_object **x,
+                      struct json_object **y)
 {
     return json_object_object_get_ex(a, name, x) && json_object_object_get_ex(b, name, y) && *x && *y;
 }
@@ -241,21 +248,25 @@ static struct json_object *plain_merge(struct json_object *upper, struct json_ob
     struct json_object *object = copy_of(lower);
     json_object_object_foreach(upper, name, value) {
         struct json_object *other = json_object_object_get(lower, name);
-        json_object_object_add(object, name, other && value ? plain_merge(value, other) : copy_of(value ? value : other));
+        json_object_object_add(object, name,
+                               other && value ? plain_merge(value, other) : copy_of(value ? value : other));
     }
     return object;
 }
 
-static void expect_plainly(struct json_object *config, struct json_object *template_config, struct json_object *expected, const char *name)
+static void expect_plainly(struct json_object *config, struct json_object *template_config,
+                           struct json_object *expected, const char *name)
 {
     struct json_object *x, *y;
     if (both_have(config, template_config, name, &x, &y))
         json_object_object_add(expected, name, plain_merge(x, y));
 }
 
-static struct json_object *expected_merge(struct json_object *c, struct json_object *config, struct json_object *template_config)
+static struct json_object *expected_merge(struct json_object *c, struct json_object *config,
+                                          struct json_object *template_config)
 {
-    static const char *const plain[] = {"data", "searcher", "slurm", "pbs", "min_validation_period", "min_checkpoint_period"};
+    static const char *const plain[] =
+        {"data", "searcher", "slurm", "pbs", "min_validation_period", "min_checkpoint_period"};
     struct json_object *expected = copy_of(json_object_object_get(c, "merged_non_null")), *x, *y;
     for (size_t i = 0; expected && i < sizeof plain / sizeof *plain; i++)
         expect_plainly(config, template_config, expected, plain[i]);
@@ -272,14 +283,17 @@ static bool is_twofold_length(struct json_object *merged, const char *name)
 
 static void run_merge(struct case_results *r, size_t i, struct json_object *c)
 {
-    cleanup_json struct json_object *config = read_yaml(text(c, "config")), *template_config = read_yaml(text(c, "template"));
+    cleanup_json struct json_object *config = read_yaml(text(c, "config")),
+                                    *template_config = read_yaml(text(c, "template"));
     cleanup_json struct json_object *merged = NULL, *expected = expected_merge(c, config, template_config);
     cleanup_error struct error err = ERROR_INIT;
     bool failed = expconf_merge(config, template_config, &merged, &err) < 0;
-    bool contradicts = expected && (is_twofold_length(expected, "min_validation_period") || is_twofold_length(expected, "min_checkpoint_period"));
+    bool contradicts = expected && (is_twofold_length(expected, "min_validation_period") ||
+                                    is_twofold_length(expected, "min_checkpoint_period"));
     bool quirk = strstr(text(c, "error"), "count was not provided") != NULL; /* the whole is not a grid */
     if (contradicts || (!expected && !quirk)) {
-        expect_error(r, "merges", i, failed, error_msg(&err), contradicts ? "<config>: a length in two units" : text(c, "error"));
+        expect_error(r, "merges", i, failed, error_msg(&err),
+                     contradicts ? "<config>: a length in two units" : text(c, "error"));
         return;
     }
     if (failed) {
@@ -300,13 +314,14 @@ static void run_merges(struct json_object *section, struct json_object *file, st
         run_merge(r, i, json_object_array_get_idx(section, i));
 }
 
-/* ---- minimal_defaulted -------------------------------------------------------------------------------------------- */
+/* ---- minimal_defaulted ------------------------------------------------------------------------------------------- */
 
 /* What somebody has to write to get the given effective form: only what has no default. */
 static struct json_object *minimal_config(struct json_object *effective)
 {
     static const char *const own[] = {"name", "entrypoint", "hyperparameters", "reproducibility"};
-    struct json_object *config = json_object_new_object(), *searcher = json_object_new_object(), *storage = json_object_new_object();
+    struct json_object *config = json_object_new_object(), *searcher = json_object_new_object(),
+                       *storage = json_object_new_object();
     for (size_t i = 0; i < 4; i++)
         json_object_object_add(config, own[i], copy_of(json_object_object_get(effective, own[i])));
     struct json_object *from = json_object_object_get(effective, "searcher");

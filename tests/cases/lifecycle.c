@@ -18,7 +18,8 @@ static void run_table(struct cases *c, const struct sm_type *type, struct json_o
 {
     json_object_object_foreach(section, name, to) {
         int from;
-        case_check(c, sm_type_state_of(type, name, &from) == 0 && row_is(type, from, to), "%s of a %s", name, type->name);
+        case_check(c, sm_type_state_of(type, name, &from) == 0 && row_is(type, from, to), "%s of a %s", name,
+                   type->name);
     }
 }
 
@@ -37,7 +38,10 @@ static void run_stopping_to_terminal(struct cases *c, struct json_object *sectio
     json_object_object_foreach(section, name, terminal) {
         enum run_state stopping;
         bool ok = run_state_parse(name, &stopping) == 0 && run_state_is_stopping(stopping);
-        case_check(c, ok && strcmp(run_state_name(run_state_terminal_for(stopping)), json_object_get_string(terminal)) == 0, "%s", name);
+        case_check(c,
+                   ok &&
+                       strcmp(run_state_name(run_state_terminal_for(stopping)), json_object_get_string(terminal)) == 0,
+                   "%s", name);
     }
 }
 
@@ -59,7 +63,8 @@ static void run_unmanaged(struct cases *c, struct json_object *section)
         size_t n = json_object_array_length(trials);
         for (size_t k = 0; k < n && k < 16; k++)
             state[k] = parse_shown(json_object_get_string(json_object_array_get_idx(trials, k)));
-        case_check(c, n <= 16 && unmanaged_experiment_state(state, (int)n) == parse_shown(member_string(v, "experiment")),
+        case_check(c,
+                   n <= 16 && unmanaged_experiment_state(state, (int)n) == parse_shown(member_string(v, "experiment")),
                    "%s", json_object_to_json_string(v));
     }
 }
@@ -70,6 +75,9 @@ CASE_SECTION(stopping_to_terminal, run_stopping_to_terminal)
 CASE_SECTION(unmanaged_experiment_state, run_unmanaged)
 
 const struct case_section lifecycle_sections[] = {
-    CASE_ROW(experiment_transitions), CASE_ROW(trial_transitions), CASE_ROW(stopping_to_terminal), CASE_ROW(unmanaged_experiment_state),
+    CASE_ROW(experiment_transitions),
+    CASE_ROW(trial_transitions),
+    CASE_ROW(stopping_to_terminal),
+    CASE_ROW(unmanaged_experiment_state),
     {0},
 };

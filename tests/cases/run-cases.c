@@ -30,7 +30,8 @@ void case_fail(struct case_results *r, const char *section, size_t i, const char
     printf("FAIL %s[%zu]: %s\n", section, i, strbuf_str(&text));
 }
 
-void case_expect_json(struct case_results *r, const char *section, size_t i, struct json_object *found, struct json_object *expected)
+void case_expect_json(struct case_results *r, const char *section, size_t i, struct json_object *found,
+                      struct json_object *expected)
 {
     if (json_object_equal(found, expected)) {
         case_pass(r);

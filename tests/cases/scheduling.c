@@ -48,8 +48,11 @@ static void run_find_fits(struct cases *c, struct json_object *section)
         cleanup_arena struct arena a = ARENA_INIT;
         struct sched_agent agent[AGENTS_MAX];
         struct sched_share *share;
-        struct sched_snapshot s = {.fitting = policy_of(v, "method"), .agent = agent, .agent_n = agents_of(member(v, "agents"), agent)};
-        struct sched_request r = {.allocation_id = member_string(v, "allocation_id"), .slots = (int)member_int(v, "slots_needed"),
+        struct sched_snapshot s = {.fitting = policy_of(v, "method"),
+                                   .agent = agent,
+                                   .agent_n = agents_of(member(v, "agents"), agent)};
+        struct sched_request r = {.allocation_id = member_string(v, "allocation_id"),
+                                  .slots = (int)member_int(v, "slots_needed"),
                                   .single_agent = member_bool(v, "single_agent")};
         size_t n = sched_fit(&s, agent, &r, &a, &share);
         case_check(c, n > 0 && strcmp(agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0, "%s",
@@ -83,7 +86,9 @@ static void run_dedicated_fits(struct cases *c, struct json_object *section)
             int own = json_object_get_int(json_object_array_get_idx(slots, k));
             agent[k] = (struct sched_agent){.id = arena_printf(&a, "agent%zu", k), .slots = own, .empty_slots = own};
         }
-        struct sched_snapshot s = {.agent = agent, .agent_n = agent_n, .allow_heterogeneous_fits = member_bool(v, "heterogeneous")};
+        struct sched_snapshot s = {.agent = agent,
+                                   .agent_n = agent_n,
+                                   .allow_heterogeneous_fits = member_bool(v, "heterogeneous")};
         struct sched_request r = {.allocation_id = "task1", .slots = (int)member_int(v, "slots_needed")};
         size_t n = sched_fit(&s, agent, &r, &a, &share);
         bool ok = member(v, "expect_agent_indexes") != NULL ? has_indexes(member(v, "expect_agent_indexes"), share, n)
@@ -92,14 +97,16 @@ static void run_dedicated_fits(struct cases *c, struct json_object *section)
     }
 }
 
-/* ---- the order of requests ----------------------------------------------------------------------------------------- */
+/* ---- the order of requests --------------------------------------------------------------------------------------- */
 
 static size_t groups_of(struct json_object *list, struct sched_group *ret)
 {
     size_t n = json_object_array_length(list);
     for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
         struct json_object *g = json_object_array_get_idx(list, i);
-        ret[i] = (struct sched_group){.job_id = member_string(g, "id"), .priority = (int)member_int(g, "priority"), .weight = 1,
+        ret[i] = (struct sched_group){.job_id = member_string(g, "id"),
+                                      .priority = (int)member_int(g, "priority"),
+                                      .weight = 1,
                                       .max_slots = -1};
     }
     return n;
@@ -142,7 +149,8 @@ static void run_sort(struct cases *c, struct json_object *v)
     size_t group_n = groups_of(member(v, "groups"), group), n = json_object_array_length(member(v, "tasks"));
     for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
         struct json_object *t = json_object_array_get_idx(member(v, "tasks"), i);
-        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"), .slots = (int)member_int(t, "slots"),
+        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"),
+                                            .slots = (int)member_int(t, "slots"),
                                             .group = group_named(group, group_n, member_string(t, "group")),
                                             .request_us = -member_int(t, "age_min")};
     }
@@ -151,7 +159,7 @@ static void run_sort(struct cases *c, struct json_object *v)
     case_check(c, has_order(member(v, "pending_nonzero"), request, n, false), "pending_nonzero");
 }
 
-/* ---- whole decisions ----------------------------------------------------------------------------------------------- */
+/* ---- whole decisions --------------------------------------------------------------------------------------------- */
 
 /* A pool that is scheduled step after step. */
 struct play {
@@ -167,7 +175,8 @@ static void take(struct play *p, size_t request, const struct sched_share *share
 {
     for (size_t i = 0; i < n; i++) {
         struct sched_agent *agent = &p->agent[share[i].agent];
-        *(share[i].slots > 0 ? &agent->empty_slots : &agent->empty_aux) -= sign * (share[i].slots > 0 ? share[i].slots : 1);
+        *(share[i].slots > 0 ? &agent->empty_slots : &agent->empty_aux) -= sign *
+                                                                           (share[i].slots > 0 ? share[i].slots : 1);
     }
     p->request[request].allocated = sign > 0;
     p->held_n[request] = n;
@@ -201,7 +210,10 @@ static void remove_requests(struct play *p, struct json_object *ids)
 static bool decide(struct play *p, struct json_object *step)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct sched_snapshot s = {.agent = p->agent, .agent_n = p->agent_n, .request = p->request, .request_n = p->request_n};
+    struct sched_snapshot s = {.agent = p->agent,
+                               .agent_n = p->agent_n,
+                               .request = p->request,
+                               .request_n = p->request_n};
     struct sched_decision d;
     sched_in_order(&s, &a, &d);
     bool ok = d.release_n == 0 && d.allocate_n == json_object_array_length(member(step, "to_allocate"));

@@ -9,7 +9,7 @@
 #include "common/rng.h"
 #include "core/searcher/searcher.h"
 
-/* ---- rng ----------------------------------------------------------------------------------------------------------- */
+/* ---- rng --------------------------------------------------------------------------------------------------------- */
 
 static void run_primitives(struct cases *c, struct json_object *v)
 {
@@ -66,7 +66,7 @@ static void run_rng(struct cases *c, struct json_object *section)
     }
 }
 
-/* ---- creates ------------------------------------------------------------------------------------------------------- */
+/* ---- creates ----------------------------------------------------------------------------------------------------- */
 
 static bool is_served(const char *searcher)
 {
@@ -82,8 +82,9 @@ static struct searcher *new_searcher(struct cases *c, struct json_object *v, str
         case_check(c, false, "searcher %s does not exist yet", name);
         return NULL;
     }
-    if (searcher_new(json_object_to_json_string(member(v, "searcher")), space ? json_object_to_json_string(space) : "{}",
-                     (uint32_t)member_int(v, "experiment_seed"), &s, &err) < 0)
+    if (searcher_new(json_object_to_json_string(member(v, "searcher")),
+                     space ? json_object_to_json_string(space) : "{}", (uint32_t)member_int(v, "experiment_seed"), &s,
+                     &err) < 0)
         case_check(c, false, "searcher %s: %s", name, error_msg(&err));
     return s;
 }
@@ -124,7 +125,8 @@ static void run_create(struct cases *c, struct json_object *v)
     bool ok = searcher_initial_trials(s, &actions, NULL) == 0 && actions.n == json_object_array_length(expected);
     for (size_t i = 0; ok && i < actions.n; i++)
         ok = same_create(&actions.item[i], json_object_array_get_idx(expected, i));
-    case_check(c, ok, "%s with seed %s", member_string(member(v, "searcher"), "name"), member_string(v, "experiment_seed"));
+    case_check(c, ok, "%s with seed %s", member_string(member(v, "searcher"), "name"),
+               member_string(v, "experiment_seed"));
     searcher_actions_release(&actions);
     searcher_free(s);
 }
@@ -135,7 +137,7 @@ static void run_creates(struct cases *c, struct json_object *section)
         run_create(c, json_object_array_get_idx(section, i));
 }
 
-/* ---- runs of a method ---------------------------------------------------------------------------------------------- */
+/* ---- runs of a method -------------------------------------------------------------------------------------------- */
 
 /* All trials run to their end in the order in which they were created. */
 static bool simulate(struct searcher *s, int64_t *ret_trials, int64_t *ret_stopped)

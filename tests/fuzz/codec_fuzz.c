@@ -65,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (newline == NULL)
         return 0;
     const struct codec_message *m = message_of(data, (size_t)(newline - data));
-    struct strbuf text cleanup_strbuf = STRBUF_INIT, once cleanup_strbuf = STRBUF_INIT, twice cleanup_strbuf = STRBUF_INIT;
+    struct strbuf text cleanup_strbuf = STRBUF_INIT, once cleanup_strbuf = STRBUF_INIT,
+                       twice cleanup_strbuf = STRBUF_INIT;
     strbuf_add(&text, newline + 1, n - (size_t)(newline - data) - 1);
     if (read_and_write(m, text.s, text.n, &once) < 0)
         return 0;

@@ -1,5 +1,5 @@
-/* YAML of an experiment's configuration, as anybody may post it. Whatever is accepted must survive all further steps, print as
- * JSON that reads back, and be found in order by the reader of stored configurations. */
+/* YAML of an experiment's configuration, as anybody may post it. Whatever is accepted must survive all further steps,
+ * print as JSON that reads back, and be found in order by the reader of stored configurations. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

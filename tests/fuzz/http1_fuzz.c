@@ -1,5 +1,5 @@
-/* Any bytes as a request: head, then chunked body. What is found must lie inside the input, and cutting the body elsewhere must
- * not change what is read. */
+/* Any bytes as a request: head, then chunked body. What is found must lie inside the input, and cutting the body
+ * elsewhere must not change what is read. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
     int whole_rc = read_chunks(strbuf_str(&text) + head_n, n - head_n, SIZE_MAX, &whole);
     int cut_rc = read_chunks(strbuf_str(&text) + head_n, n - head_n, 1, &cut);
-    if (whole_rc != cut_rc || (whole_rc == 0 && (whole.n != cut.n || (whole.n && memcmp(whole.s, cut.s, whole.n) != 0))))
+    if (whole_rc != cut_rc ||
+        (whole_rc == 0 && (whole.n != cut.n || (whole.n && memcmp(whole.s, cut.s, whole.n) != 0))))
         abort();
     return 0;
 }

@@ -10,7 +10,7 @@
 #define MS INT64_C(1000)
 #define START_US INT64_C(1767225600000000) /* 2026-01-01; stories count from here */
 
-/* ---- the story ----------------------------------------------------------------------------------------------------- */
+/* ---- the story --------------------------------------------------------------------------------------------------- */
 
 static void tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void tell(struct sim *sim, const char *fmt, ...)
@@ -52,7 +52,7 @@ void sim_expect(struct sim *sim, const char *story)
     strbuf_reset(&sim->story);
 }
 
-/* ---- parts --------------------------------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
 
 static struct sim_agent *find_agent(struct sim *sim, const char *id)
 {
@@ -82,8 +82,11 @@ static struct sim_container *new_container(struct sim_agent *a)
 static struct core *new_core(struct sim *sim)
 {
     static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
-    struct core_opts opts = {.pool = &pool, .pool_n = 1, .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
-                             .restore_wait_us = CORE_RESTORE_WAIT_US, .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
+    struct core_opts opts = {.pool = &pool,
+                             .pool_n = 1,
+                             .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
+                             .restore_wait_us = CORE_RESTORE_WAIT_US,
+                             .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
     return core_new(&opts);
 }
 
@@ -102,7 +105,7 @@ void sim_release(struct sim *sim)
     strbuf_release(&sim->last_log);
 }
 
-/* ---- effects after the commit -------------------------------------------------------------------------------------- */
+/* ---- effects after the commit ------------------------------------------------------------------------------------ */
 
 static void task_exits(struct sim *sim, struct sim_agent *a, struct sim_container *k, enum exit_kind kind, int code);
 
@@ -193,7 +196,8 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
         welcome(sim, e);
         break;
     case CORE_EXPERIMENT_STATE:
-        tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from), run_state_name(e->state.to));
+        tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from),
+             run_state_name(e->state.to));
         break;
     default:
         break;
@@ -211,12 +215,13 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
         }
         if (e->type == CORE_TASK_LOG && e->log.error)
             tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
-        if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state && run_state_is_terminal(e->trial->state))
+        if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state &&
+            run_state_is_terminal(e->trial->state))
             tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
     }
 }
 
-/* ---- steps and crashes --------------------------------------------------------------------------------------------- */
+/* ---- steps and crashes ------------------------------------------------------------------------------------------- */
 
 void sim_crash_master(struct sim *sim, int64_t ms)
 {
@@ -286,7 +291,7 @@ static void master_back(struct sim *sim)
     finish(sim, &effects);
 }
 
-/* ---- agents -------------------------------------------------------------------------------------------------------- */
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
 
 static struct core_container_report report_of(const struct sim_container *k)
 {
@@ -299,7 +304,8 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
 {
     struct core_device device[CORE_DEVICES_MAX];
     struct core_container_report report[SIM_CONTAINERS];
-    struct core_event ev = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = a->id, .device = device, .container = report}};
+    struct core_event ev = {.type = CORE_AGENT_CONNECTED,
+                            .agent = {.agent_id = a->id, .device = device, .container = report}};
     if (sim->core == NULL)
         return;
     for (int i = 0; i < a->slots; i++)
@@ -349,7 +355,7 @@ static void send_state(struct sim *sim, struct sim_agent *a, const struct sim_co
         sim_step(sim, &ev, NULL);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------------------- */
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 static void task_exits(struct sim *sim, struct sim_agent *a, struct sim_container *k, enum exit_kind kind, int code)
 {
@@ -437,7 +443,8 @@ static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
 static void validate(struct sim *sim, struct sim_container *k)
 {
     struct core_event progress = {.type = CORE_TRIAL_PROGRESS, .progress = {.trial_id = k->trial_id, .progress = 1}};
-    struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = "{\"loss\": 0.5}"}};
+    struct core_event ev = {.type = CORE_TRIAL_VALIDATED,
+                            .validated = {.trial_id = k->trial_id, .metrics = "{\"loss\": 0.5}"}};
     if (!call(sim, k, &progress) || !call(sim, k, &ev))
         return;
     go_to(sim, k, TASK_EXIT, 10);
@@ -445,7 +452,8 @@ static void validate(struct sim *sim, struct sim_container *k)
 
 static void report_invalid_hp(struct sim *sim, struct sim_container *k)
 {
-    struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT, .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
+    struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT,
+                            .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
     call(sim, k, &ev);
     k->tick_us = 0; /* and does not exit */
 }
@@ -481,7 +489,7 @@ static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
     }
 }
 
-/* ---- users --------------------------------------------------------------------------------------------------------- */
+/* ---- users ------------------------------------------------------------------------------------------------------- */
 
 int sim_create(struct sim *sim, const struct sim_experiment *x)
 {
@@ -493,7 +501,9 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
         .searcher = x->searcher != NULL ? x->searcher : "{\"name\": \"single\"}",
         .hyperparameters = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}}",
     };
-    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = sim->now_us, .create = {.spec = &spec, .activate = !x->paused}};
+    struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
+                            .now_us = sim->now_us,
+                            .create = {.spec = &spec, .activate = !x->paused}};
     assert_int_equal(core_step(sim->core, &ev, &effects, NULL), 0);
     int id = effects.experiment_id;
     sim->behaviour[id] = *x;
@@ -518,7 +528,7 @@ void sim_forget_searcher(struct sim *sim, int experiment_id)
     }
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time -------------------------------------------------------------------------------------------------------- */
 
 static void sooner(int64_t *next, int64_t candidate)
 {
@@ -579,7 +589,7 @@ void sim_run(struct sim *sim, int64_t ms)
     sim->now_us = until_us;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 enum run_state sim_experiment_state(const struct sim *sim, int id)
 {

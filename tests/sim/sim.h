@@ -1,4 +1,5 @@
-/* A cluster in a box: the core with a virtual clock, agents, tasks, and a store, all made up. A year takes a millisecond.
+/* A cluster in a box: the core with a virtual clock, agents, tasks, and a store, all made up. A year takes a
+ * millisecond.
  *
  * Tests write down what users and machines do, let time pass, and compare the story with the expected one:
  *
@@ -7,10 +8,10 @@
  *     sim_run(&sim, 1000);
  *     sim_expect(&sim, "[     0] exp 1 > PAUSED -> ACTIVE\n" …);
  *
- * The store keeps what the PUT effects say and nothing else, so that a crash of the master, between any two steps, before
- * or after the commit, is: throw the core away, and restore a new one from the store. Tasks train: a step takes 100 ms and
- * ends with a checkpoint; they preempt when asked. What they were promised (an answer came) is remembered and must never
- * be lost. After every step the store is checked against the invariants (sim_check() in sim.c). */
+ * The store keeps what the PUT effects say and nothing else, so that a crash of the master, between any two steps,
+ * before or after the commit, is: throw the core away, and restore a new one from the store. Tasks train: a step takes
+ * 100 ms and ends with a checkpoint; they preempt when asked. What they were promised (an answer came) is remembered
+ * and must never be lost. After every step the store is checked against the invariants (sim_check() in sim.c). */
 #ifndef DET_TESTS_SIM_SIM_H
 #define DET_TESTS_SIM_SIM_H
 
@@ -85,7 +86,8 @@ void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the li
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
 int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
-bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err); /* false: no answer came, or it was refused */
+/* false: no answer came, or it was refused */
+bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err);
 void sim_crash_master(struct sim *sim, int64_t ms);
 void sim_forget_searcher(struct sim *sim, int experiment_id); /* damages the store */
 void sim_run(struct sim *sim, int64_t ms); /* lets time pass */

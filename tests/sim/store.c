@@ -49,12 +49,14 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
     case CORE_PUT_ALLOCATION:
         if (e->insert)
             s->allocation = realloc(s->allocation, (s->allocation_n + 1) * sizeof *s->allocation);
-        APPLY(s->allocation, s->allocation_n, e->allocation, e->insert, strcmp(s->allocation[i_].id, e->allocation->id) == 0);
+        APPLY(s->allocation, s->allocation_n, e->allocation, e->insert,
+              strcmp(s->allocation[i_].id, e->allocation->id) == 0);
         break;
     case CORE_PUT_CONTAINER:
         if (e->insert)
             s->container = realloc(s->container, (s->container_n + 1) * sizeof *s->container);
-        APPLY(s->container, s->container_n, e->container, e->insert, strcmp(s->container[i_].id, e->container->id) == 0);
+        APPLY(s->container, s->container_n, e->container, e->insert,
+              strcmp(s->container[i_].id, e->container->id) == 0);
         break;
     case CORE_PUT_AGENT:
         APPLY(s->agent, s->agent_n, e->agent, e->insert, strcmp(s->agent[i_].id, e->agent->id) == 0);

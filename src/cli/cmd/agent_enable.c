@@ -5,7 +5,8 @@ static int choose(struct cli *cli, const char *agent_id, bool all, const char **
 {
     struct wire_get_agents_response out;
     if (!all && !agent_id)
-        return error_set(err, ERR_INVALID, "Please name an agent, or give --all; see 'det %s --help'", cli->command->path);
+        return error_set(err, ERR_INVALID, "Please name an agent, or give --all; see 'det %s --help'",
+                         cli->command->path);
     if (!all) {
         *ret = arena_array(&cli->arena, const char *, 1);
         (*ret)[0] = agent_id;
@@ -54,7 +55,8 @@ int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, st
     if (api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0)
         return -1;
     if (!args->csv && !args->json)
-        fputs(tasks_count(&form, &tasks) ? "Tasks still in progress on draining nodes.\n" : "No tasks in progress on draining nodes.\n",
+        fputs(tasks_count(&form, &tasks) ? "Tasks still in progress on draining nodes.\n"
+                                         : "No tasks in progress on draining nodes.\n",
               cli->out);
     tasks_print(cli, &form, &tasks);
     return 0;

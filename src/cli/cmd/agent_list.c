@@ -45,10 +45,12 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
     json_object_object_add(v, "registered_time", time ? json_object_new_string(time) : NULL);
     json_object_object_add(v, "num_slots", json_object_new_int64((int64_t)agent->slots_n));
     json_object_object_add(v, "num_containers", json_object_new_int64((int64_t)agent->containers_n));
-    json_object_object_add(v, "resource_pools", json_object_new_string(text_join(a, agent->resource_pools, agent->resource_pools_n, ", ")));
+    json_object_object_add(v, "resource_pools",
+                           json_object_new_string(text_join(a, agent->resource_pools, agent->resource_pools_n, ", ")));
     json_object_object_add(v, "enabled", json_object_new_boolean(agent->enabled));
     json_object_object_add(v, "draining", json_object_new_boolean(agent->draining));
-    json_object_object_add(v, "addresses", json_object_new_string(text_join(a, agent->addresses, agent->addresses_n, ", ")));
+    json_object_object_add(v, "addresses",
+                           json_object_new_string(text_join(a, agent->addresses, agent->addresses_n, ", ")));
     return v;
 }
 
@@ -78,8 +80,8 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
         output_json(cli, all);
         return 0;
     }
-    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled",
-                                            "Draining", "Addresses", NULL});
+    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers",
+                                            "Resource Pool", "Enabled", "Draining", "Addresses", NULL});
     for (size_t i = 0; i < out.agents_n; i++)
         agent_row(&t, &out.agents[i]);
     table_print(&t, args->csv, cli->out);

@@ -13,13 +13,15 @@ struct checkpoint_list_form {
     int64_t best;
 };
 /* Of an experiment, or else of a trial. */
-int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form, struct error *err);
+int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form,
+                    struct error *err);
 
 struct checkpoint_download {
     const char *output_dir; /* NULL: checkpoints/<uuid> */
     const char *mode;       /* direct, master, auto */
     bool quiet;
 };
-int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, struct error *err);
+int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
+                        struct error *err);
 
 #endif

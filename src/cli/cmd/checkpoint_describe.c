@@ -31,8 +31,8 @@ static const char *steps_completed(struct arena *a, const char *metadata)
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *steps;
-    if (!metadata || json_parse(metadata, strlen(metadata), &v, NULL) < 0 || !json_object_is_type(v, json_type_object) ||
-        !json_object_object_get_ex(v, "steps_completed", &steps))
+    if (!metadata || json_parse(metadata, strlen(metadata), &v, NULL) < 0 ||
+        !json_object_is_type(v, json_type_object) || !json_object_object_get_ex(v, "steps_completed", &steps))
         return NULL;
     return output_dumps(a, steps);
 }
@@ -40,9 +40,10 @@ static const char *steps_completed(struct arena *a, const char *metadata)
 void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c)
 {
     cleanup_table struct table t = TABLE_INIT;
-    const struct wire_checkpoint_training_metadata *training = c->training && c->training->has_trial_id ? c->training : NULL;
-    table_columns(&t, (const char *const[]){"Experiment ID", "Trial ID", "Steps Completed", "Report Time", "Checkpoint UUID",
-                                            "Validation Metrics", "Metadata", NULL});
+    const struct wire_checkpoint_training_metadata *training = c->training && c->training->has_trial_id ? c->training
+                                                                                                        : NULL;
+    table_columns(&t, (const char *const[]){"Experiment ID", "Trial ID", "Steps Completed", "Report Time",
+                                            "Checkpoint UUID", "Validation Metrics", "Metadata", NULL});
     table_text(&t, training ? arena_printf(&t.arena, "%d", training->experiment_id) : NULL);
     table_text(&t, training ? arena_printf(&t.arena, "%d", training->trial_id) : NULL);
     table_text(&t, steps_completed(&t.arena, c->metadata));

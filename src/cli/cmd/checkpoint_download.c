@@ -11,7 +11,8 @@
 static const char *text_of(struct json_object *v, const char *key)
 {
     struct json_object *s;
-    return json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s) : NULL;
+    return json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s)
+                                                                                             : NULL;
 }
 
 /* Where the storage keeps this checkpoint, for the kinds of storage that are directories. */
@@ -29,7 +30,8 @@ static int find_directory(struct cli *cli, const struct wire_checkpoint *c, cons
         return 0;
     }
     if (!type || strcmp(type, "shared_fs") != 0)
-        return error_set(err, ERR_UNIMPLEMENTED, "checkpoint %s is stored by %s, which this version cannot download from", c->uuid,
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "checkpoint %s is stored by %s, which this version cannot download from", c->uuid,
                          type ? type : "an unnamed storage");
     const char *host = text_of(storage, "host_path"), *below = text_of(storage, "storage_path");
     if (!host)
@@ -56,19 +58,24 @@ static int write_metadata(struct cli *cli, const struct wire_checkpoint *c, cons
     return file_write(path, text, strlen(text), 0644, err);
 }
 
-int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, struct error *err)
+int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
+                        struct error *err)
 {
-    const char *to = how->output_dir ? how->output_dir : arena_printf(&cli->arena, "checkpoints/%s", c->uuid), *from = NULL;
+    const char *to = how->output_dir ? how->output_dir : arena_printf(&cli->arena, "checkpoints/%s", c->uuid),
+               *from = NULL;
     if (c->state != WIRE_CHECKPOINT_STATE_COMPLETED && c->state != WIRE_CHECKPOINT_STATE_PARTIALLY_DELETED)
-        return error_set(err, ERR_PRECONDITION, "Only COMPLETED or PARTIALLY_DELETED checkpoints can be downloaded. Checkpoint state: %s",
+        return error_set(err, ERR_PRECONDITION,
+                         "Only COMPLETED or PARTIALLY_DELETED checkpoints can be downloaded. Checkpoint state: %s",
                          state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
     if (how->mode && strcmp(how->mode, "master") == 0)
-        return error_set(err, ERR_UNIMPLEMENTED, "--mode master is planned, but not part of this version; use --mode direct");
+        return error_set(err, ERR_UNIMPLEMENTED,
+                         "--mode master is planned, but not part of this version; use --mode direct");
     if (!exists(arena_printf(&cli->arena, "%s/metadata.json", to))) { /* else it is there already */
         if (find_directory(cli, c, &from, err) < 0)
             return -1;
         if (!exists(from))
-            return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
+            return error_set(err, ERR_NOT_FOUND,
+                             "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
                              c->uuid, from);
         if (copy_tree(from, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
             return error_wrap(err, "downloading checkpoint %s", c->uuid);

@@ -15,7 +15,9 @@ static struct json_object *parse(const char *json)
 
 static const char *scalar(struct arena *a, struct json_object *v)
 {
-    return !v ? NULL : json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v)) : output_dumps(a, v);
+    return !v                                         ? NULL
+           : json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v))
+                                                      : output_dumps(a, v);
 }
 
 /* searcher.metric of the configuration that came with the first checkpoint */
@@ -65,7 +67,8 @@ static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, con
     struct json_object *steps = NULL;
     if (json_object_is_type(metadata, json_type_object))
         json_object_object_get_ex(metadata, "steps_completed", &steps);
-    table_text(t, c->training && c->training->has_trial_id ? arena_printf(&t->arena, "%d", c->training->trial_id) : NULL);
+    table_text(t,
+               c->training && c->training->has_trial_id ? arena_printf(&t->arena, "%d", c->training->trial_id) : NULL);
     table_text(t, scalar(&t->arena, steps));
     table_text(t, state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
     table_text(t, metric_value(&t->arena, c, metric));
@@ -82,10 +85,12 @@ static int print_documents(struct cli *cli, enum route_id id, const void *reques
     return 0;
 }
 
-int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form, struct error *err)
+int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form,
+                    struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    enum wire_checkpoint_sort_by sort = form->has_best ? WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC : WIRE_CHECKPOINT_SORT_BY_END_TIME;
+    enum wire_checkpoint_sort_by sort = form->has_best ? WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC
+                                                       : WIRE_CHECKPOINT_SORT_BY_END_TIME;
     int32_t limit = form->has_best ? (int32_t)form->best : 0;
     struct wire_get_experiment_checkpoints_request of_experiment = {.id = experiment_id, .sort_by_attr = sort, .has_sort_by_attr = true, .limit = limit};
     struct wire_get_trial_checkpoints_request of_trial = {.id = trial_id, .sort_by_attr = sort, .has_sort_by_attr = true, .limit = limit};
@@ -100,27 +105,38 @@ int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, co
     const struct wire_checkpoint *c = experiment_id ? experiment.checkpoints : trial.checkpoints;
     size_t n = experiment_id ? experiment.checkpoints_n : trial.checkpoints_n;
     const char *metric = n ? searcher_metric(&t.arena, &c[0]) : "";
-    table_columns(&t, (const char *const[]){"Trial ID", "# of Batches", "State", "Validation Metric", "UUID", "Resources", "Size", NULL});
+    table_columns(&t, (const char *const[]){"Trial ID", "# of Batches", "State", "Validation Metric", "UUID",
+                                            "Resources", "Size", NULL});
     for (size_t i = 0; i < n; i++)
         checkpoint_row(&t, &c[i], metric);
     table_print(&t, form->csv, cli->out);
     return 0;
 }
 
-int cmd_experiment_list_checkpoints(struct cli *cli, const struct args_experiment_list_checkpoints *args, struct error *err)
+int cmd_experiment_list_checkpoints(struct cli *cli, const struct args_experiment_list_checkpoints *args,
+                                    struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv, .json = args->json, .has_best = args->has_best, .best = args->best};
+    struct checkpoint_list_form form = {.csv = args->csv,
+                                        .json = args->json,
+                                        .has_best = args->has_best,
+                                        .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
 }
 
 int cmd_checkpoint_list(struct cli *cli, const struct args_checkpoint_list *args, struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv, .json = args->json, .has_best = args->has_best, .best = args->best};
+    struct checkpoint_list_form form = {.csv = args->csv,
+                                        .json = args->json,
+                                        .has_best = args->has_best,
+                                        .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
 }
 
 int cmd_trial_list_checkpoints(struct cli *cli, const struct args_trial_list_checkpoints *args, struct error *err)
 {
-    struct checkpoint_list_form form = {.csv = args->csv, .json = args->json, .has_best = args->has_best, .best = args->best};
+    struct checkpoint_list_form form = {.csv = args->csv,
+                                        .json = args->json,
+                                        .has_best = args->has_best,
+                                        .best = args->best};
     return checkpoint_list(cli, 0, (int32_t)args->trial_id, &form, err);
 }

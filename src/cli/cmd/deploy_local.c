@@ -11,7 +11,8 @@ static void choose_password(struct cli *cli, const char *given)
 {
     struct error weak = ERROR_INIT;
     if (given && password_check(given, &weak) < 0) {
-        cli_say(cli, CLI_YELLOW, "The initial password is not used: %s. The master makes one instead.", error_msg(&weak));
+        cli_say(cli, CLI_YELLOW, "The initial password is not used: %s. The master makes one instead.",
+                error_msg(&weak));
         given = NULL;
     }
     error_release(&weak);
@@ -27,7 +28,8 @@ static void print_up(struct local_cluster *c, bool logged_in)
     if (password)
         fprintf(cli->out, "First password of the users determined and admin: in %s\n", password);
     if (logged_in)
-        fprintf(cli->out, "You are logged in%s%s.\n", strcmp(cli->master, "http://localhost:8080") == 0 ? "" : "; say DET_MASTER=",
+        fprintf(cli->out, "You are logged in%s%s.\n",
+                strcmp(cli->master, "http://localhost:8080") == 0 ? "" : "; say DET_MASTER=",
                 strcmp(cli->master, "http://localhost:8080") == 0 ? "" : cli->master);
     else
         fputs("Log in with 'det user login determined'.\n", cli->out);
@@ -35,10 +37,13 @@ static void print_up(struct local_cluster *c, bool logged_in)
 
 static const char *numbered_agent(struct cli *cli, int64_t i) { return arena_printf(&cli->arena, "agent-%" PRId64, i); }
 
-static int start_agents(struct local_cluster *c, const struct args_deploy_local_cluster_up *args, bool logged_in, struct error *err)
+static int start_agents(struct local_cluster *c, const struct args_deploy_local_cluster_up *args, bool logged_in,
+                        struct error *err)
 {
     for (int64_t i = 0; i < args->agents; i++) {
-        struct local_agent agent = {.name = numbered_agent(c->cli, i), .master_host = "localhost", .master_port = args->master_port,
+        struct local_agent agent = {.name = numbered_agent(c->cli, i),
+                                    .master_host = "localhost",
+                                    .master_port = args->master_port,
                                     .no_gpu = !args->gpu};
         if (local_agent_up(c, &agent, err) < 0)
             return -1;
@@ -59,7 +64,8 @@ int cmd_deploy_local_cluster_up(struct cli *cli, const struct args_deploy_local_
         local_master_log_in(&c, &logged_in, err) < 0 || start_agents(&c, args, logged_in, err) < 0)
         return -1;
     print_up(&c, logged_in);
-    fprintf(cli->out, "Stop it with: det deploy local cluster-down%s%s\n", strcmp(c.name, "determined") == 0 ? "" : " --cluster-name ",
+    fprintf(cli->out, "Stop it with: det deploy local cluster-down%s%s\n",
+            strcmp(c.name, "determined") == 0 ? "" : " --cluster-name ",
             strcmp(c.name, "determined") == 0 ? "" : c.name);
     return 0;
 }
@@ -125,7 +131,8 @@ int cmd_deploy_local_agent_down(struct cli *cli, const struct args_deploy_local_
     struct local_cluster c;
     const char *name = own_agent_name(cli, args->agent_name);
     int n;
-    if (local_cluster_init(&c, cli, args->cluster_name, err) < 0 || local_agents_down(&c, args->all ? NULL : name, &n, err) < 0)
+    if (local_cluster_init(&c, cli, args->cluster_name, err) < 0 ||
+        local_agents_down(&c, args->all ? NULL : name, &n, err) < 0)
         return -1;
     if (args->all)
         fprintf(cli->out, "Stopped %d agents.\n", n);

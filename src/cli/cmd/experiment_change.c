@@ -1,4 +1,5 @@
-/* What moves an experiment from state to state, each a single call: activate, pause, cancel, kill, archive, unarchive, delete. */
+/* What moves an experiment from state to state, each a single call: activate, pause, cancel, kill, archive, unarchive,
+ * delete. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -6,7 +7,8 @@
 #include "cli/terminal.h"
 
 /* The requests of all these routes are {id}, as their contract rows say. */
-static int change(struct cli *cli, enum route_id id, const void *request, const char *done, int64_t experiment, struct error *err)
+static int change(struct cli *cli, enum route_id id, const void *request, const char *done, int64_t experiment,
+                  struct error *err)
 {
     if (api_call(cli, id, request, NULL, err) < 0)
         return -1;
@@ -53,8 +55,9 @@ int cmd_experiment_unarchive(struct cli *cli, const struct args_experiment_unarc
 int cmd_experiment_delete(struct cli *cli, const struct args_experiment_delete *args, struct error *err)
 {
     struct wire_delete_experiment_request in = {.experiment_id = (int32_t)args->experiment_id};
-    if (!args->yes && !terminal_ask_yes(cli, "Deleting an experiment removes its logs, metrics and checkpoints for ever; 'det "
-                                             "experiment archive' only hides it.\nDelete it?")) {
+    if (!args->yes &&
+        !terminal_ask_yes(cli, "Deleting an experiment removes its logs, metrics and checkpoints for ever; 'det "
+                               "experiment archive' only hides it.\nDelete it?")) {
         fputs("Aborting experiment deletion.\n", cli->out);
         return 0;
     }

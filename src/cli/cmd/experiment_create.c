@@ -25,16 +25,19 @@ static int read_stream(FILE *from, struct strbuf *ret, struct error *err)
 }
 
 /* The configuration goes out as it stands, comments and all, unless an option changes it. */
-static int read_config(struct cli *cli, const struct args_experiment_create *args, struct strbuf *ret, struct error *err)
+static int read_config(struct cli *cli, const struct args_experiment_create *args, struct strbuf *ret,
+                       struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
-    int rc = strcmp(args->config_file, "-") == 0 ? read_stream(cli->in, ret, err) : file_read(args->config_file, CONFIG_MAX, ret, err);
+    int rc = strcmp(args->config_file, "-") == 0 ? read_stream(cli->in, ret, err)
+                                                 : file_read(args->config_file, CONFIG_MAX, ret, err);
     if (rc < 0)
         return -1;
     if (yaml_parse(strbuf_str(ret), ret->n, &config, NULL, err) < 0)
         return error_wrap(err, "%s", args->config_file);
     if (!json_object_is_type(config, json_type_object))
-        return error_set(err, ERR_USAGE, "Error: invalid experiment config file %s: expected keys and values", args->config_file);
+        return error_set(err, ERR_USAGE, "Error: invalid experiment config file %s: expected keys and values",
+                         args->config_file);
     for (size_t i = 0; i < args->config_n; i++)
         if (override_apply(config, args->config[i], err) < 0)
             return -1;
@@ -47,10 +50,12 @@ static int read_config(struct cli *cli, const struct args_experiment_create *arg
 
 static void say_prepared(struct cli *cli, const struct context *c, const char *end)
 {
-    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s", format_size(&cli->arena, (double)c->size), c->n, end);
+    fprintf(cli->out, "Preparing files to send to master... %s and %zu files%s",
+            format_size(&cli->arena, (double)c->size), c->n, end);
 }
 
-static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c, struct error *err)
+static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c,
+                        struct error *err)
 {
     if (!args->model_def && args->include_n == 0)
         return 0;
@@ -91,7 +96,8 @@ static void print_warnings(struct cli *cli, const struct wire_create_experiment_
 {
     for (size_t i = 0; i < out->warnings_n; i++)
         if (out->warnings[i] == WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED)
-            cli_say(cli, CLI_YELLOW, "Warning: the experiment asks for more slots than its resource pool has now; it waits until there "
+            cli_say(cli, CLI_YELLOW,
+                    "Warning: the experiment asks for more slots than its resource pool has now; it waits until there "
                     "are enough.");
 }
 

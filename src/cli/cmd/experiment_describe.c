@@ -34,7 +34,8 @@ static int fetch_workloads(struct cli *cli, struct described_trial *t, struct er
         struct wire_get_trial_workloads_response out;
         if (api_call(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, &in, &out, err) < 0)
             return -1;
-        struct wire_workload_container *all = arena_array(&cli->arena, struct wire_workload_container, t->workload_n + out.workloads_n + 1);
+        struct wire_workload_container *all = arena_array(&cli->arena, struct wire_workload_container,
+                                                          t->workload_n + out.workloads_n + 1);
         if (t->workload_n)
             memcpy(all, t->workload, t->workload_n * sizeof(*all));
         if (out.workloads_n)
@@ -79,7 +80,8 @@ static int parse_ids(struct cli *cli, const char *text, int32_t **ret, size_t *r
         char *end;
         long id = strtol(text, &end, 10);
         if (end == text || (*end && *end != ',') || id < 1 || id > INT32_MAX)
-            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is no list of experiments such as 3,4", text);
+            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is no list of experiments such as 3,4",
+                             text);
         (*ret)[(*ret_n)++] = (int32_t)id;
         if (!*end)
             return 0;
@@ -89,7 +91,10 @@ static int parse_ids(struct cli *cli, const char *text, int32_t **ret, size_t *r
 
 /* The tables */
 
-static int compare_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static const char *labels_of(struct arena *a, const struct wire_experiment *e)
 {
@@ -107,8 +112,8 @@ static const char *labels_of(struct arena *a, const struct wire_experiment *e)
 
 static void fill_experiments(struct table *t, const struct described *d, size_t n)
 {
-    table_columns(t, (const char *const[]){"Experiment ID", "State", "Progress", "Started", "Ended", "Name", "Description", "Archived",
-                                           "Resource Pool", "Labels", NULL});
+    table_columns(t, (const char *const[]){"Experiment ID", "State", "Progress", "Started", "Ended", "Name",
+                                           "Description", "Archived", "Resource Pool", "Labels", NULL});
     for (size_t i = 0; i < n; i++) {
         const struct wire_experiment *e = d[i].experiment;
         table_int(t, e->id);
@@ -175,7 +180,8 @@ static struct names metric_names(struct arena *a, const struct described *d, siz
     for (size_t i = 0; i < n; i++) {
         const struct described_trial *t = d[i].trial_n ? &d[i].trial[0] : NULL;
         for (size_t k = 0; t && k < t->workload_n; k++) {
-            const struct wire_trial_metrics_workload *w = validation ? t->workload[k].validation : t->workload[k].training;
+            const struct wire_trial_metrics_workload *w = validation ? t->workload[k].validation
+                                                                     : t->workload[k].training;
             if (!w || !w->metrics)
                 continue;
             cleanup_json struct json_object *metrics = averages(w);
@@ -194,20 +200,23 @@ struct step {
     const char **training, **validation; /* by name; NULL where there is none */
 };
 
-static const char **metric_texts(struct arena *a, const struct wire_trial_metrics_workload *w, const struct names *names)
+static const char **metric_texts(struct arena *a, const struct wire_trial_metrics_workload *w,
+                                 const struct names *names)
 {
     const char **text = arena_array(a, const char *, names->n + 1);
     cleanup_json struct json_object *metrics = averages(w);
     for (size_t i = 0; i < names->n; i++) {
         struct json_object *v;
-        if (json_object_is_type(metrics, json_type_object) && json_object_object_get_ex(metrics, names->name[i], &v) && v)
-            text[i] = arena_strdup(a, json_object_is_type(v, json_type_string) ? json_object_get_string(v) : output_dumps(a, v));
+        if (json_object_is_type(metrics, json_type_object) && json_object_object_get_ex(metrics, names->name[i], &v) &&
+            v)
+            text[i] = arena_strdup(a, json_object_is_type(v, json_type_string) ? json_object_get_string(v)
+                                                                               : output_dumps(a, v));
     }
     return text;
 }
 
-static struct step step_of(struct arena *a, int32_t trial_id, const struct wire_workload_container *w, const struct names *training,
-                           const struct names *validation)
+static struct step step_of(struct arena *a, int32_t trial_id, const struct wire_workload_container *w,
+                           const struct names *training, const struct names *validation)
 {
     struct step s = {.trial_id = trial_id, .checkpoint_state = "", .validation_state = "", .state = ""};
     const struct wire_trial_metrics_workload *m = w->validation ? w->validation : w->training;
@@ -230,7 +239,8 @@ static struct step step_of(struct arena *a, int32_t trial_id, const struct wire_
     return s;
 }
 
-static void step_merge(struct step *into, const struct step *s, const struct names *training, const struct names *validation)
+static void step_merge(struct step *into, const struct step *s, const struct names *training,
+                       const struct names *validation)
 {
     if (s->time && (!into->time || strcmp(s->time, into->time) > 0))
         into->time = s->time;
@@ -254,7 +264,8 @@ static int by_batches(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void step_row(struct table *t, const struct step *s, const struct names *training, const struct names *validation)
+static void step_row(struct table *t, const struct step *s, const struct names *training,
+                     const struct names *validation)
 {
     table_int(t, s->trial_id);
     table_int(t, s->batches);
@@ -270,7 +281,8 @@ static void step_row(struct table *t, const struct step *s, const struct names *
         table_text(t, s->validation[i]);
 }
 
-static void fill_trial_steps(struct table *t, const struct described_trial *d, const struct names *training, const struct names *validation)
+static void fill_trial_steps(struct table *t, const struct described_trial *d, const struct names *training,
+                             const struct names *validation)
 {
     struct step *step = arena_array(&t->arena, struct step, d->workload_n + 1);
     size_t n = 0;
@@ -302,7 +314,8 @@ static void fill_workloads(struct table *t, const struct described *d, size_t n,
     table_columns(t, (const char *const[]){"Trial ID", "# of Batches", "State", "Report Time", NULL});
     for (size_t i = 0; i < training.n; i++)
         table_column(t, arena_printf(&t->arena, "Training Metric: %s", training.name[i]));
-    table_columns(t, (const char *const[]){"Checkpoint State", "Checkpoint Report Time", "Validation State", "Validation Report Time", NULL});
+    table_columns(t, (const char *const[]){"Checkpoint State", "Checkpoint Report Time", "Validation State",
+                                           "Validation Report Time", NULL});
     for (size_t i = 0; i < validation.n; i++)
         table_column(t, arena_printf(&t->arena, "Validation Metric: %s", validation.name[i]));
     for (size_t i = 0; i < n; i++)
@@ -311,8 +324,8 @@ static void fill_workloads(struct table *t, const struct described *d, size_t n,
 }
 
 /* Where a table goes: under its title, or into its file of --outdir. */
-static int put_table(struct cli *cli, const struct args_experiment_describe *args, const struct table *t, const char *title, const char *file,
-                     struct error *err)
+static int put_table(struct cli *cli, const struct args_experiment_describe *args, const struct table *t,
+                     const char *title, const char *file, struct error *err)
 {
     if (!args->outdir) {
         fprintf(cli->out, "%s\n", title);

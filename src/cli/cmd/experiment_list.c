@@ -24,7 +24,8 @@ static void experiment_columns(struct table *t, const struct args_experiment_lis
 {
     if (args->show_project)
         table_columns(t, (const char *const[]){"Workspace", "Project", NULL});
-    table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended", "Resource Pool", NULL});
+    table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended",
+                                           "Resource Pool", NULL});
     if (args->all)
         table_column(t, "Archived");
 }

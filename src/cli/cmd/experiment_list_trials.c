@@ -4,11 +4,13 @@
 int cmd_experiment_list_trials(struct cli *cli, const struct args_experiment_list_trials *args, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    struct wire_get_experiment_trials_request in = {.experiment_id = (int32_t)args->experiment_id, .limit = (int32_t)args->limit,
+    struct wire_get_experiment_trials_request in = {.experiment_id = (int32_t)args->experiment_id,
+                                                    .limit = (int32_t)args->limit,
                                                     .offset = (int32_t)args->offset};
     if (args->json) {
         cleanup_json struct json_object *list = NULL;
-        if (documents_fetch(cli, ROUTE_ID_GET_EXPERIMENT_TRIALS, &in, &in.offset, "trials", args->pages, &list, err) < 0)
+        if (documents_fetch(cli, ROUTE_ID_GET_EXPERIMENT_TRIALS, &in, &in.offset, "trials", args->pages, &list, err) <
+            0)
             return -1;
         output_json(cli, list);
         return 0;

@@ -6,7 +6,8 @@
 
 static int patch(struct cli *cli, const struct wire_experiment_patch_experiment *change, struct error *err)
 {
-    return api_call(cli, ROUTE_ID_PATCH_EXPERIMENT, &(struct wire_patch_experiment_request){.experiment = change}, NULL, err);
+    return api_call(cli, ROUTE_ID_PATCH_EXPERIMENT, &(struct wire_patch_experiment_request){.experiment = change}, NULL,
+                    err);
 }
 
 int cmd_experiment_set_name(struct cli *cli, const struct args_experiment_set_name *args, struct error *err)
@@ -18,9 +19,11 @@ int cmd_experiment_set_name(struct cli *cli, const struct args_experiment_set_na
     return 0;
 }
 
-int cmd_experiment_set_description(struct cli *cli, const struct args_experiment_set_description *args, struct error *err)
+int cmd_experiment_set_description(struct cli *cli, const struct args_experiment_set_description *args,
+                                   struct error *err)
 {
-    struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .description = args->description};
+    struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id,
+                                                      .description = args->description};
     if (patch(cli, &change, err) < 0)
         return -1;
     fprintf(cli->out, "Set description of experiment %" PRId64 " to '%s'\n", args->experiment_id, args->description);

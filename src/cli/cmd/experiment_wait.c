@@ -4,8 +4,9 @@
 
 bool experiment_is_final(enum wire_experiment_state s)
 {
-    return s == WIRE_EXPERIMENT_STATE_COMPLETED || s == WIRE_EXPERIMENT_STATE_CANCELED || s == WIRE_EXPERIMENT_STATE_ERROR ||
-           s == WIRE_EXPERIMENT_STATE_DELETED || s == WIRE_EXPERIMENT_STATE_DELETE_FAILED;
+    return s == WIRE_EXPERIMENT_STATE_COMPLETED || s == WIRE_EXPERIMENT_STATE_CANCELED ||
+           s == WIRE_EXPERIMENT_STATE_ERROR || s == WIRE_EXPERIMENT_STATE_DELETED ||
+           s == WIRE_EXPERIMENT_STATE_DELETE_FAILED;
 }
 
 int cmd_experiment_wait(struct cli *cli, const struct args_experiment_wait *args, struct error *err)
@@ -19,7 +20,8 @@ int cmd_experiment_wait(struct cli *cli, const struct args_experiment_wait *args
             cli->exit_code = out.experiment->state == WIRE_EXPERIMENT_STATE_COMPLETED ? 0 : 1;
             return 0;
         }
-        struct timespec pause = {.tv_sec = args->polling_interval > 0 ? args->polling_interval : 0, .tv_nsec = 100000000};
+        struct timespec pause = {.tv_sec = args->polling_interval > 0 ? args->polling_interval : 0,
+                                 .tv_nsec = 100000000};
         pause.tv_nsec = args->polling_interval > 0 ? 0 : pause.tv_nsec;
         nanosleep(&pause, NULL);
     }

@@ -19,14 +19,16 @@ static int find_is_priority(struct cli *cli, const char *pool, bool *ret, struct
     return error_set(err, ERR_NOT_FOUND, "Pool %s not found", pool ? pool : "(default)");
 }
 
-/* As the older releases show their job queue, not 0.38.1 (docs/compatibility.md): ids are cut to the shortest beginning that
- * tells the listed jobs apart, but not below 8 characters; names have no suffix; the last columns are Status and User. */
+/* As the older releases show their job queue, not 0.38.1 (docs/compatibility.md): ids are cut to the shortest beginning
+ * that tells the listed jobs apart, but not below 8 characters; names have no suffix; the last columns are Status and
+ * User. */
 static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
 {
     size_t n = 8;
     for (size_t i = 0; i < jobs->jobs_n; i++) {
         for (size_t k = 0; k < i; k++) {
-            const char *a = jobs->jobs[i].full ? jobs->jobs[i].full->job_id : "", *b = jobs->jobs[k].full ? jobs->jobs[k].full->job_id : "";
+            const char *a = jobs->jobs[i].full ? jobs->jobs[i].full->job_id : "",
+                       *b = jobs->jobs[k].full ? jobs->jobs[k].full->job_id : "";
             while (*a && *b && strlen(a) > n && strncmp(a, b, n) == 0)
                 n++;
         }
@@ -55,7 +57,8 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
         table_time_iso(t, f->has_submission_time, f->submission_time);
     else
         table_text(t, "***");
-    table_text(t, arena_printf(&t->arena, "%d/%d", f ? f->allocated_slots : l->allocated_slots, f ? f->requested_slots : l->requested_slots));
+    table_text(t, arena_printf(&t->arena, "%d/%d", f ? f->allocated_slots : l->allocated_slots,
+                               f ? f->requested_slots : l->requested_slots));
     table_text(t, summary ? codec_enum_name(&wire_enum_job_state, (int32_t)summary->state) : "N/A");
     table_text(t, f ? f->username : "***");
 }
@@ -66,7 +69,8 @@ static struct json_object *unwrap(struct json_object *entry)
     return job ? job : json_object_object_get(entry, "limited");
 }
 
-static int print_documents(struct cli *cli, const struct args_job_list *args, struct wire_get_jobs_v2_request *in, struct error *err)
+static int print_documents(struct cli *cli, const struct args_job_list *args, struct wire_get_jobs_v2_request *in,
+                           struct error *err)
 {
     cleanup_json struct json_object *list = NULL, *all = json_object_new_object();
     struct json_object *jobs = json_object_new_array();
@@ -86,14 +90,16 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
 {
     cleanup_table struct table t = TABLE_INIT;
     bool is_priority = false;
-    struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool, .offset = (int32_t)args->offset, .limit = (int32_t)args->limit,
+    struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool,
+                                          .offset = (int32_t)args->offset,
+                                          .limit = (int32_t)args->limit,
                                           .order_by = args->reverse ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC};
     if (find_is_priority(cli, args->resource_pool, &is_priority, err) < 0)
         return -1;
     if (args->yaml || args->json)
         return print_documents(cli, args, &in, err);
-    table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight", "Submitted",
-                                            "Slots (acquired/needed)", "Status", "User", NULL});
+    table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
+                                            "Submitted", "Slots (acquired/needed)", "Status", "User", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
         if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)

@@ -29,15 +29,17 @@ static void project_row(struct table *t, const struct wire_project *p)
 /* The keys that scripts know, out of the full document. */
 static struct json_object *project_document(struct json_object *p)
 {
-    static const char *const key[] = {"archived", "description", "id", "name", "notes", "numActiveExperiments", "numExperiments",
-                                      "workspaceId", "username"};
+    static const char *const key[] = {"archived",       "description", "id",
+                                      "name",           "notes",       "numActiveExperiments",
+                                      "numExperiments", "workspaceId", "username"};
     struct json_object *v = json_object_new_object();
     for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++)
         json_object_object_add(v, key[i], json_object_get(json_object_object_get(p, key[i])));
     return v;
 }
 
-static int print_documents(struct cli *cli, struct wire_get_workspace_projects_request *in, const char *pages, struct error *err)
+static int print_documents(struct cli *cli, struct wire_get_workspace_projects_request *in, const char *pages,
+                           struct error *err)
 {
     cleanup_json struct json_object *list = NULL, *all = json_object_new_array();
     if (documents_fetch(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, in, &in->offset, "projects", pages, &list, err) < 0)
@@ -60,7 +62,8 @@ int cmd_project_list(struct cli *cli, const struct args_project_list *args, stru
         return -1;
     if (args->json)
         return print_documents(cli, &in, pages, err);
-    table_columns(&t, (const char *const[]){"ID", "Key", "Name", "Description", "# Experiments", "# Active Experiments", NULL});
+    table_columns(&t, (const char *const[]){"ID", "Key", "Name", "Description", "# Experiments", "# Active Experiments",
+                                            NULL});
     for (;;) {
         struct wire_get_workspace_projects_response out;
         if (api_call(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, &in, &out, err) < 0)

@@ -21,8 +21,8 @@ int cmd_resource_pool_list(struct cli *cli, const struct args_resource_pool_list
     }
     if (api_call(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &out, err) < 0)
         return -1;
-    table_columns(&t, (const char *const[]){"Name", "Description", "Scheduler", "Agents", "Slots Used", "Slots", "Default Compute Pool",
-                                            "Default Aux Pool", NULL});
+    table_columns(&t, (const char *const[]){"Name", "Description", "Scheduler", "Agents", "Slots Used", "Slots",
+                                            "Default Compute Pool", "Default Aux Pool", NULL});
     for (size_t i = 0; i < out.resource_pools_n; i++) {
         const struct wire_resourcepool_resource_pool *p = &out.resource_pools[i];
         table_text(&t, p->name);

@@ -10,8 +10,8 @@ static bool document_is_last(struct json_object *document, const char *pages, in
     return strcmp(pages, "1") == 0 || json_object_get_int(end) >= json_object_get_int(total);
 }
 
-int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key, const char *pages,
-                    struct json_object **ret_list, struct error *err)
+int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
+                    const char *pages, struct json_object **ret_list, struct error *err)
 {
     struct json_object *list = json_object_new_array();
     for (bool last = false; !last;) {

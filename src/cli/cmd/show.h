@@ -23,7 +23,7 @@ static inline bool is_last_page(const struct wire_pagination *p, const char *pag
 }
 
 /* For --json: the items under `key` of every page. `offset` points into `request`. Caller puts *ret_list. */
-int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key, const char *pages,
-                    struct json_object **ret_list, struct error *err);
+int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
+                    const char *pages, struct json_object **ret_list, struct error *err);
 
 #endif

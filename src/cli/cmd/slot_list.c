@@ -9,7 +9,8 @@ struct slot_view {
     bool enabled, draining;
 };
 
-static const struct wire_task_allocation_summary *allocation_of(const struct wire_get_tasks_response *tasks, const char *container)
+static const struct wire_task_allocation_summary *allocation_of(const struct wire_get_tasks_response *tasks,
+                                                                const char *container)
 {
     for (size_t i = 0; i < tasks->allocation_id_to_summary_n; i++) {
         const struct wire_task_allocation_summary *s = &tasks->allocation_id_to_summary[i].value;
@@ -33,8 +34,11 @@ static const char *device_type(const struct wire_device *d)
 static struct slot_view slot_view(struct arena *a, const struct wire_agent *agent, const struct wire_agent_slot *slot,
                                   const struct wire_get_tasks_response *tasks)
 {
-    struct slot_view v = {.agent = agent_local_id(agent->id), .slot = agent_local_id(slot->id), .enabled = slot->enabled,
-                          .draining = slot->draining, .type = device_type(slot->device)};
+    struct slot_view v = {.agent = agent_local_id(agent->id),
+                          .slot = agent_local_id(slot->id),
+                          .enabled = slot->enabled,
+                          .draining = slot->draining,
+                          .type = device_type(slot->device)};
     v.pools = text_join(a, agent->resource_pools, agent->resource_pools_n, ", ");
     v.device = slot->device ? slot->device->brand : NULL;
     v.allocation = v.task = "FREE";
@@ -43,7 +47,9 @@ static struct slot_view slot_view(struct arena *a, const struct wire_agent *agen
     const char *id = slot->container->id ? slot->container->id : "";
     const struct wire_task_allocation_summary *s = allocation_of(tasks, id);
     v.allocation = s ? s->allocation_id : "OCCUPIED";
-    v.task = slot->container->permission_denied ? "NO PERMISSIONS" : s ? s->name : arena_printf(a, "Non-Determined Task: %s", id);
+    v.task = slot->container->permission_denied ? "NO PERMISSIONS"
+             : s                                ? s->name
+                                                : arena_printf(a, "Non-Determined Task: %s", id);
     return v;
 }
 
@@ -85,8 +91,8 @@ int cmd_slot_list(struct cli *cli, const struct args_slot_list *args, struct err
     struct wire_get_agents_response agents;
     if (api_call(cli, ROUTE_ID_GET_TASKS, NULL, &tasks, err) < 0 || agents_fetch(cli, &agents, err) < 0)
         return -1;
-    table_columns(&t, (const char *const[]){"Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name",
-                                            "Type", "Device", NULL});
+    table_columns(&t, (const char *const[]){"Agent ID", "Resource Pool", "Slot ID", "Enabled", "Draining",
+                                            "Allocation ID", "Task Name", "Type", "Device", NULL});
     for (size_t i = 0; i < agents.agents_n; i++) {
         for (size_t k = 0; k < agents.agents[i].slots_n; k++) {
             struct slot_view v = slot_view(&cli->arena, &agents.agents[i], &agents.agents[i].slots[k].value, &tasks);

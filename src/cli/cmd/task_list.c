@@ -81,9 +81,11 @@ static void task_row(struct table *t, const allocation *s)
 static int by_registered_time(const void *a, const void *b)
 {
     /* Whole seconds, as printed: among equals the order of arrival stays. */
-    int64_t x = (*(const allocation *const *)a)->registered_time / 1000000, y = (*(const allocation *const *)b)->registered_time / 1000000;
+    int64_t x = (*(const allocation *const *)a)->registered_time / 1000000,
+            y = (*(const allocation *const *)b)->registered_time / 1000000;
     if (x == y)
-        return (*(const allocation *const *)a > *(const allocation *const *)b) - (*(const allocation *const *)a < *(const allocation *const *)b);
+        return (*(const allocation *const *)a > *(const allocation *const *)b) -
+               (*(const allocation *const *)a < *(const allocation *const *)b);
     return x < y ? -1 : 1;
 }
 
@@ -117,8 +119,8 @@ size_t tasks_print(struct cli *cli, const struct tasks_form *form, const struct 
         return n;
     }
     qsort(row, n, sizeof(*row), by_registered_time);
-    table_columns(&t, (const char *const[]){"Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time", "Agent", "Priority",
-                                            "Resource Pool", "Ports", NULL});
+    table_columns(&t, (const char *const[]){"Task ID", "Allocation ID", "Name", "Slots Needed", "Registered Time",
+                                            "Agent", "Priority", "Resource Pool", "Ports", NULL});
     for (size_t i = 0; i < n; i++)
         task_row(&t, row[i]);
     table_print(&t, form->csv, cli->out);

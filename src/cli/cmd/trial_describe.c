@@ -35,13 +35,14 @@ static void workload_row(struct table *t, const struct wire_workload_container *
         table_text(t, w->training ? metrics_text(&t->arena, w->training->metrics) : NULL);
 }
 
-static int print_document(struct cli *cli, const struct wire_get_trial_request *in, struct wire_get_trial_workloads_request *workloads,
-                          const char *pages, struct error *err)
+static int print_document(struct cli *cli, const struct wire_get_trial_request *in,
+                          struct wire_get_trial_workloads_request *workloads, const char *pages, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *list;
     if (api_call_document(cli, ROUTE_ID_GET_TRIAL, in, &v, err) < 0 ||
-        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list, err) < 0)
+        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list,
+                        err) < 0)
         return -1;
     json_object_object_add(v, "workloads", list);
     output_json(cli, v);
@@ -51,7 +52,8 @@ static int print_document(struct cli *cli, const struct wire_get_trial_request *
 static void print_trial(struct cli *cli, const struct wire_trial *trial, bool csv)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"Experiment ID", "State", "H-Params", "Summary Metrics", "Started", "Ended", NULL});
+    table_columns(&t, (const char *const[]){"Experiment ID", "State", "H-Params", "Summary Metrics", "Started", "Ended",
+                                            NULL});
     table_int(&t, trial->experiment_id);
     table_text(&t, state_text(&wire_enum_trial_state, (int32_t)trial->state));
     table_text(&t, output_dumps_raw(&t.arena, trial->hparams));
@@ -61,11 +63,12 @@ static void print_trial(struct cli *cli, const struct wire_trial *trial, bool cs
     table_print(&t, csv, cli->out);
 }
 
-static int print_workloads(struct cli *cli, const struct args_trial_describe *args, struct wire_get_trial_workloads_request *in, struct error *err)
+static int print_workloads(struct cli *cli, const struct args_trial_describe *args,
+                           struct wire_get_trial_workloads_request *in, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    table_columns(&t, (const char *const[]){"# of Batches", "Report Time", "Checkpoint", "Checkpoint UUID", "Checkpoint Metadata",
-                                            "Validation Metrics", NULL});
+    table_columns(&t, (const char *const[]){"# of Batches", "Report Time", "Checkpoint", "Checkpoint UUID",
+                                            "Checkpoint Metadata", "Validation Metrics", NULL});
     if (args->metrics)
         table_column(&t, "Workload Metrics");
     for (;;) {
@@ -87,8 +90,10 @@ int cmd_trial_describe(struct cli *cli, const struct args_trial_describe *args, 
 {
     struct wire_get_trial_request in = {.trial_id = (int32_t)args->trial_id};
     struct wire_get_trial_response out;
-    struct wire_get_trial_workloads_request workloads = {.trial_id = (int32_t)args->trial_id, .limit = (int32_t)args->limit,
-                                                         .offset = (int32_t)args->offset, .include_batch_metrics = args->metrics};
+    struct wire_get_trial_workloads_request workloads = {.trial_id = (int32_t)args->trial_id,
+                                                         .limit = (int32_t)args->limit,
+                                                         .offset = (int32_t)args->offset,
+                                                         .include_batch_metrics = args->metrics};
     if (args->json)
         return print_document(cli, &in, &workloads, args->pages, err);
     if (api_call(cli, ROUTE_ID_GET_TRIAL, &in, &out, err) < 0)

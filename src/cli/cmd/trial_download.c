@@ -7,8 +7,10 @@ static bool can_download(const struct wire_checkpoint *c)
     return c->state == WIRE_CHECKPOINT_STATE_COMPLETED || c->state == WIRE_CHECKPOINT_STATE_PARTIALLY_DELETED;
 }
 
-/* The list comes with the wanted one first: the latest, or the best by the searcher's metric or the one that was named. */
-static int choose(struct cli *cli, const struct args_trial_download *args, const struct wire_checkpoint **ret, struct error *err)
+/* The list comes with the wanted one first: the latest, or the best by the searcher's metric or the one that was
+ * named. */
+static int choose(struct cli *cli, const struct args_trial_download *args, const struct wire_checkpoint **ret,
+                  struct error *err)
 {
     struct wire_get_trial_checkpoints_request in = {.id = (int32_t)args->trial_id, .order_by = WIRE_ORDER_BY_DESC};
     struct wire_get_trial_checkpoints_response out;
@@ -27,7 +29,8 @@ static int choose(struct cli *cli, const struct args_trial_download *args, const
             return 0;
         }
     }
-    return error_set(err, ERR_PRECONDITION, "Download failed: no checkpoint of trial %" PRId64 " is complete", args->trial_id);
+    return error_set(err, ERR_PRECONDITION, "Download failed: no checkpoint of trial %" PRId64 " is complete",
+                     args->trial_id);
 }
 
 int cmd_trial_download(struct cli *cli, const struct args_trial_download *args, struct error *err)

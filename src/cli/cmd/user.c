@@ -28,7 +28,8 @@ int user_patch(struct cli *cli, const char *name, const struct wire_user_patch_u
 int user_ask_new_password(struct cli *cli, const char *prompt, const char **ret, struct error *err)
 {
     const char *first, *second;
-    if (terminal_ask_password(cli, prompt, &first, err) < 0 || terminal_ask_password(cli, "Confirm password: ", &second, err) < 0)
+    if (terminal_ask_password(cli, prompt, &first, err) < 0 ||
+        terminal_ask_password(cli, "Confirm password: ", &second, err) < 0)
         return -1;
     if (strcmp(first, second) != 0)
         return error_set(err, ERR_INVALID, "Passwords do not match");

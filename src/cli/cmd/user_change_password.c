@@ -6,7 +6,8 @@ static int log_in_again(struct cli *cli, const char *user, const char *password,
 {
     struct logins l;
     const char *directory, *token;
-    if (config_directory(&cli->arena, &directory, err) < 0 || logins_load(&l, directory, cli->master, &cli->arena, err) < 0 ||
+    if (config_directory(&cli->arena, &directory, err) < 0 ||
+        logins_load(&l, directory, cli->master, &cli->arena, err) < 0 ||
         api_login(cli, user, password, &token, err) < 0 || logins_set_token(&l, user, token, err) < 0)
         return -1;
     return logins_set_active(&l, user, err);

@@ -1,7 +1,10 @@
 #include "cli/cmd/user.h"
 #include "common/strbuf.h"
 
-static void changed(struct strbuf *fields, const char *name) { strbuf_addf(fields, "%s%s", fields->n ? ", " : "", name); }
+static void changed(struct strbuf *fields, const char *name)
+{
+    strbuf_addf(fields, "%s%s", fields->n ? ", " : "", name);
+}
 
 int cmd_user_edit(struct cli *cli, const struct args_user_edit *args, struct error *err)
 {

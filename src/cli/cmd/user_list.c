@@ -40,7 +40,8 @@ int cmd_user_list(struct cli *cli, const struct args_user_list *args, struct err
         output_json(cli, json_object_object_get(document, "users"));
         return 0;
     }
-    if (api_call(cli, ROUTE_ID_GET_MASTER, NULL, &master, err) < 0 || api_call(cli, ROUTE_ID_GET_USERS, &in, &out, err) < 0)
+    if (api_call(cli, ROUTE_ID_GET_MASTER, NULL, &master, err) < 0 ||
+        api_call(cli, ROUTE_ID_GET_USERS, &in, &out, err) < 0)
         return -1;
     bool show_admin = !master.rbac_enabled; /* else rights come from roles */
     table_column(&t, "User Id");
@@ -48,7 +49,8 @@ int cmd_user_list(struct cli *cli, const struct args_user_list *args, struct err
     table_column(&t, "Display Name");
     if (show_admin)
         table_column(&t, "Admin");
-    table_columns(&t, (const char *const[]){"Active", "Remote", "Agent Uid", "Agent Gid", "Agent User", "Agent Group", NULL});
+    table_columns(&t, (const char *const[]){"Active", "Remote", "Agent Uid", "Agent Gid", "Agent User", "Agent Group",
+                                            NULL});
     for (size_t i = 0; i < out.users_n; i++)
         user_row(&t, &out.users[i], show_admin);
     table_print(&t, false, cli->out);

@@ -7,7 +7,8 @@ int cmd_user_login(struct cli *cli, const struct args_user_login *args, struct e
     struct logins l;
     struct error weak = ERROR_INIT;
     const char *user = args->username, *password, *token, *directory;
-    if (config_directory(&cli->arena, &directory, err) < 0 || logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
+    if (config_directory(&cli->arena, &directory, err) < 0 ||
+        logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
         return -1;
     if (!user && terminal_ask_line(cli, "Username: ", &user, err) < 0)
         return -1;

@@ -20,7 +20,8 @@ int cmd_user_logout(struct cli *cli, const struct args_user_logout *args, struct
 {
     struct logins l;
     const char *directory, *env = getenv("DET_PASS") ? getenv("DET_USER") : NULL;
-    if (config_directory(&cli->arena, &directory, err) < 0 || logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
+    if (config_directory(&cli->arena, &directory, err) < 0 ||
+        logins_load(&l, directory, cli->master, &cli->arena, err) < 0)
         return -1;
     if (!args->all) {
         const char *user = cli->user ? cli->user : env ? env : l.active_user ? l.active_user : "determined";

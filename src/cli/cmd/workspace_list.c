@@ -20,7 +20,8 @@ int cmd_workspace_list(struct cli *cli, const struct args_workspace_list *args, 
     cleanup_table struct table t = TABLE_INIT;
     struct wire_get_workspaces_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
     in.order_by = strcmp(args->order_by, "desc") == 0 ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
-    in.sort_by = strcmp(args->sort_by, "name") == 0 ? WIRE_GET_WORKSPACES_REQUEST_SORT_BY_NAME : WIRE_GET_WORKSPACES_REQUEST_SORT_BY_ID;
+    in.sort_by = strcmp(args->sort_by, "name") == 0 ? WIRE_GET_WORKSPACES_REQUEST_SORT_BY_NAME
+                                                    : WIRE_GET_WORKSPACES_REQUEST_SORT_BY_ID;
     const char *pages = args->has_offset ? "1" : "all";
     if (args->json) {
         cleanup_json struct json_object *list = NULL;
@@ -29,8 +30,8 @@ int cmd_workspace_list(struct cli *cli, const struct args_workspace_list *args, 
         output_json(cli, list);
         return 0;
     }
-    table_columns(&t, (const char *const[]){"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User", "Agent Group",
-                                            "Default Compute Pool", "Default Aux Pool", NULL});
+    table_columns(&t, (const char *const[]){"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User",
+                                            "Agent Group", "Default Compute Pool", "Default Aux Pool", NULL});
     for (;;) {
         struct wire_get_workspaces_response out;
         if (api_call(cli, ROUTE_ID_GET_WORKSPACES, &in, &out, err) < 0)

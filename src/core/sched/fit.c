@@ -73,15 +73,17 @@ static bool fits_dedicated(const struct sched_request *r, const struct sched_age
 
 typedef bool constraint_fn(const struct sched_request *r, const struct sched_agent *agent);
 
-static size_t find_candidates(const struct sched_snapshot *s, const struct sched_agent *agent, const struct sched_request *r,
-                              constraint_fn *constraint, struct candidate *ret)
+static size_t find_candidates(const struct sched_snapshot *s, const struct sched_agent *agent,
+                              const struct sched_request *r, constraint_fn *constraint, struct candidate *ret)
 {
     uint64_t wanted = hash_of(r->allocation_id);
     size_t n = 0;
     for (size_t i = 0; i < s->agent_n; i++) {
         if (!permitted(r, &agent[i]) || !constraint(r, &agent[i]))
             continue;
-        ret[n++] = (struct candidate){.index = i, .agent = &agent[i], .score = sched_score(s->fitting, &agent[i], r->slots),
+        ret[n++] = (struct candidate){.index = i,
+                                      .agent = &agent[i],
+                                      .score = sched_score(s->fitting, &agent[i], r->slots),
                                       .distance = wanted - hash_of(agent[i].id)};
     }
     return n;

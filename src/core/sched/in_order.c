@@ -53,8 +53,8 @@ static int most_free(const struct sched_snapshot *s, const struct sched_agent *a
     return free_;
 }
 
-static void pass(const struct sched_snapshot *s, struct sched_agent *agent, const struct sched_request **order, size_t n,
-                 bool zero_slot, struct arena *a, struct sched_decision *ret)
+static void pass(const struct sched_snapshot *s, struct sched_agent *agent, const struct sched_request **order,
+                 size_t n, bool zero_slot, struct arena *a, struct sched_decision *ret)
 {
     int blocked_below = INT_MAX; /* a request of this priority waits: nobody of a lower one may pass it */
     int room = most_free(s, agent, zero_slot);

@@ -1,5 +1,5 @@
-/* Scheduling: a pure function from a snapshot of one pool to a decision. It starts nothing and keeps nothing: whoever took
- * the snapshot carries the decision out, and takes a new one when something has changed.
+/* Scheduling: a pure function from a snapshot of one pool to a decision. It starts nothing and keeps nothing: whoever
+ * took the snapshot carries the decision out, and takes a new one when something has changed.
  *
  * A scheduler is a sched_fn. Requests that hold slots already are in the snapshot, too, with what they hold, so that a
  * scheduler may decide to release them; one request never is in both lists of a decision. */
@@ -68,8 +68,8 @@ struct sched_decision {
 
 typedef void sched_fn(const struct sched_snapshot *snapshot, struct arena *a, struct sched_decision *ret);
 
-/* Packs slots in order: by priority, place in the queue, age. What does not fit lets others of its priority pass, but none
- * of a lower one. Zero-slot requests have a pass of their own. Never releases anything. */
+/* Packs slots in order: by priority, place in the queue, age. What does not fit lets others of its priority pass, but
+ * none of a lower one. Zero-slot requests have a pass of their own. Never releases anything. */
 sched_fn sched_in_order;
 
 /* The order in which requests are served: priority, queue position, submission, request time, allocation id. */
@@ -77,8 +77,8 @@ int sched_request_compare(const struct sched_request *a, const struct sched_requ
 
 /* Where a request could go: the best single agent, else whole agents of one size whose slots divide the
  * request, else, if allowed, whole agents of any size. 0 shares: nowhere. The array is the arena's. */
-size_t sched_fit(const struct sched_snapshot *snapshot, const struct sched_agent *agent, const struct sched_request *request,
-                 struct arena *a, struct sched_share **ret);
+size_t sched_fit(const struct sched_snapshot *snapshot, const struct sched_agent *agent,
+                 const struct sched_request *request, struct arena *a, struct sched_share **ret);
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
 
 #endif

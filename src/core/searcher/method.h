@@ -21,12 +21,14 @@ struct search_method_type {
     int (*new)(struct json_object *config, void **ret, struct error *err);
     void (*free)(void *method);
     int (*initial_trials)(void *method, struct searcher *s, struct searcher_actions *ret, struct error *err);
-    int (*trial_created)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret, struct error *err);
+    int (*trial_created)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
+                         struct error *err);
     int (*validation_completed)(void *method, struct searcher *s, const char *request_id, struct json_object *metrics,
                                 struct searcher_actions *ret, struct error *err);
     int (*trial_exited_early)(void *method, struct searcher *s, const char *request_id, enum searcher_exit reason,
                               struct searcher_actions *ret, struct error *err);
-    int (*trial_exited)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret, struct error *err);
+    int (*trial_exited)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
+                        struct error *err);
     double (*progress)(const void *method, const struct searcher_trial *trial, size_t trial_n);
     struct json_object *(*snapshot)(const void *method);
     int (*restore)(void *method, struct json_object *snapshot, struct error *err);

@@ -2,12 +2,13 @@
 
 #include <math.h>
 
-/* ln x by the method of FreeBSD's e_log.c: x = 2^k (1 + f) with 1 + f next to 1; ln(1 + f) = 2 atanh(s), s = f / (2 + f), whose
- * series is replaced by a Remez polynomial in s². */
+/* ln x by the method of FreeBSD's e_log.c: x = 2^k (1 + f) with 1 + f next to 1; ln(1 + f) = 2 atanh(s), s = f / (2 +
+ * f), whose series is replaced by a Remez polynomial in s². */
 static double log_by_remez(double x)
 {
-    static const double c[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
-                               1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01};
+    static const double c[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
+                               2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
+                               1.479819860511658591e-01};
     static const double upper_ln2 = 6.93147180369123816490e-01, lower_ln2 = 1.90821492927058770002e-10;
     int k;
     double m = frexp(x, &k);
@@ -21,14 +22,15 @@ static double log_by_remez(double x)
     return k * upper_ln2 - ((half_f2 - (s * (half_f2 + (odd + even)) + k * lower_ln2)) - f);
 }
 
-/* e^x for a small x by the method of N. Shibata, "Efficient evaluation methods of elementary functions suitable for SIMD
- * computation" (ISC 2010): take out the powers of two, divide by 16, Taylor to the 8th degree of e^x - 1, and square four
- * times. With fused operations, so that it comes out the same on every machine. */
+/* e^x for a small x by the method of N. Shibata, "Efficient evaluation methods of elementary functions suitable for
+ * SIMD computation" (ISC 2010): take out the powers of two, divide by 16, Taylor to the 8th degree of e^x - 1, and
+ * square four times. With fused operations, so that it comes out the same on every machine. */
 static double exp_by_shibata(double x)
 {
     static const double upper_ln2 = 0.69314718055966295651160180568695068359375;
     static const double lower_ln2 = 0.28235290563031577122588448175013436025525412068e-12;
-    static const double inverse_factorials[] = {1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0};
+    static const double inverse_factorials[] = {1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                                                1.0 / 24,    1.0 / 6,    0.5,       1.0};
     double doublings = rint(x * M_LOG2E);
     double r = fma(-doublings, upper_ln2, x);
     r = fma(-doublings, lower_ln2, r) / 16;

@@ -14,7 +14,9 @@ static struct random *new_random(int64_t max_trials, int64_t max_concurrent, boo
     struct random *r = calloc(1, sizeof *r);
     if (r == NULL)
         abort();
-    *r = (struct random){.max_trials = max_trials, .max_concurrent = max_concurrent, .replace_invalid = replace_invalid};
+    *r = (struct random){.max_trials = max_trials,
+                         .max_concurrent = max_concurrent,
+                         .replace_invalid = replace_invalid};
     return r;
 }
 
@@ -66,7 +68,8 @@ static int trial_exited_early(void *method, struct searcher *s, const char *requ
     return 0;
 }
 
-static int trial_exited(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret, struct error *err)
+static int trial_exited(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
+                        struct error *err)
 {
     struct random *r = method;
     r->pending--;

@@ -24,7 +24,7 @@ struct searcher {
     size_t trial_n, trial_cap;
 };
 
-/* ---- actions ------------------------------------------------------------------------------------------------------- */
+/* ---- actions ----------------------------------------------------------------------------------------------------- */
 
 static struct searcher_action *add_action(struct searcher_actions *a, enum searcher_action_type type)
 {
@@ -54,8 +54,8 @@ static void draw_request_id(struct rng *rng, char ret[CORE_UUID_MAX])
     rng_bytes(rng, b, sizeof b);
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, CORE_UUID_MAX, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3],
-             b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    snprintf(ret, CORE_UUID_MAX, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 int method_create(struct searcher *s, struct searcher_actions *ret, struct error *err)
@@ -91,7 +91,7 @@ double method_mean_progress(const struct searcher_trial *trial, size_t trial_n)
     return n > 0 ? sum / (double)n : 0;
 }
 
-/* ---- making one ---------------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 static int find_method(struct json_object *config, const struct search_method_type **ret, struct error *err)
 {
@@ -109,7 +109,8 @@ static int find_method(struct json_object *config, const struct search_method_ty
                      json_object_get_string(name));
 }
 
-int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret, struct error *err)
+int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
+                 struct error *err)
 {
     cleanup_json struct json_object *conf = NULL;
     cleanup_json struct json_object *space = NULL;
@@ -143,7 +144,7 @@ void searcher_free(struct searcher *s)
     free(s);
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static struct searcher_trial *find_trial(const struct searcher *s, const char *request_id)
 {
@@ -189,8 +190,8 @@ int searcher_trial_created(struct searcher *s, const char *request_id, struct se
     return s->type->trial_created ? s->type->trial_created(s->method, s, request_id, ret, err) : 0;
 }
 
-int searcher_validation_completed(struct searcher *s, const char *request_id, const char *metrics, struct searcher_actions *ret,
-                                  struct error *err)
+int searcher_validation_completed(struct searcher *s, const char *request_id, const char *metrics,
+                                  struct searcher_actions *ret, struct error *err)
 {
     if (s->type->validation_completed == NULL)
         return 0;
@@ -247,7 +248,7 @@ double searcher_progress(const struct searcher *s)
     return s->type->progress(s->method, s->trial, s->trial_n);
 }
 
-/* ---- snapshots ----------------------------------------------------------------------------------------------------- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 /* A trial's books, one letter each; progress comes again with its next report. */
 static const struct { char letter; size_t offset; } trial_flags[] = {

@@ -1,8 +1,8 @@
-/* A searcher decides which trials an experiment has and when it is over. It sees events (a trial was created, validated, made
- * progress, ended) and answers with actions, which the experiment carries out in order.
+/* A searcher decides which trials an experiment has and when it is over. It sees events (a trial was created,
+ * validated, made progress, ended) and answers with actions, which the experiment carries out in order.
  *
- * This file keeps the books that are the same for all methods: who was created, who ended and how, when to shut down. The
- * method behind it (method.h) only decides what to try next. Each one is a row in the table of searcher.c.
+ * This file keeps the books that are the same for all methods: who was created, who ended and how, when to shut down.
+ * The method behind it (method.h) only decides what to try next. Each one is a row in the table of searcher.c.
  *
  * Deterministic to the bit: all randomness comes from one generator seeded with experiment_seed, consumed in one
  * order, so that an experiment's seed always gives the same trials. */
@@ -38,7 +38,8 @@ enum searcher_exit { SEARCHER_EXIT_ERRORED, SEARCHER_EXIT_USER_CANCELED, SEARCHE
 
 struct searcher;
 /* Both texts are JSON objects of the experiment's configuration. ERR_INVALID for a searcher that does not exist. */
-int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret, struct error *err);
+int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
+                 struct error *err);
 void searcher_free(struct searcher *s);
 
 /* Each appends to *ret. Only a method can fail, and then the experiment ends in error. */

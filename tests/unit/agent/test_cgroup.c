@@ -125,7 +125,8 @@ static void test_cgroup__says_which_limit_is_not_to_be_had_and_keeps_the_others(
 static void test_cgroup__is_removed_from_every_tree(void **state)
 {
     struct fixture *x = *state;
-    static const char *const dir[] = {"determined/c1", "memory/determined/c1", "cpu/determined/c1", "pids/determined/c1"};
+    static const char *const dir[] = {"determined/c1", "memory/determined/c1", "cpu/determined/c1",
+                                      "pids/determined/c1"};
     for (size_t i = 0; i < 4; i++) {
         char *path = path_join(x->root, dir[i]);
         assert_int_equal(dir_make(path, 0755, NULL), 0);

@@ -50,7 +50,8 @@ static void test_taskenv__takes_nothing_secret_from_the_agents_own(void **state)
 {
     struct arena a = ARENA_INIT;
     struct taskenv e;
-    char *machine[] = {"LC_ALL=C", "DET_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret", "TZ=UTC", "PATHOLOGICAL=1", NULL};
+    char *machine[] = {"LC_ALL=C", "DET_TOKEN=secret", "AWS_SECRET_ACCESS_KEY=secret",
+                       "TZ=UTC",   "PATHOLOGICAL=1",   NULL};
     build(&e, NULL, 0, machine, &a);
     assert_string_equal(taskenv_get(&e, "LC_ALL"), "C");
     assert_string_equal(taskenv_get(&e, "TZ"), "UTC");

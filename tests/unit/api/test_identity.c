@@ -14,7 +14,8 @@ static struct identity_user user(int id, const char *name, bool active)
     return u;
 }
 
-static struct token put_session(struct identities *ids, int64_t id, int user_id, int64_t expires_at_us, const char *allocation)
+static struct token put_session(struct identities *ids, int64_t id, int user_id, int64_t expires_at_us,
+                                const char *allocation)
 {
     struct token t;
     struct identity_session s = {.id = id, .user_id = user_id, .expires_at_us = expires_at_us};

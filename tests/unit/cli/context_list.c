@@ -1,4 +1,5 @@
-/* usage: context_list DIRECTORY: prints the files that would be sent, for tests that compare them with git's opinion. */
+/* usage: context_list DIRECTORY: prints the files that would be sent, for tests that compare them with git's
+ * opinion. */
 #include <stdio.h>
 
 #include "cli/context.h"

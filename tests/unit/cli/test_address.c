@@ -33,7 +33,8 @@ static void test_address__fills_in_scheme_and_port(void **state)
 
 static void test_address__refuses_what_is_no_address(void **state)
 {
-    static const char *const bad[] = {"", "http://", "user@host", "http://u:p@host", "host?x=1", "host#f", "host:port", "host:99999", "ftp://host"};
+    static const char *const bad[] = {"",       "http://",   "user@host",  "http://u:p@host", "host?x=1",
+                                      "host#f", "host:port", "host:99999", "ftp://host"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         expect(bad[i], NULL);
 }

@@ -43,7 +43,8 @@ static void expect_usage_error(struct line l, const char *text)
 
 static void test_args__takes_options_and_arguments_in_any_order(void **state)
 {
-    struct line l = PARSE("e", "create", "--config", "a=1", "/dev/null", "-f", "--config=b=2", "dir", "--project_id", "3");
+    struct line l = PARSE("e", "create", "--config", "a=1", "/dev/null", "-f", "--config=b=2", "dir", "--project_id",
+                          "3");
     assert_int_equal(l.rc, 0);
     assert_string_equal(l.p.command->path, "experiment create");
     const struct args_experiment_create *args = l.p.args;
@@ -108,7 +109,8 @@ static void test_args__refuses_what_does_not_fit(void **state)
     expect_usage_error(PARSE("e", "kill", "x"), "argument experiment_id: invalid int value: 'x'");
     expect_usage_error(PARSE("e", "kill", "1", "2"), "unrecognized arguments: 2");
     expect_usage_error(PARSE("e", "create", "/no/such/file"), "No such file or directory");
-    expect_usage_error(PARSE("e", "create", "/dev/null", "-f", "--paused"), "not allowed with argument -f/--follow-first-trial");
+    expect_usage_error(PARSE("e", "create", "/dev/null", "-f", "--paused"),
+                       "not allowed with argument -f/--follow-first-trial");
     expect_usage_error(PARSE("cp", "set", "nonsense", "/dev/null"), "argument workload_type: invalid choice");
     expect_usage_error(PARSE("t", "download", "1"), "one of the arguments --best --latest --uuid is required");
     expect_usage_error(PARSE("e", "list", "--limit"), "argument --limit: expected one argument");

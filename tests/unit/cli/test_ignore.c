@@ -44,7 +44,8 @@ static void test_ignore__follows_gitignore(void **state)
 
 static void test_ignore__ends_on_patterns_made_to_take_forever(void **state)
 {
-    assert_false(ignored("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false));
+    assert_false(ignored("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
+                         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false));
     assert_false(ignored("**/a/**/a/**/a/**/a/**/b", "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/c", false));
 }
 

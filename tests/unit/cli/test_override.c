@@ -26,7 +26,8 @@ static void test_override__sets_scalars_lists_and_objects(void **state)
     expect("{}", "labels=a,b,3", "{\"labels\":[\"a\",\"b\",3]}");
     expect("{}", "a=[1, {b: c}]", "{\"a\":[1,{\"b\":\"c\"}]}");
     expect("{\"a\":{\"b\":1}}", "a={c: 2}", "{\"a\":{\"b\":1,\"c\":2}}");
-    expect("{}", "bind_mounts={host_path: /a, container_path: /b}", "{\"bind_mounts\":[{\"host_path\":\"/a\",\"container_path\":\"/b\"}]}");
+    expect("{}", "bind_mounts={host_path: /a, container_path: /b}",
+           "{\"bind_mounts\":[{\"host_path\":\"/a\",\"container_path\":\"/b\"}]}");
     expect("{}", "entrypoint=python3 train.py --x=1", "{\"entrypoint\":\"python3 train.py --x=1\"}");
 }
 

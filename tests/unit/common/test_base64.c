@@ -40,7 +40,8 @@ static void test_base64__reads_the_url_alphabet_and_missing_padding(void **state
 
 static void test_base64__refuses_what_is_none(void **state)
 {
-    static const char *const bad[] = {"A", "AAAAA", "A===", "====", "AA=A", "AA A", "AAA\n", "Zg==Zg==", "Z\xc3\xbcg=", "AAA=="};
+    static const char *const bad[] = {"A",    "AAAAA", "A===",     "====",        "AA=A",
+                                      "AA A", "AAA\n", "Zg==Zg==", "Z\xc3\xbcg=", "AAA=="};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint8_t out[16];
         size_t n;

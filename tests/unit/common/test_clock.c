@@ -32,8 +32,8 @@ static void test_clock__agrees_with_the_c_library_on_many_days(void **state)
         struct tm tm;
         char expected[64], got[CLOCK_TEXT_MAX];
         gmtime_r(&t, &tm);
-        snprintf(expected, sizeof expected, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-                 tm.tm_hour, tm.tm_min, tm.tm_sec);
+        snprintf(expected, sizeof expected, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
         clock_format((int64_t)t * 1000000, got);
         assert_string_equal(got, expected);
         int64_t us;

@@ -131,7 +131,8 @@ static void test_codec__null_means_unset(void **state)
     assert_null(p->resources);
     assert_string_equal(p->labels, "[]");
     assert_string_equal(p->notes, "");
-    struct wire_get_experiments_request *g = read_ok(&wire_msg_get_experiments_request, "{\"archived\":null,\"states\":null}");
+    struct wire_get_experiments_request *g = read_ok(&wire_msg_get_experiments_request,
+                                                     "{\"archived\":null,\"states\":null}");
     assert_false(g->has_archived);
     assert_int_equal(g->states_n, 0);
     g = read_ok(&wire_msg_get_experiments_request, "{\"archived\":false}");
@@ -164,7 +165,8 @@ static void test_codec__numbers_may_be_quoted_and_integral_in_any_form(void **st
     assert_int_equal(x->project_id, 0);
     assert_true(x->checkpoint_size == INT64_MAX);
     assert_true(x->progress == 0.25);
-    struct wire_report_trial_progress_request *r = read_ok(&wire_msg_report_trial_progress_request, "{\"progress\":\"Nan\"}");
+    struct wire_report_trial_progress_request *r = read_ok(&wire_msg_report_trial_progress_request,
+                                                           "{\"progress\":\"Nan\"}");
     assert_true(isnan(r->progress));
     r = read_ok(&wire_msg_report_trial_progress_request, "{\"progress\":\"-Infinity\"}");
     assert_true(isinf(r->progress) && r->progress < 0);
@@ -193,12 +195,14 @@ static void test_codec__strings_are_unescaped(void **state)
 
 static void test_codec__bytes_and_times(void **state)
 {
-    struct wire_util_file *f = read_ok(&wire_msg_util_file, "{\"path\":\"a\",\"content\":\"aGk\\/Pw==\",\"mtime\":\"5\"}");
+    struct wire_util_file *f = read_ok(&wire_msg_util_file,
+                                       "{\"path\":\"a\",\"content\":\"aGk\\/Pw==\",\"mtime\":\"5\"}");
     assert_int_equal(f->content.n, 4);
     assert_memory_equal(f->content.data, "hi??", 4);
     f = read_ok(&wire_msg_util_file, "{\"content\":\"\"}");
     assert_int_equal(f->content.n, 0);
-    assert_refused(&wire_msg_util_file, "{\"content\":\"a b=\"}", "content: expected a string of base64, found \"a b=\"");
+    assert_refused(&wire_msg_util_file, "{\"content\":\"a b=\"}",
+                   "content: expected a string of base64, found \"a b=\"");
     struct wire_experiment *x = read_ok(&wire_msg_experiment, "{\"startTime\":\"1970-01-01T01:00:00.000001+01:00\"}");
     assert_true(x->has_start_time && x->start_time == 1);
     assert_refused(&wire_msg_experiment, "{\"startTime\":\"yesterday\"}",
@@ -214,19 +218,23 @@ static void test_codec__raw_json_is_checked_and_kept_on_one_line(void **state)
     assert_refused(&wire_msg_experiment, "{\"config\":[1]}", "config: expected an object, found a list");
     assert_refused(&wire_msg_experiment, "{\"config\":{\"a\":[1,tru]}}",
                    "config.a[1]: not valid JSON: line 1, column 19: expected a value, found tru");
-    assert_refused(&wire_msg_experiment_patch_experiment, "{\"labels\":{}}", "labels: expected a list, found an object");
+    assert_refused(&wire_msg_experiment_patch_experiment, "{\"labels\":{}}",
+                   "labels: expected a list, found an object");
 }
 
 static void test_codec__errors_name_the_path_and_what_was_found(void **state)
 {
     const struct codec_message *m = &wire_msg_create_experiment_request, *e = &wire_msg_get_experiment_response;
-    assert_refused(e, "{\"experiment\":{\"labels\":[\"a\",\"b\",7]}}", "experiment.labels[2]: expected a string, found 7");
+    assert_refused(e, "{\"experiment\":{\"labels\":[\"a\",\"b\",7]}}",
+                   "experiment.labels[2]: expected a string, found 7");
     assert_refused(e, "{\"experiment\":[]}", "experiment: expected an object, found a list");
     assert_refused(e, "{\"experiment\":{\"labels\":{}}}", "experiment.labels: expected a list, found an object");
     assert_refused(e, "{\"experiment\":{\"labels\":[null]}}", "experiment.labels[0]: expected a string, found null");
-    assert_refused(e, "{\"experiment\":{\"archived\":\"true\"}}", "experiment.archived: expected true or false, found \"true\"");
+    assert_refused(e, "{\"experiment\":{\"archived\":\"true\"}}",
+                   "experiment.archived: expected true or false, found \"true\"");
     assert_refused(e, "{\"experiment\":{\"archived\":1}}", "experiment.archived: expected true or false, found 1");
-    assert_refused(e, "{\"experiment\":{\"id\":3000000000}}", "experiment.id: expected a 32-bit integer, found 3000000000");
+    assert_refused(e, "{\"experiment\":{\"id\":3000000000}}",
+                   "experiment.id: expected a 32-bit integer, found 3000000000");
     assert_refused(e, "{\"experiment\":{\"id\":1.5}}", "experiment.id: expected a 32-bit integer, found 1.5");
     assert_refused(e, "{\"experiment\":{\"id\":\" 1\"}}", "experiment.id: expected a 32-bit integer, found \" 1\"");
     assert_refused(e, "{\"experiment\":{\"id\":\"\"}}", "experiment.id: expected a 32-bit integer, found \"\"");
@@ -235,9 +243,11 @@ static void test_codec__errors_name_the_path_and_what_was_found(void **state)
     assert_refused(e, "{\"experiment\":{\"name\":true}}", "experiment.name: expected a string, found true");
     assert_refused(m, "[]", "expected an object, found a list");
     assert_refused(m, "7", "expected an object, found 7");
-    assert_refused(&wire_msg_checkpoint, "{\"resources\":{\"a\":\"x\"}}", "resources.a: expected a 64-bit integer, found \"x\"");
+    assert_refused(&wire_msg_checkpoint, "{\"resources\":{\"a\":\"x\"}}",
+                   "resources.a: expected a 64-bit integer, found \"x\"");
     assert_refused(&wire_msg_checkpoint, "{\"resources\":[]}", "resources: expected an object, found a list");
-    assert_refused(&wire_msg_get_model_versions_response, "{\"modelVersions\":[{},3]}", "modelVersions[1]: expected an object, found 3");
+    assert_refused(&wire_msg_get_model_versions_response, "{\"modelVersions\":[{},3]}",
+                   "modelVersions[1]: expected an object, found 3");
 }
 
 static void test_codec__errors_of_syntax_name_line_and_column(void **state)
@@ -248,21 +258,26 @@ static void test_codec__errors_of_syntax_name_line_and_column(void **state)
     assert_refused(m, "{\"id\":1,}", "not valid JSON: line 1, column 9: expected a name in quotes, found }");
     assert_refused(m, "{\"labels\":[\"a\",]}",
                    "labels[1]: not valid JSON: line 1, column 16: expected a value, found ]");
-    assert_refused(m, "{\"labels\":[\"a\" \"b\"]}", "labels: not valid JSON: line 1, column 16: expected ',' or ']', found \"b\"");
+    assert_refused(m, "{\"labels\":[\"a\" \"b\"]}",
+                   "labels: not valid JSON: line 1, column 16: expected ',' or ']', found \"b\"");
     assert_refused(m, "{\"id\":1} x", "not valid JSON: line 1, column 10: expected the end, found x");
     assert_refused(m, "{\"id\":01}", "id: not valid JSON: line 1, column 7: expected a value, found 01");
     assert_refused(m, "{\"id\":+1}", "id: not valid JSON: line 1, column 7: expected a value, found +1");
     assert_refused(m, "{\"id\":'1'}", "id: not valid JSON: line 1, column 7: expected a value, found '1'");
     assert_refused(m, "{\"id\":NaN}", "id: not valid JSON: line 1, column 7: expected a value, found NaN");
-    assert_refused(m, "{\"name\":\"a", "name: not valid JSON: line 1, column 11: expected the closing quote of a string, found the end");
+    assert_refused(m, "{\"name\":\"a",
+                   "name: not valid JSON: line 1, column 11: expected the closing quote of a string, found the end");
     assert_refused(m, "{\"name\":\"a\nb\"}",
                    "name: not valid JSON: line 1, column 11: expected no control character in a string, found  b\"");
-    assert_refused(m, "{\"name\":\"\\x\"}",
-                   "name: not valid JSON: line 1, column 11: expected an escape: one of \" \\ / b f n r t u, found x\"");
+    assert_refused(
+        m, "{\"name\":\"\\x\"}",
+        "name: not valid JSON: line 1, column 11: expected an escape: one of \" \\ / b f n r t u, found x\"");
     assert_refused(m, "{\"name\":\"\\u12g4\"}",
                    "name: not valid JSON: line 1, column 14: expected four hexadecimal digits, found g4\"");
-    assert_refused(m, "{\"name\":\"a\xff\"}", "name: not valid JSON: line 1, column 11: expected UTF-8, found a byte that is not UTF-8");
-    assert_refused(m, "{\"archived\":truth}", "archived: not valid JSON: line 1, column 13: expected a value, found truth");
+    assert_refused(m, "{\"name\":\"a\xff\"}",
+                   "name: not valid JSON: line 1, column 11: expected UTF-8, found a byte that is not UTF-8");
+    assert_refused(m, "{\"archived\":truth}",
+                   "archived: not valid JSON: line 1, column 13: expected a value, found truth");
 }
 
 static void test_codec__a_nul_byte_is_no_end_of_the_text(void **state)
@@ -363,7 +378,8 @@ static void bind_ok(const struct codec_message *m, void *msg, const char *name, 
         fail_msg("%s=%s: %s", name, value, error_msg(&err));
 }
 
-static void assert_bind_refused(const struct codec_message *m, const char *name, const char *value, const char *expected)
+static void assert_bind_refused(const struct codec_message *m, const char *name, const char *value,
+                                const char *expected)
 {
     struct error err cleanup_error = ERROR_INIT;
     void *msg = arena_alloc(&arena, m->size);
@@ -410,7 +426,8 @@ static void test_codec__bind_refuses_bad_values_by_name(void **state)
     assert_bind_refused(m, "limit", "3000000000", "limit: expected a 32-bit integer, found \"3000000000\"");
     assert_bind_refused(m, "archived", "1", "archived: expected true or false, found \"1\"");
     assert_bind_refused(m, "showTrialData", "yes", "showTrialData: expected true or false, found \"yes\"");
-    assert_bind_refused(m, "experimentIdFilter.incl", "x", "experimentIdFilter.incl: expected a 32-bit integer, found \"x\"");
+    assert_bind_refused(m, "experimentIdFilter.incl", "x",
+                        "experimentIdFilter.incl: expected a 32-bit integer, found \"x\"");
     assert_bind_refused(m, "experimentIdFilter", "x", "experimentIdFilter: cannot be given in a query");
     assert_bind_refused(m, "name", "\xff", "name: not valid UTF-8");
     assert_bind_refused(&wire_msg_checkpoint, "resources", "x", "resources: cannot be given in a query");

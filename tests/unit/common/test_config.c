@@ -52,7 +52,8 @@ static struct config *load(const struct schema_key *keys, char **argv, char **en
     return c;
 }
 
-static void expect_mistakes(const struct schema_key *keys, char **argv, char **environment, enum error_kind kind, const char *expected)
+static void expect_mistakes(const struct schema_key *keys, char **argv, char **environment, enum error_kind kind,
+                            const char *expected)
 {
     struct config_input in = input(keys, argv, environment);
     struct config *c = NULL;
@@ -98,7 +99,9 @@ static void test_config__options_win_over_variables_over_the_file(void **state)
 {
     write_config("port: 1\ndb:\n  user: file\n  name: file\n  host: file\n");
     char *argv[] = {"--db-user", "option", "--enable-cors", "--log-color=false", NULL};
-    char *environment[] = {"DET_DB_USER=variable", "DET_DB_NAME=variable", "DET_ENABLE_CORS=no", "HOME=/", "DET_USER=me", NULL};
+    char *environment[] = {"DET_DB_USER=variable", "DET_DB_NAME=variable",
+                           "DET_ENABLE_CORS=no",   "HOME=/",
+                           "DET_USER=me",          NULL};
     cleanup_config struct config *c = load(master_config_keys, argv, environment);
     assert_string_equal(config_str(c, "db.user"), "option");
     assert_string_equal(config_str(c, "db.name"), "variable");
@@ -117,16 +120,17 @@ static void test_config__options_win_over_variables_over_the_file(void **state)
 static void test_config__underscores_find_the_longest_known_path(void **state)
 {
     write_config("");
-    char *environment[] = {"DET_DB_SSL_MODE=require", "DET_SECURITY_DEFAULT_TASK_UID=7", "DET_RESOURCE_MANAGER_METADATA_Rack_A=x",
-                           "DET___INTERNAL_AUDIT_LOGGING_ENABLED=true", NULL};
-    char *argv[] = {"--resource-manager-metadata-Row=3", "--internal-proxied-servers", "[{path_prefix: /x, destination: 'http://h:1'}]",
-                    NULL};
+    char *environment[] = {"DET_DB_SSL_MODE=require", "DET_SECURITY_DEFAULT_TASK_UID=7",
+                           "DET_RESOURCE_MANAGER_METADATA_Rack_A=x", "DET___INTERNAL_AUDIT_LOGGING_ENABLED=true", NULL};
+    char *argv[] = {"--resource-manager-metadata-Row=3", "--internal-proxied-servers",
+                    "[{path_prefix: /x, destination: 'http://h:1'}]", NULL};
     cleanup_config struct config *c = load(master_config_keys, argv, environment);
     assert_string_equal(config_str(c, "db.ssl_mode"), "require");
     assert_int_equal(config_int(c, "security.default_task.uid"), 7);
     assert_true(config_bool(c, "__internal.audit_logging_enabled"));
     struct json_object *metadata = config_get(c, "resource_manager.metadata");
-    assert_string_equal(json_object_to_json_string_ext(metadata, JSON_C_TO_STRING_PLAIN), "{\"Rack_A\":\"x\",\"Row\":3}");
+    assert_string_equal(json_object_to_json_string_ext(metadata, JSON_C_TO_STRING_PLAIN),
+                        "{\"Rack_A\":\"x\",\"Row\":3}");
     assert_int_equal(json_object_array_length(config_get(c, "__internal.proxied_servers")), 1);
 }
 
@@ -151,22 +155,23 @@ static void test_config__every_mistake_is_named_at_once_with_its_place(void **st
                  "- pool_name: a\n  provider: {type: aws, min_instances: 9}\ncheckpoint_storage: {type: hdfs}\n");
     char *argv[] = {"--tensorboard-timeout=-1", "--nothing", "5", "--db-user", NULL};
     char *environment[] = {"DET_ENABLE_CORS=maybe", "DET_RESOURCE_POOLS=[", "DET_CACHE=5", NULL};
-    expect_mistakes(master_config_keys, argv, environment, ERR_INVALID,
-                    "FILE:1:1: unknown key \"prot\" (line 1); did you mean \"port\"?\n"
-                    "FILE:2:7: port: must be 0 to 65535, found 70000\n"
-                    "FILE:4:10: log.level: must be one of trace, debug, info, warning, error, fatal; found \"loud\"\n"
-                    "FILE:5:10: log.color: expected true or false, found a whole number: 3\n"
-                    "FILE:7:3: resource_pools[0]: \"pool_name\" must be set\n"
-                    "FILE:9:13: resource_pools[1].provider: \"ssh_key_name\" must be set\n"
-                    "FILE:10:21: checkpoint_storage: type must be one of shared_fs, directory, s3, gcs, azure; found \"hdfs\"\n"
-                    "DET_ENABLE_CORS: expected true or false, found a text: \"maybe\"\n"
-                    "DET_RESOURCE_POOLS: is not YAML: line 2, column 1: did not find expected node content (while parsing a flow node "
-                    "that begins at line 2)\n"
-                    "DET_CACHE: expected a mapping, found a whole number: 5\n"
-                    "--tensorboard-timeout: must be at least 0 s, found -1\n"
-                    "--nothing: unknown option; --help lists them all\n"
-                    "5: unexpected argument\n"
-                    "--db-user: needs a value");
+    expect_mistakes(
+        master_config_keys, argv, environment, ERR_INVALID,
+        "FILE:1:1: unknown key \"prot\" (line 1); did you mean \"port\"?\n"
+        "FILE:2:7: port: must be 0 to 65535, found 70000\n"
+        "FILE:4:10: log.level: must be one of trace, debug, info, warning, error, fatal; found \"loud\"\n"
+        "FILE:5:10: log.color: expected true or false, found a whole number: 3\n"
+        "FILE:7:3: resource_pools[0]: \"pool_name\" must be set\n"
+        "FILE:9:13: resource_pools[1].provider: \"ssh_key_name\" must be set\n"
+        "FILE:10:21: checkpoint_storage: type must be one of shared_fs, directory, s3, gcs, azure; found \"hdfs\"\n"
+        "DET_ENABLE_CORS: expected true or false, found a text: \"maybe\"\n"
+        "DET_RESOURCE_POOLS: is not YAML: line 2, column 1: did not find expected node content (while parsing a flow node "
+        "that begins at line 2)\n"
+        "DET_CACHE: expected a mapping, found a whole number: 5\n"
+        "--tensorboard-timeout: must be at least 0 s, found -1\n"
+        "--nothing: unknown option; --help lists them all\n"
+        "5: unexpected argument\n"
+        "--db-user: needs a value");
 }
 
 static void test_config__mistakes_of_the_command_line_alone_are_usage_errors(void **state)
@@ -181,8 +186,9 @@ static void test_config__mistakes_of_the_command_line_alone_are_usage_errors(voi
 static void test_config__broken_yaml_names_file_line_and_column(void **state)
 {
     write_config("a: [1\nb: 2\n");
-    expect_mistakes(agent_config_keys, (char *[]){NULL}, (char *[]){NULL}, ERR_INVALID,
-                    "FILE: line 2, column 2: did not find expected ',' or ']' (while parsing a flow sequence that begins at line 1)");
+    expect_mistakes(
+        agent_config_keys, (char *[]){NULL}, (char *[]){NULL}, ERR_INVALID,
+        "FILE: line 2, column 2: did not find expected ',' or ']' (while parsing a flow sequence that begins at line 1)");
     write_config("just a text");
     expect_mistakes(agent_config_keys, (char *[]){NULL}, (char *[]){NULL}, ERR_INVALID,
                     "FILE:1:1: expected a mapping, found a text: \"just a text\"");
@@ -196,7 +202,8 @@ static void test_config__secrets_are_not_repeated_in_errors_or_prints(void **sta
     write_config("db: {password: hush, user: u}\ncheckpoint_storage: {type: s3, bucket: b, secret_key: hush}\n"
                  "task_container_defaults: {registry_auth: {password: hush}}\nsecurity: {initial_user_password: hush}\n"
                  "webhooks: {signing_key: hush}\n");
-    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){"DET_SECURITY_AGENT_TOKEN=hush", NULL});
+    cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL},
+                                           (char *[]){"DET_SECURITY_AGENT_TOKEN=hush", NULL});
     cleanup_strbuf struct strbuf shown = STRBUF_INIT;
     config_print(c, true, &shown);
     config_print(c, false, &shown);
@@ -229,8 +236,9 @@ static void test_config__the_option_for_the_file_wins_over_the_variable(void **s
 
 static void test_config__older_spellings_fill_the_new_keys(void **state)
 {
-    write_config("resource_manager: {type: agent, default_cpu_resource_pool: a}\n"
-                 "resource_pools: [{pool_name: a, max_cpu_containers_per_agent: 5, max_aux_containers_per_agent: 9}]\n");
+    write_config(
+        "resource_manager: {type: agent, default_cpu_resource_pool: a}\n"
+        "resource_pools: [{pool_name: a, max_cpu_containers_per_agent: 5, max_aux_containers_per_agent: 9}]\n");
     cleanup_config struct config *c = load(master_config_keys, (char *[]){NULL}, (char *[]){NULL});
     assert_string_equal(config_str(c, "resource_manager.default_aux_resource_pool"), "a");
     assert_int_equal(config_int(c, "resource_pools[0].max_aux_containers_per_agent"), 5);
@@ -259,7 +267,8 @@ static void test_config__derived_values_give_way_and_only_some_keys_change_later
     assert_int_equal(config_change(c, "log.level", json_object_new_string("loud"), &err), -1);
     error_release(&err);
     assert_int_equal(config_change(c, "port", json_object_new_int(1), &err), -1);
-    assert_string_equal(error_msg(&err), "port cannot change while the program runs; set it in the file and start again");
+    assert_string_equal(error_msg(&err),
+                        "port cannot change while the program runs; set it in the file and start again");
 }
 
 static void note_key(void *ctx, const char *key_path, const struct schema_key *key)

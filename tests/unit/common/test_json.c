@@ -96,14 +96,16 @@ static void test_json__doubles_read_back_the_same_and_look_like_pythons(void **s
 
 static void test_json__sorted_print_is_that_of_python(void **state)
 {
-    const char *text = "{\"b\":[1,{\"y\":0.1,\"x\":[]}],\"a\":{},\"\\u00e9\":\"t\\u00e4b\\t\\u007f\\ud83d\\ude00\",\"B\":[null,true]}";
+    const char *text =
+        "{\"b\":[1,{\"y\":0.1,\"x\":[]}],\"a\":{},\"\\u00e9\":\"t\\u00e4b\\t\\u007f\\ud83d\\ude00\",\"B\":[null,true]}";
     cleanup_json struct json_object *v = NULL;
     assert_int_equal(json_parse(text, strlen(text), &v, NULL), 0);
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     json_print_sorted(v, 2, &out);
-    assert_string_equal(strbuf_str(&out), "{\n  \"B\": [\n    null,\n    true\n  ],\n  \"a\": {},\n  \"b\": [\n    1,\n    {\n"
-                                          "      \"x\": [],\n      \"y\": 0.1\n    }\n  ],\n"
-                                          "  \"\\u00e9\": \"t\\u00e4b\\t\\u007f\\ud83d\\ude00\"\n}");
+    assert_string_equal(strbuf_str(&out),
+                        "{\n  \"B\": [\n    null,\n    true\n  ],\n  \"a\": {},\n  \"b\": [\n    1,\n    {\n"
+                        "      \"x\": [],\n      \"y\": 0.1\n    }\n  ],\n"
+                        "  \"\\u00e9\": \"t\\u00e4b\\t\\u007f\\ud83d\\ude00\"\n}");
 }
 
 int main(void)

@@ -135,8 +135,9 @@ static void test_number__integers_are_exact_or_refused(void **state)
         assert_int_equal(to_int64(good[i].text, &v), 0);
         assert_true(v == good[i].v);
     }
-    static const char *const bad[] = {"9223372036854775808", "-9223372036854775809", "1.5", "1e-1", "1e19", "1e99999999999",
-                                      "18446744073709551616", "10000000000000000000000001e-25"};
+    static const char *const bad[] =
+        {"9223372036854775808",  "-9223372036854775809",          "1.5", "1e-1", "1e19", "1e99999999999",
+         "18446744073709551616", "10000000000000000000000001e-25"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(to_int64(bad[i], &v), -1);
     uint64_t u;
@@ -148,9 +149,10 @@ static void test_number__integers_are_exact_or_refused(void **state)
 
 static void test_number__any_base_is_gos_base_0(void **state)
 {
-    static const struct { const char *text; int64_t v; } good[] = {
-        {"0", 0}, {"-7", -7}, {"+7", 7}, {"0x1F", 31}, {"-0X1f", -31}, {"0o17", 15}, {"017", 15}, {"0b101", 5}, {"00", 0},
-        {"-9223372036854775808", INT64_MIN},
+    static const struct { const char *text; int64_t v;
+    } good[] = {
+        {"0", 0},     {"-7", -7},  {"+7", 7},    {"0x1F", 31}, {"-0X1f", -31},
+        {"0o17", 15}, {"017", 15}, {"0b101", 5}, {"00", 0},    {"-9223372036854775808", INT64_MIN},
     };
     int64_t v;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

@@ -82,7 +82,9 @@ static int bind(const struct route_match *m, const char *query, const char *body
 static void test_route__path_parameters_win_over_the_body(void **state)
 {
     struct wire_report_trial_progress_request r = {0};
-    assert_int_equal(bind(match("POST", "/api/v1/trials/5/progress"), "trialId=7", "{\"progress\":0.5,\"trialId\":9}", &r, NULL), 0);
+    assert_int_equal(bind(match("POST", "/api/v1/trials/5/progress"), "trialId=7", "{\"progress\":0.5,\"trialId\":9}",
+                          &r, NULL),
+                     0);
     assert_int_equal(r.trial_id, 5);
     assert_true(r.progress == 0.5);
 }
@@ -91,7 +93,9 @@ static void test_route__path_parameters_win_over_the_body(void **state)
 static void test_route__a_body_may_be_one_field(void **state)
 {
     struct wire_patch_experiment_request r = {0};
-    assert_int_equal(bind(match("PATCH", "/api/v1/experiments/7"), NULL, "{\"id\":3,\"name\":\"x\",\"labels\":[\"a\"]}", &r, NULL), 0);
+    assert_int_equal(bind(match("PATCH", "/api/v1/experiments/7"), NULL, "{\"id\":3,\"name\":\"x\",\"labels\":[\"a\"]}",
+                          &r, NULL),
+                     0);
     assert_int_equal(r.experiment->id, 7);
     assert_string_equal(r.experiment->name, "x");
     struct wire_set_user_password_request p = {0};
@@ -103,7 +107,9 @@ static void test_route__a_body_may_be_one_field(void **state)
 static void test_route__queries_are_decoded_and_bound(void **state)
 {
     struct wire_get_experiments_request r = {0};
-    assert_int_equal(bind(match("GET", "/api/v1/experiments"), "name=a%26b+c&&limit=5&labels=x%3Dy&labels=&pretty", "", &r, NULL), 0);
+    assert_int_equal(bind(match("GET", "/api/v1/experiments"), "name=a%26b+c&&limit=5&labels=x%3Dy&labels=&pretty", "",
+                          &r, NULL),
+                     0);
     assert_string_equal(r.name, "a&b c");
     assert_int_equal(r.limit, 5);
     assert_int_equal(r.labels_n, 2);

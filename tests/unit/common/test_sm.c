@@ -96,7 +96,8 @@ static void test_sm__check_finds_faults_of_a_table(void **state)
                      "thing: B is not final, yet leads nowhere");
     assert_bad_table((struct sm_state[]){{"A", SM_TO(5), SM_INITIAL}}, 1, "thing: A leads to a state without a row");
     assert_bad_table((struct sm_state[]){{"A", 0, SM_FINAL}}, 1, "thing: needs exactly one initial state");
-    assert_bad_table((struct sm_state[]){{"A", 0, SM_FINAL | SM_INITIAL}, {"B", 0, SM_FINAL}}, 2, "thing: nothing leads to B");
+    assert_bad_table((struct sm_state[]){{"A", 0, SM_FINAL | SM_INITIAL}, {"B", 0, SM_FINAL}}, 2,
+                     "thing: nothing leads to B");
     assert_bad_table((struct sm_state[]){{"A", SM_TO(1), SM_INITIAL}, {0}}, 2, "thing: state 1 has no row");
 }
 

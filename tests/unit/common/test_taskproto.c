@@ -39,8 +39,9 @@ static void test_frame__comes_back_as_it_went(void **state)
 static void test_exit_frame__keeps_kind_code_and_text(void **state)
 {
     struct strbuf out = STRBUF_INIT;
-    struct task_frame f = {.type = TASK_FRAME_EXIT,
-                           .exit = {.kind = TASK_EXIT_OUT_OF_MEMORY, .code = 137, .signal = 9, .time_us = 5, .text = "too big"}};
+    struct task_frame f =
+        {.type = TASK_FRAME_EXIT,
+         .exit = {.kind = TASK_EXIT_OUT_OF_MEMORY, .code = 137, .signal = 9, .time_us = 5, .text = "too big"}};
     struct task_frame got;
     size_t used;
     task_frame_encode(&f, &out);

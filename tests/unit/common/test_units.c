@@ -17,7 +17,8 @@ static void test_duration__reads_what_go_writes(void **state)
         if (duration_parse(good[i].text, &ns) < 0 || ns != good[i].ns)
             fail_msg("%s is %lld", good[i].text, (long long)ns);
     }
-    static const char *const bad[] = {"", "-", "5", "m", "1x", "1m5", "1 m", "1e3s", "1..5s", "--1s", "nan", "9999999999h", "0x1s"};
+    static const char *const bad[] = {"",     "-",     "5",    "m",   "1x",          "1m5", "1 m",
+                                      "1e3s", "1..5s", "--1s", "nan", "9999999999h", "0x1s"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int64_t ns;
         if (duration_parse(bad[i], &ns) == 0)

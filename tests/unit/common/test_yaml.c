@@ -35,14 +35,16 @@ static void test_yaml__scalars_follow_version_1_1(void **state)
     expect_json("[9223372036854775807, 18446744073709551615, -9223372036854775808, 18446744073709551616]",
                 "[9223372036854775807,18446744073709551615,-9223372036854775808,1.8446744073709552e+19]");
     expect_json("[1.5, .5, 1., 1e-4, 1E3, -1.5e+2, 1_0.5]", "[1.5,0.5,1.0,0.0001,1000.0,-150.0,10.5]");
-    expect_json("[1.2.3, 1e, e5, _1, 12:30, 2001-12-14, 1-2, -]", "[\"1.2.3\",\"1e\",\"e5\",\"_1\",\"12:30\",\"2001-12-14\",\"1-2\",\"-\"]");
+    expect_json("[1.2.3, 1e, e5, _1, 12:30, 2001-12-14, 1-2, -]",
+                "[\"1.2.3\",\"1e\",\"e5\",\"_1\",\"12:30\",\"2001-12-14\",\"1-2\",\"-\"]");
     expect_json("a: ~\nb:\nc: null\nd: ''", "{\"a\":null,\"b\":null,\"c\":null,\"d\":\"\"}");
     expect_json("[!!int '7', !!float '7', !!bool 'yes', !!null '']", "[7,7.0,true,null]");
 }
 
 static void test_yaml__keys_are_texts(void **state)
 {
-    expect_json("n: 1\n2: b\n0x10: c\n~: d\n1.5: e", "{\"false\":1,\"2\":\"b\",\"16\":\"c\",\"null\":\"d\",\"1.5\":\"e\"}");
+    expect_json("n: 1\n2: b\n0x10: c\n~: d\n1.5: e",
+                "{\"false\":1,\"2\":\"b\",\"16\":\"c\",\"null\":\"d\",\"1.5\":\"e\"}");
 }
 
 static void test_yaml__empty_document_is_null(void **state)
@@ -84,7 +86,8 @@ static void test_yaml__mistakes_name_line_and_column(void **state)
 
 static void test_yaml__broken_syntax_names_a_line(void **state)
 {
-    static const char *const bad[] = {"a: [1, 2", "a: 'x", "a: b: c", "{a: 1", "- a\nb: 1", "a: |x\n  y", "%YAML 9", "a\n b: 1", "a: \xff"};
+    static const char *const bad[] = {"a: [1, 2",   "a: 'x",   "a: b: c",  "{a: 1",  "- a\nb: 1",
+                                      "a: |x\n  y", "%YAML 9", "a\n b: 1", "a: \xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct json_object *v = NULL;
         cleanup_error struct error err = ERROR_INIT;
@@ -130,7 +133,8 @@ static void test_yaml__depth_is_limited_with_and_without_aliases(void **state)
     assert_non_null(strstr(error_msg(&err), "nested deeper than 100 levels"));
 }
 
-static void expect_marks(const struct yaml_positions *p, const char *path, int key_line, int key_column, int line, int column)
+static void expect_marks(const struct yaml_positions *p, const char *path, int key_line, int key_column, int line,
+                         int column)
 {
     struct yaml_mark key, value;
     assert_int_equal(yaml_key_position(p, path, &key), 0);
@@ -160,10 +164,12 @@ static void test_yaml__positions_of_keys_and_values(void **state)
 
 static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
 {
-    const char *json = "{\"b\":[1,[2,3],{\"x\":\"yes\",\"w\":null}],\"a\":{},\"c\":[],\"d\":{\"e\":\"a: b\",\"f\":\"line\\nbreak\","
-                       "\"g\":\"it's: so\",\"h\":\"- x\",\"i\":\"0x10\",\"j\":\"\",\"k\":\"plain text\",\"l\":1e-05,\"n\":\" x\"}}";
-    const char *expected = "a: {}\nb:\n- 1\n- - 2\n  - 3\n- w: null\n  x: 'yes'\nc: []\nd:\n  e: 'a: b'\n  f: \"line\\nbreak\"\n"
-                           "  g: 'it''s: so'\n  h: '- x'\n  i: '0x10'\n  j: ''\n  k: plain text\n  l: 1e-05\n  'n': ' x'\n";
+    const char *json =
+        "{\"b\":[1,[2,3],{\"x\":\"yes\",\"w\":null}],\"a\":{},\"c\":[],\"d\":{\"e\":\"a: b\",\"f\":\"line\\nbreak\","
+        "\"g\":\"it's: so\",\"h\":\"- x\",\"i\":\"0x10\",\"j\":\"\",\"k\":\"plain text\",\"l\":1e-05,\"n\":\" x\"}}";
+    const char *expected =
+        "a: {}\nb:\n- 1\n- - 2\n  - 3\n- w: null\n  x: 'yes'\nc: []\nd:\n  e: 'a: b'\n  f: \"line\\nbreak\"\n"
+        "  g: 'it''s: so'\n  h: '- x'\n  i: '0x10'\n  j: ''\n  k: plain text\n  l: 1e-05\n  'n': ' x'\n";
     cleanup_json struct json_object *v = NULL, *again = NULL;
     assert_int_equal(json_parse(json, strlen(json), &v, NULL), 0);
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
@@ -176,12 +182,14 @@ static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
 static void test_yaml__quotes_what_other_readers_take_for_a_time(void **state)
 {
     cleanup_json struct json_object *v = NULL;
-    const char *json = "[\"2026-11-21T07:12:00Z\",\"2026-11-21\",\"2026-1-2 07:12:00\",\"2026-11-21-run\",\"2026-11\",\"10.0-1-1\"]";
+    const char *json =
+        "[\"2026-11-21T07:12:00Z\",\"2026-11-21\",\"2026-1-2 07:12:00\",\"2026-11-21-run\",\"2026-11\",\"10.0-1-1\"]";
     assert_int_equal(json_parse(json, strlen(json), &v, NULL), 0);
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     yaml_print(v, &out);
-    assert_string_equal(strbuf_str(&out), "- '2026-11-21T07:12:00Z'\n- '2026-11-21'\n- '2026-1-2 07:12:00'\n- 2026-11-21-run\n"
-                                          "- 2026-11\n- 10.0-1-1\n");
+    assert_string_equal(strbuf_str(&out),
+                        "- '2026-11-21T07:12:00Z'\n- '2026-11-21'\n- '2026-1-2 07:12:00'\n- 2026-11-21-run\n"
+                        "- 2026-11\n- 10.0-1-1\n");
 }
 
 int main(void)

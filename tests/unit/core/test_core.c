@@ -127,7 +127,10 @@ static void test_daemon__is_killed_when_the_others_are_done(void **state)
     start_pair(f, allocation, container);
     container_changes(f, container[0], CONTAINER_RUNNING, 0);
     container_changes(f, container[1], CONTAINER_RUNNING, 0);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_CONTAINER_DAEMON, .allocation = {allocation, container[1]}}, NULL), 0);
+    assert_int_equal(step(f,
+                          (struct core_event){.type = CORE_CONTAINER_DAEMON, .allocation = {allocation, container[1]}},
+                          NULL),
+                     0);
     container_changes(f, container[0], CONTAINER_TERMINATED, 0);
     assert_string_equal(effect_of(f, CORE_SIGNAL_CONTAINER, 0)->signal.container_id, container[1]);
     container_changes(f, container[1], CONTAINER_TERMINATED, 137);
@@ -220,12 +223,16 @@ static void test_bad_requests__are_refused_and_change_nothing(void **state)
     assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 41}, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
-    assert_int_equal(step(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}}, &err), -1);
+    assert_int_equal(step(f, (struct core_event){.type = CORE_ALLOCATION_READY, .allocation = {"1.x.1", NULL}}, &err),
+                     -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     error_release(&err);
     const struct core_device twice[] = {{.id = 0}, {.id = 0}};
-    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = "a", .device = twice, .device_n = 2}},
-                          &err), -1);
+    assert_int_equal(step(f,
+                          (struct core_event){.type = CORE_AGENT_CONNECTED,
+                                              .agent = {.agent_id = "a", .device = twice, .device_n = 2}},
+                          &err),
+                     -1);
     assert_string_equal(error_msg(&err), "agent \"a\": two devices have the id 0");
     assert_int_equal(core_agent_n(f->core), 0);
 }

@@ -72,7 +72,8 @@ static void expect_refused(const struct expconf_context *ctx, const char *yaml, 
 
 static void expect_tree(struct json_object *v, const char *expected)
 {
-    assert_string_equal(json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE), expected);
+    assert_string_equal(json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE),
+                        expected);
 }
 
 static void test_expconf__typed_view_of_a_small_configuration(void **state)
@@ -100,7 +101,8 @@ static void test_expconf__typed_view_of_a_small_configuration(void **state)
     assert_int_equal(c->seed, 7);
     assert_int_equal(c->preemption_timeout_s, 60);
     assert_false(c->has_log_retention);
-    expect_tree(c->hyperparameters, "{\"lr\":{\"type\":\"const\",\"val\":0.1},\"layers\":{\"depth\":{\"type\":\"const\",\"val\":3}}}");
+    expect_tree(c->hyperparameters,
+                "{\"lr\":{\"type\":\"const\",\"val\":0.1},\"layers\":{\"depth\":{\"type\":\"const\",\"val\":3}}}");
     cluster_release(&k);
 }
 
@@ -122,11 +124,13 @@ static void test_expconf__comes_back_the_same_from_the_store(void **state)
     cluster_release(&k);
 }
 
-/* A default beside the given unit made two units of one length, and the experiment could not be read back to start it. */
+/* A default beside the given unit made two units of one length, and the experiment could not be read back to start
+ * it. */
 static void test_expconf__a_length_keeps_its_own_unit_only(void **state)
 {
-    static const char yaml[] = "entrypoint: a\nsearcher: {name: single, metric: loss}\nmin_validation_period: {epochs: 2}\n"
-                               "min_checkpoint_period: {records: 7}\n";
+    static const char yaml[] =
+        "entrypoint: a\nsearcher: {name: single, metric: loss}\nmin_validation_period: {epochs: 2}\n"
+        "min_checkpoint_period: {records: 7}\n";
     struct cluster c;
     cluster_init(&c);
     cleanup_exp_config struct exp_config *x = NULL, *again = NULL;
@@ -144,8 +148,10 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     struct cluster k;
     cluster_init(&k);
     cleanup_strbuf struct strbuf yaml = STRBUF_INIT;
-    strbuf_addf(&yaml, "%senvironment: {image: {cuda: mine}, environment_variables: [A=me], registry_auth: {username: me}}\n"
-                       "bind_mounts: [{host_path: /f, container_path: /f}]\nslurm: {sbatch_args: [-b]}\n", minimal);
+    strbuf_addf(&yaml,
+                "%senvironment: {image: {cuda: mine}, environment_variables: [A=me], registry_auth: {username: me}}\n"
+                "bind_mounts: [{host_path: /f, container_path: /f}]\nslurm: {sbatch_args: [-b]}\n",
+                minimal);
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, yaml.s);
     assert_string_equal(exp_config_image(c, "cuda"), "mine");
     assert_string_equal(exp_config_image(c, "cpu"), "base");
@@ -155,8 +161,11 @@ static void test_expconf__cluster_and_pool_defaults_lie_below_the_experiment(voi
     expect_tree(json_object_object_get(c->environment, "add_capabilities"), "[\"NET_ADMIN\"]");
     expect_tree(json_object_object_get(c->environment, "pod_spec"), "{\"spec\":{\"nodeSelector\":{\"gpu\":true}}}");
     expect_tree(json_object_object_get(c->tree, "slurm"), "{\"sbatch_args\":[\"-a\",\"-b\"]}");
-    assert_int_equal(json_object_array_length(c->bind_mounts), 2); /* /f of the experiment, /d of the pool over the cluster's */
-    assert_string_equal(json_object_get_string(json_object_object_get(json_object_array_get_idx(c->bind_mounts, 1), "host_path")), "/e");
+    /* /f of the experiment, /d of the pool over the cluster's */
+    assert_int_equal(json_object_array_length(c->bind_mounts), 2);
+    assert_string_equal(json_object_get_string(
+                            json_object_object_get(json_object_array_get_idx(c->bind_mounts, 1), "host_path")),
+                        "/e");
     cluster_release(&k);
 }
 
@@ -190,44 +199,45 @@ static void test_expconf__every_mistake_is_named_at_once(void **state)
 {
     struct cluster k;
     cluster_init(&k);
-    expect_refused(&k.ctx,
-                   "nmae: x\n"
-                   "entrypoint: 5\n"
-                   "searcher: {name: single, metric: m, max_trials: 4, max_length: {batches: 0}}\n"
-                   "hyperparameters:\n"
-                   "  lr: {type: log, minval: 3, maxval: 1}\n"
-                   "  units: {type: int, minval: 0.5, maxval: .nan}\n"
-                   "  kind: {type: enum}\n"
-                   "  group:\n"
-                   "    drop: {type: double, minval: 0, maxval: 1, base: 10}\n"
-                   "resources:\n"
-                   "  priority: 100\n"
-                   "  weight: -1\n"
-                   "  devices: ['/dev/a']\n"
-                   "labels: [1]\n"
-                   "max_restarts: 99999999999\n"
-                   "log_policies: [{name: a, pattern: x}, {name: a, pattern: z}]\n"
-                   "data: {deep: [1, {x: .inf}]}\n"
-                   "reproducibility: {experiment_seed: 2147483648}\n",
-                   "<config> (line 1, column 1): unknown field \"nmae\" (line 1, column 1); did you mean \"name\"?\n"
-                   "<config>.entrypoint (line 2, column 13): expected a text or a list, found a whole number: 5\n"
-                   "<config>.searcher (line 3, column 11): unknown field \"max_trials\" (line 3, column 37) with name \"single\"\n"
-                   "<config>.searcher.max_length.batches (line 3, column 74): must be 1 to 9007199254740992, found 0\n"
-                   "<config>.hyperparameters.units.maxval (line 6, column 43): must be a finite number\n"
-                   "<config>.hyperparameters.lr (line 5, column 7): minval must be less than maxval, found 3 and 1\n"
-                   "<config>.hyperparameters.lr (line 5, column 7): \"base\" must be set\n"
-                   "<config>.hyperparameters.units.minval (line 6, column 30): expected a whole number, found 0.5\n"
-                   "<config>.hyperparameters.kind (line 7, column 9): type must be one of const, int, double, log, categorical; "
-                   "found \"enum\" (a group may not have a member \"type\")\n"
-                   "<config>.hyperparameters.group.drop (line 9, column 11): unknown field \"base\" of a hyperparameter of type double\n"
-                   "<config>.resources.priority (line 11, column 13): must be 1 to 99, found 100\n"
-                   "<config>.resources.weight (line 12, column 11): must be at least 0, found -1\n"
-                   "<config>.resources.devices[0] (line 13, column 13): must be HOST:CONTAINER or HOST:CONTAINER:MODE, found \"/dev/a\"\n"
-                   "<config>.labels[0] (line 14, column 10): expected a text, found a whole number: 1\n"
-                   "<config>.max_restarts (line 15, column 15): must be 0 to 2147483647, found 99999999999\n"
-                   "<config>.log_policies (line 16, column 15): two policies have the name \"a\"\n"
-                   "<config>.data.deep[1].x (line 17, column 22): must be a finite number\n"
-                   "<config>.reproducibility.experiment_seed (line 18, column 36): must be 0 to 2147483647, found 2147483648");
+    expect_refused(
+        &k.ctx,
+        "nmae: x\n"
+        "entrypoint: 5\n"
+        "searcher: {name: single, metric: m, max_trials: 4, max_length: {batches: 0}}\n"
+        "hyperparameters:\n"
+        "  lr: {type: log, minval: 3, maxval: 1}\n"
+        "  units: {type: int, minval: 0.5, maxval: .nan}\n"
+        "  kind: {type: enum}\n"
+        "  group:\n"
+        "    drop: {type: double, minval: 0, maxval: 1, base: 10}\n"
+        "resources:\n"
+        "  priority: 100\n"
+        "  weight: -1\n"
+        "  devices: ['/dev/a']\n"
+        "labels: [1]\n"
+        "max_restarts: 99999999999\n"
+        "log_policies: [{name: a, pattern: x}, {name: a, pattern: z}]\n"
+        "data: {deep: [1, {x: .inf}]}\n"
+        "reproducibility: {experiment_seed: 2147483648}\n",
+        "<config> (line 1, column 1): unknown field \"nmae\" (line 1, column 1); did you mean \"name\"?\n"
+        "<config>.entrypoint (line 2, column 13): expected a text or a list, found a whole number: 5\n"
+        "<config>.searcher (line 3, column 11): unknown field \"max_trials\" (line 3, column 37) with name \"single\"\n"
+        "<config>.searcher.max_length.batches (line 3, column 74): must be 1 to 9007199254740992, found 0\n"
+        "<config>.hyperparameters.units.maxval (line 6, column 43): must be a finite number\n"
+        "<config>.hyperparameters.lr (line 5, column 7): minval must be less than maxval, found 3 and 1\n"
+        "<config>.hyperparameters.lr (line 5, column 7): \"base\" must be set\n"
+        "<config>.hyperparameters.units.minval (line 6, column 30): expected a whole number, found 0.5\n"
+        "<config>.hyperparameters.kind (line 7, column 9): type must be one of const, int, double, log, categorical; "
+        "found \"enum\" (a group may not have a member \"type\")\n"
+        "<config>.hyperparameters.group.drop (line 9, column 11): unknown field \"base\" of a hyperparameter of type double\n"
+        "<config>.resources.priority (line 11, column 13): must be 1 to 99, found 100\n"
+        "<config>.resources.weight (line 12, column 11): must be at least 0, found -1\n"
+        "<config>.resources.devices[0] (line 13, column 13): must be HOST:CONTAINER or HOST:CONTAINER:MODE, found \"/dev/a\"\n"
+        "<config>.labels[0] (line 14, column 10): expected a text, found a whole number: 1\n"
+        "<config>.max_restarts (line 15, column 15): must be 0 to 2147483647, found 99999999999\n"
+        "<config>.log_policies (line 16, column 15): two policies have the name \"a\"\n"
+        "<config>.data.deep[1].x (line 17, column 22): must be a finite number\n"
+        "<config>.reproducibility.experiment_seed (line 18, column 36): must be 0 to 2147483647, found 2147483648");
     cluster_release(&k);
 }
 
@@ -235,9 +245,12 @@ static void test_expconf__broken_yaml_names_line_and_column(void **state)
 {
     struct cluster k;
     cluster_init(&k);
-    expect_refused(&k.ctx, "name: x\nname: y\n", "the experiment configuration is not valid YAML: line 2, column 1: the key \"name\" is "
-                                                   "already there, at line 1, column 1");
-    expect_refused(&k.ctx, "a: b: c", "the experiment configuration is not valid YAML: line 1, column 5: mapping values are not allowed in this context");
+    expect_refused(&k.ctx, "name: x\nname: y\n",
+                   "the experiment configuration is not valid YAML: line 2, column 1: the key \"name\" is "
+                   "already there, at line 1, column 1");
+    expect_refused(
+        &k.ctx, "a: b: c",
+        "the experiment configuration is not valid YAML: line 1, column 5: mapping values are not allowed in this context");
     expect_refused(&k.ctx, "- a\n", "<config> (line 1, column 1): expected a mapping, found a list: [\"a\"]");
     cluster_release(&k);
 }
@@ -247,16 +260,20 @@ static void test_expconf__what_is_missing_is_named(void **state)
     struct cluster k;
     cluster_init(&k);
     k.ctx.checkpoint_storage = NULL;
-    expect_refused(&k.ctx, "workspace: w", "<config>: \"searcher\" must be set\n<config>: \"checkpoint_storage\" must be set\n"
-                                           "<config>: \"entrypoint\" must be set, as the cluster runs this experiment\n"
-                                           "<config>: \"workspace\" and \"project\" must be set together");
+    expect_refused(&k.ctx, "workspace: w",
+                   "<config>: \"searcher\" must be set\n<config>: \"checkpoint_storage\" must be set\n"
+                   "<config>: \"entrypoint\" must be set, as the cluster runs this experiment\n"
+                   "<config>: \"workspace\" and \"project\" must be set together");
     k.ctx.checkpoint_storage = k.storage;
-    expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: custom, metric: m}",
-                   "<config>.searcher: the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, random, grid or single");
+    expect_refused(
+        &k.ctx, "entrypoint: x\nsearcher: {name: custom, metric: m}",
+        "<config>.searcher: the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, random, grid or single");
     expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: m, max_trials: 4}",
                    "<config>.searcher: adaptive_asha needs max_length, or max_time together with time_metric");
-    expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {g: {a: {type: int, minval: 1, maxval: 9}}}",
-                   "<config>.hyperparameters.g.a (line 3, column 26): a grid search needs \"count\" here");
+    expect_refused(
+        &k.ctx,
+        "entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {g: {a: {type: int, minval: 1, maxval: 9}}}",
+        "<config>.hyperparameters.g.a (line 3, column 26): a grid search needs \"count\" here");
     k.ctx.unmanaged = true;
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, "searcher: {name: single, metric: m}");
     assert_null(c->entrypoint);
@@ -268,12 +285,14 @@ static void test_expconf__retired_searchers_run_as_their_successors(void **state
     struct cluster k;
     cluster_init(&k);
     cleanup_exp_config struct exp_config *c = prepare(
-        &k.ctx, "entrypoint: x\nsearcher: {name: adaptive, metric: m, budget: {batches: 1000}, max_length: {batches: 100}}");
+        &k.ctx,
+        "entrypoint: x\nsearcher: {name: adaptive, metric: m, budget: {batches: 1000}, max_length: {batches: 100}}");
     assert_int_equal(c->searcher.kind, EXP_SEARCHER_ADAPTIVE_ASHA);
     assert_int_equal(c->searcher.max_trials, 10);
     assert_string_equal(c->searcher.name, "adaptive");
     cleanup_exp_config struct exp_config *d = prepare(
-        &k.ctx, "entrypoint: x\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, budget: {epochs: 4}, max_length: {epochs: 8}}");
+        &k.ctx,
+        "entrypoint: x\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, budget: {epochs: 4}, max_length: {epochs: 8}}");
     assert_int_equal(d->searcher.kind, EXP_SEARCHER_ASYNC_HALVING);
     assert_int_equal(d->searcher.max_trials, 1);
     cluster_release(&k);
@@ -283,20 +302,24 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
 {
     struct cluster k;
     cluster_init(&k);
-    const char *template_yaml = "description: t\ndata: {l: [1], o: {p: 1}}\nlabels: [b, a]\nentrypoint: [no]\n"
-                                "hyperparameters: {lr: {type: double, minval: 0, maxval: 1}, v: {type: categorical, vals: [1, 2]}}\n"
-                                "searcher: {name: single, metric: m, smaller_is_better: false}\n";
+    const char *template_yaml =
+        "description: t\ndata: {l: [1], o: {p: 1}}\nlabels: [b, a]\nentrypoint: [no]\n"
+        "hyperparameters: {lr: {type: double, minval: 0, maxval: 1}, v: {type: categorical, vals: [1, 2]}}\n"
+        "searcher: {name: single, metric: m, smaller_is_better: false}\n";
     k.ctx.template_yaml = template_yaml;
     k.ctx.template_n = strlen(template_yaml);
     cleanup_exp_config struct exp_config *c = prepare(
-        &k.ctx, "entrypoint: run\ndata: {l: [2]}\nlabels: [c]\nhyperparameters: {lr: {maxval: 2}, v: {vals: [3]}}\nsearcher: {metric: acc}");
+        &k.ctx,
+        "entrypoint: run\ndata: {l: [2]}\nlabels: [c]\nhyperparameters: {lr: {maxval: 2}, v: {vals: [3]}}\nsearcher: {metric: acc}");
     assert_string_equal(json_object_get_string(c->entrypoint), "run");
     assert_string_equal(c->description, "t");
     assert_string_equal(c->searcher.metric, "acc");
     assert_false(c->searcher.smaller_is_better);
     expect_tree(c->data, "{\"l\":[1,2],\"o\":{\"p\":1}}");
     expect_tree(json_object_object_get(c->tree, "labels"), "[\"a\",\"b\",\"c\"]");
-    expect_tree(c->hyperparameters, "{\"lr\":{\"maxval\":2,\"type\":\"double\",\"minval\":0},\"v\":{\"vals\":[3],\"type\":\"categorical\"}}");
+    expect_tree(
+        c->hyperparameters,
+        "{\"lr\":{\"maxval\":2,\"type\":\"double\",\"minval\":0},\"v\":{\"vals\":[3],\"type\":\"categorical\"}}");
     expect_refused(&k.ctx, "bogus: 1", "<config> (line 1, column 1): unknown field \"bogus\" (line 1, column 1)");
     expect_refused(&k.ctx, "hyperparameters: {lr: {type: log}}",
                    "<config>.hyperparameters.lr (line 1, column 23): \"minval\" must be set\n"
@@ -304,8 +327,9 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
                    "<config>.hyperparameters.lr (line 1, column 23): \"base\" must be set");
     k.ctx.template_yaml = "min_validation_period: {epochs: 1}";
     k.ctx.template_n = strlen(k.ctx.template_yaml);
-    expect_refused(&k.ctx, "min_validation_period: {batches: 1}",
-                   "with the template merged: <config>.min_validation_period: a length has exactly one of batches, records, epochs; found 2 of them");
+    expect_refused(
+        &k.ctx, "min_validation_period: {batches: 1}",
+        "with the template merged: <config>.min_validation_period: a length has exactly one of batches, records, epochs; found 2 of them");
     cluster_release(&k);
 }
 
@@ -328,7 +352,8 @@ static void test_expconf__secrets_are_masked_in_what_others_see(void **state)
 
 static void expect_known_checks(const struct schema_key *key)
 {
-    if (key->check && !schema_find_check(expconf_checks, key->check) && !schema_find_check(schema_builtin_checks, key->check))
+    if (key->check && !schema_find_check(expconf_checks, key->check) &&
+        !schema_find_check(schema_builtin_checks, key->check))
         fail_msg("row %s names the check \"%s\", which does not exist", key->name, key->check);
     for (size_t i = 0; i < key->child_n; i++)
         expect_known_checks(&key->child[i]);

@@ -71,7 +71,8 @@ static void test_settings__the_machine_fills_in_what_nobody_set(void **state)
 static void test_settings__this_build_says_what_it_serves(void **state)
 {
     expect_refused("db: {type: oracle}\n", "db.type: must be one of sqlite, postgres; found \"oracle\"");
-    expect_refused("resource_manager: {type: slurm}\n", "resource_manager.type: this build serves agent, found \"slurm\"");
+    expect_refused("resource_manager: {type: slurm}\n",
+                   "resource_manager.type: this build serves agent, found \"slurm\"");
 }
 
 static void test_settings__say_where_the_database_is(void **state)
@@ -97,26 +98,32 @@ static void test_settings__checks_across_keys_name_the_place(void **state)
     strbuf_addf(&place, "%s:1:24: security.tls.cert: security.tls.key must be set, too", path);
     expect_refused("security: {tls: {cert: a}}\n", place.s);
     expect_refused("security: {tls: {key: a}}\n", "security.tls.key: security.tls.cert must be set, too");
-    expect_refused("security: {tls: {cert: a, key: b, self_signed: true}}\n", "security.tls.self_signed: makes a certificate and key");
+    expect_refused("security: {tls: {cert: a, key: b, self_signed: true}}\n",
+                   "security.tls.self_signed: makes a certificate and key");
     expect_refused("security: {token: {max_lifespan_days: 5}}\n",
                    "security.token.default_lifespan_days: must not be more than security.token.max_lifespan_days");
     expect_refused("security: {token: {default_lifespan_days: -1}}\n", "must not be more than");
     expect_refused("security: {ssh: {key_type: RSA}}\n", "security.ssh.rsa_key_size must be set for RSA keys");
-    expect_refused("ui_customization: {logo_paths: {light_horizontal: /nonexistent, light_vertical: /, dark_horizontal: /, dark_vertical: /}}\n",
-                   "ui_customization.logo_paths.light_horizontal: /nonexistent is no file");
+    expect_refused(
+        "ui_customization: {logo_paths: {light_horizontal: /nonexistent, light_vertical: /, dark_horizontal: /, dark_vertical: /}}\n",
+        "ui_customization.logo_paths.light_horizontal: /nonexistent is no file");
     expect_refused("resource_pools: [{pool_name: a}]\n", "default_compute_resource_pool: there is no pool \"default\"");
-    expect_refused("resource_pools: [{pool_name: a}, {pool_name: a}]\n", "resource_pools: two pools have the name \"a\"");
-    expect_refused("task_container_defaults: {devices: [/dev/x]}\n", "task_container_defaults.devices[0]: must be HOST:CONTAINER");
+    expect_refused("resource_pools: [{pool_name: a}, {pool_name: a}]\n",
+                   "resource_pools: two pools have the name \"a\"");
+    expect_refused("task_container_defaults: {devices: [/dev/x]}\n",
+                   "task_container_defaults.devices[0]: must be HOST:CONTAINER");
 }
 
 static void test_settings__older_forms_become_the_new_ones(void **state)
 {
-    cleanup_config struct config *c = expect_loaded("scheduler: {type: fair_share, fit: worst}\n__internal: {preemption_timeout: 2m}\n");
+    cleanup_config struct config *c = expect_loaded(
+        "scheduler: {type: fair_share, fit: worst}\n__internal: {preemption_timeout: 2m}\n");
     assert_string_equal(config_str(c, "resource_manager.scheduler.type"), "fair_share");
     assert_string_equal(config_str(c, "resource_manager.scheduler.fitting_policy"), "worst");
     assert_string_equal(config_str(c, "resource_pools[0].pool_name"), "default");
     assert_int_equal(config_int(c, "task_container_defaults.preemption_timeout"), 120);
-    cleanup_config struct config *d = expect_loaded("provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n");
+    cleanup_config struct config *d = expect_loaded(
+        "provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n");
     assert_string_equal(config_str(d, "resource_pools[0].provider.type"), "aws");
     assert_int_equal(config_int(d, "resource_pools[0].provider.max_instances"), 3);
     expect_refused("provisioner: {provider: aws}\n", "\"ssh_key_name\" must be set");
@@ -129,8 +136,9 @@ static void test_settings__round_robin_comes_with_a_warning(void **state)
     cleanup_config struct config *c = expect_loaded(
         "resource_manager: {type: agent, scheduler: {type: round_robin}}\n"
         "resource_pools: [{pool_name: default}, {pool_name: b, scheduler: {type: round_robin}}]\n");
-    assert_string_equal(config_warnings(c), "resource_manager.scheduler: round_robin runs as priority with equal priorities\n"
-                                            "b: round_robin runs as priority with equal priorities");
+    assert_string_equal(config_warnings(c),
+                        "resource_manager.scheduler: round_robin runs as priority with equal priorities\n"
+                        "b: round_robin runs as priority with equal priorities");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_path, remove_path)

@@ -100,7 +100,8 @@ static void run_until(int events)
 static void test_writer__completes_jobs_in_order_and_waiters_behind_their_job(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct write one = {"k.one", "1", .word = "one"}, two = {"k.two", "2", .word = "two"}, three = {"k.one", "3", .word = "three"};
+    struct write one = {"k.one", "1", .word = "one"}, two = {"k.two", "2", .word = "two"},
+                 three = {"k.one", "3", .word = "three"};
     struct writer_job job[] = {{work, done, &one}, {work, done, &two}, {work, done, &three}};
     uint64_t t1 = writer_submit(f.w, &job[0], 1);
     writer_when_committed(f.w, t1, committed, "(one) ");
@@ -164,7 +165,8 @@ static void test_writer__finishes_what_is_queued_before_it_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_writer__completes_jobs_in_order_and_waiters_behind_their_job, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_writer__completes_jobs_in_order_and_waiters_behind_their_job, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_writer__a_failing_job_undoes_itself_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__takes_what_waits_into_one_transaction, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__finishes_what_is_queued_before_it_ends, setup, teardown),

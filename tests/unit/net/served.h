@@ -1,5 +1,5 @@
-/* A server of our own on a loop in a thread, and raw sockets to talk to it: for tests that must send what no client sends and
- * leave when no client leaves. Waiting is for a state (served_await), never for a time. */
+/* A server of our own on a loop in a thread, and raw sockets to talk to it: for tests that must send what no client
+ * sends and leave when no client leaves. Waiting is for a state (served_await), never for a time. */
 #ifndef TESTS_UNIT_NET_SERVED_H
 #define TESTS_UNIT_NET_SERVED_H
 
@@ -104,7 +104,9 @@ static inline void served_stop(struct served *s)
 
 static inline int raw_connect(int port)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));

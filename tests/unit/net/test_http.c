@@ -105,8 +105,8 @@ static void describe(struct http_request *r)
     const void *body = http_request_body(r, &n);
     const char *cookie = http_request_cookie(r, "auth"), *header = http_request_header(r, "x-TEST");
     strbuf_addf(&text, "%s %s ?%s auth=%s x-test=%s body=%.*s from %s", http_method_name(http_request_method(r)),
-                http_request_path(r), http_request_query(r), cookie ? cookie : "(none)", header ? header : "(none)", (int)n,
-                (const char *)body, http_request_peer(r));
+                http_request_path(r), http_request_query(r), cookie ? cookie : "(none)", header ? header : "(none)",
+                (int)n, (const char *)body, http_request_peer(r));
     http_add_header(r, "X-Frame-Options", "SAMEORIGIN");
     http_add_header(r, "X-Evil", "a\r\nSet-Cookie: b");
     http_reply(r, 200, "text/plain", text.s, text.n);
@@ -163,7 +163,9 @@ static bool has_token(struct http_request *r, void *ctx)
 static void start(struct served *s, struct http_limits limits)
 {
     served = s;
-    served_start(s, &(struct http_server_options){.limits = limits, .on_request = on_request, .has_credentials = has_token});
+    served_start(s, &(struct http_server_options){.limits = limits,
+                                                  .on_request = on_request,
+                                                  .has_credentials = has_token});
 }
 
 static const struct http_limits no_limits = {0};
@@ -350,7 +352,8 @@ static void test_http__reads_a_big_body_and_keeps_the_connection(void **state)
     start(&s, no_limits);
     int fd = raw_connect(s.port);
     for (int i = 0; i < 2; i++) {
-        snprintf(head, sizeof head, "POST /length HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: %zu\r\n\r\n", n);
+        snprintf(head, sizeof head,
+                 "POST /length HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: %zu\r\n\r\n", n);
         raw_send(fd, head);
         raw_send_bytes(fd, body, n);
         raw_read_reply(fd, &reply);
@@ -384,15 +387,20 @@ static void test_http__a_body_over_the_limit_is_413_before_it_is_read(void **sta
 {
     struct served s;
     start(&s, (struct http_limits){.body_max = 1000, .anonymous_body_max = 10});
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 1001\r\n\r\n", 413,
-                 "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's body of 1001 bytes is too big, "
-                 "at most 1000 are allowed\"}}\n", true);
+    expect_reply(
+        &s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 1001\r\n\r\n", 413,
+        "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's body of 1001 bytes is too big, "
+        "at most 1000 are allowed\"}}\n",
+        true);
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n", 413,
                  "at most 10 are allowed without credentials", true);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789", 200, "body=0123456789", false);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 11\r\n\r\n0123456789A", 200,
-                 "body=0123456789A", false);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", 400, "Content-Length", true);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789", 200, "body=0123456789",
+                 false);
+    expect_reply(&s,
+                 "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 11\r\n\r\n0123456789A",
+                 200, "body=0123456789A", false);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", 400,
+                 "Content-Length", true);
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999999999\r\n\r\n", 413, "too big", true);
     served_stop(&s);
     assert_int_equal(s.handled, 2);
@@ -402,8 +410,8 @@ static void test_http__a_chunked_body_is_413_as_soon_as_it_is_over(void **state)
 {
     struct served s;
     start(&s, (struct http_limits){.anonymous_body_max = 10});
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n6\r\n567890\r\n", 413,
-                 "at most 10 are allowed", true);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n6\r\n567890\r\n",
+                 413, "at most 10 are allowed", true);
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n0123456789ABCDEF", 413,
                  "at most 10 are allowed", true);
     served_stop(&s);
@@ -433,16 +441,19 @@ static void test_http__bodies_in_flight_are_bounded_and_given_back(void **state)
     static struct raw_reply reply;
     start(&s, (struct http_limits){.bodies_max = 100, .anonymous_bodies_max = 50, .anonymous_body_max = 40});
     int first = raw_connect(s.port);
-    raw_send(first, "POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 40\r\n\r\n0123456789012345678901234567890123456789");
+    raw_send(first,
+             "POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 40\r\n\r\n0123456789012345678901234567890123456789");
     served_await(&s, &s.held, 1);
 
     expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n", 503, "try again in a moment", true);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 61\r\n\r\n", 503, "Unavailable",
-                 true);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nB\r\n0123456789A\r\n", 503, "Unavailable", true);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\nContent-Length: 61\r\n\r\n", 503,
+                 "Unavailable", true);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nB\r\n0123456789A\r\n", 503,
+                 "Unavailable", true);
     loop_post(s.loop, hold_release_all, NULL);
     raw_read_reply(first, &reply);
-    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n0123456789A", 200, "body=0123456789A", false);
+    expect_reply(&s, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\n0123456789A", 200, "body=0123456789A",
+                 false);
 
     for (int i = 0; i < 3; i++) { /* a client that leaves half-way gives its share back, too */
         int fd = raw_connect(s.port);
@@ -461,9 +472,10 @@ static void test_http__heads_over_the_limit_are_431(void **state)
     start(&s, no_limits);
     cleanup_strbuf struct strbuf request = STRBUF_INIT;
     strbuf_addf(&request, "GET / HTTP/1.1\r\nHost: h\r\nX: %070000d\r\n\r\n", 0);
-    expect_reply(&s, request.s, 431,
-                 "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's headers are over 64 KiB\"}}",
-                 true);
+    expect_reply(
+        &s, request.s, 431,
+        "{\"error\":{\"code\":8,\"reason\":\"ResourceExhausted\",\"error\":\"the request's headers are over 64 KiB\"}}",
+        true);
 
     strbuf_reset(&request);
     strbuf_adds(&request, "GET / HTTP/1.1\r\nHost: h\r\n");
@@ -496,8 +508,10 @@ static void test_http__malformed_requests_are_answered_and_closed(void **state)
         {"GET / HTTP/1.1\nHost: h\r\n\r\n", 400, "CR LF"},
         {"GET / HTTP/1.1\r\nHost: h\rX: y\r\n\r\n", 400, "control character"},
         {"GET / HTTP/1.1\r\nHost: h\r\nX: \x01\r\n\r\n", 400, "control character"},
-        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400, "more than one Content-Length"},
-        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "Transfer-Encoding"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400,
+         "more than one Content-Length"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+         "Transfer-Encoding"},
         {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "Transfer-Encoding"},
         {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, "gzip, chunked"},
         {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", 400, "not a number"},
@@ -654,7 +668,8 @@ static void expect_well_and_alone(struct served *s)
 
 static void leave_before_the_handler(bool reset)
 {
-    static const char *const parts[] = {"", "G", "GET / HTTP/1.1\r\nHost:", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab",
+    static const char *const parts[] = {"", "G", "GET / HTTP/1.1\r\nHost:",
+                                        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab",
                                         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"};
     struct served s;
     start(&s, no_limits);
@@ -772,7 +787,9 @@ static void test_http_server_stop_accepting__frees_the_port_and_finishes_what_it
     assert_true(raw_at_end(fd));
     close(fd);
 
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)s.port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int refused = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(refused, (struct sockaddr *)&to, sizeof to), -1);
     assert_int_equal(errno, ECONNREFUSED);

@@ -97,7 +97,8 @@ static void expect_fetched(struct http_client *c, const struct http_fetch *f, in
     http_fetch_reply_release(&reply);
 }
 
-static void expect_failure(struct http_client *c, const struct http_fetch *f, enum error_kind kind, const char *in_message)
+static void expect_failure(struct http_client *c, const struct http_fetch *f, enum error_kind kind,
+                           const char *in_message)
 {
     struct http_fetch_reply reply;
     cleanup_error struct error err = ERROR_INIT;
@@ -116,15 +117,18 @@ static void test_http_fetch__sends_method_headers_and_body_over_one_connection(v
     struct http_client *c = http_client_new();
     const char *const header[] = {"Authorization: Bearer t", "Content-Type: application/json", NULL};
     const char *url = url_of(&s, "http", "/p");
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url}, 200, "GET /p type=- auth=- n=0 body= connections=1");
-    expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url, .header = header, .body = "{}", .body_n = 2}, 200,
-                   "POST /p type=application/json auth=Bearer t n=2 body={} connections=1");
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url}, 200,
+                   "GET /p type=- auth=- n=0 body= connections=1");
+    expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url, .header = header, .body = "{}", .body_n = 2},
+                   200, "POST /p type=application/json auth=Bearer t n=2 body={} connections=1");
     expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url}, 200, "POST /p type=- auth=- n=0");
-    expect_fetched(c, &(struct http_fetch){.method = "PUT", .url = url, .body = "x", .body_n = 1}, 200, "PUT /p type=- auth=- n=1");
+    expect_fetched(c, &(struct http_fetch){.method = "PUT", .url = url, .body = "x", .body_n = 1}, 200,
+                   "PUT /p type=- auth=- n=1");
     expect_fetched(c, &(struct http_fetch){.method = "PATCH", .url = url, .body = "x", .body_n = 1}, 200, "PATCH /p");
     expect_fetched(c, &(struct http_fetch){.method = "DELETE", .url = url}, 200, "DELETE /p");
     expect_fetched(c, &(struct http_fetch){.method = "HEAD", .url = url}, 200, "");
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/missing")}, 404, "connections=1");
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/missing")}, 404,
+                   "connections=1");
     http_client_free(c);
     served_stop(&s);
 }
@@ -135,7 +139,8 @@ static void test_http_fetch__tells_the_content_type(void **state)
     struct http_fetch_reply reply;
     start(&s, 0, NULL);
     struct http_client *c = http_client_new();
-    assert_int_equal(http_fetch(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, &reply, NULL), 0);
+    assert_int_equal(http_fetch(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, &reply, NULL),
+                     0);
     assert_string_equal(reply.content_type, "text/x-test");
     http_fetch_reply_release(&reply);
     http_client_free(c);
@@ -147,7 +152,8 @@ static void test_http_fetch__follows_redirects_of_get_only(void **state)
     struct served s;
     start(&s, 0, NULL);
     struct http_client *c = http_client_new();
-    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/redirect")}, 200, "GET /target");
+    expect_fetched(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/redirect")}, 200,
+                   "GET /target");
     expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url_of(&s, "http", "/redirect")}, 307, "");
     http_client_free(c);
     served_stop(&s);
@@ -216,8 +222,8 @@ static void test_http_fetch__an_upload_refused_early_gives_the_status(void **sta
     char *body = calloc(1, n);
     start(&s, 1000, NULL);
     struct http_client *c = http_client_new();
-    expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url_of(&s, "http", "/"), .body = body, .body_n = n}, 413,
-                   "at most 1000 are allowed");
+    expect_fetched(c, &(struct http_fetch){.method = "POST", .url = url_of(&s, "http", "/"), .body = body, .body_n = n},
+                   413, "at most 1000 are allowed");
     http_client_free(c);
     served_stop(&s);
     free(body);
@@ -229,16 +235,20 @@ static void test_http_fetch__says_what_went_wrong_to_a_person(void **state)
     start(&s, 0, NULL);
     struct http_client *c = http_client_new();
     char wanted[256];
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold"), .timeout_s = 1}, ERR_UNAVAILABLE,
-                   "no complete answer within 1 s");
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold"), .timeout_s = 1},
+                   ERR_UNAVAILABLE, "no complete answer within 1 s");
     served_await(&s, &s.closed, 1);
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .reply_max = 50000}, ERR_TOO_LARGE,
-                   "is over 50000 bytes");
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = "localhost:8080/x"}, ERR_INVALID, "http://host:port/path");
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = "file:///etc/passwd"}, ERR_INVALID, "http://host:port/path");
-    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/")}, ERR_UNAVAILABLE, "can't reach https://127.0.0.1");
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/stream"), .reply_max = 50000},
+                   ERR_TOO_LARGE, "is over 50000 bytes");
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = "localhost:8080/x"}, ERR_INVALID,
+                   "http://host:port/path");
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = "file:///etc/passwd"}, ERR_INVALID,
+                   "http://host:port/path");
+    expect_failure(c, &(struct http_fetch){.method = "GET", .url = url_of(&s, "https", "/")}, ERR_UNAVAILABLE,
+                   "can't reach https://127.0.0.1");
     const char *url = url_of(&s, "http", "/secret?token=t");
-    snprintf(wanted, sizeof wanted, "can't reach http://127.0.0.1:%d: connection refused; is the master running there?", s.port);
+    snprintf(wanted, sizeof wanted, "can't reach http://127.0.0.1:%d: connection refused; is the master running there?",
+             s.port);
     served_stop(&s);
     expect_failure(c, &(struct http_fetch){.method = "GET", .url = url}, ERR_UNAVAILABLE, wanted);
     http_client_free(c);
@@ -307,7 +317,9 @@ static void test_http_fetch_start__runs_many_at_once(void **state)
         char url[256], body[16];
         snprintf(url, sizeof url, "%s", url_of(&s, "http", "/p"));
         snprintf(body, sizeof body, "b%d", i);
-        http_fetch_start(a.loop, &(struct http_fetch){.method = "POST", .url = url, .body = body, .body_n = strlen(body)}, on_done, &a);
+        http_fetch_start(a.loop,
+                         &(struct http_fetch){.method = "POST", .url = url, .body = body, .body_n = strlen(body)},
+                         on_done, &a);
         memset(url, 0, sizeof url); /* it was copied */
         memset(body, 0, sizeof body);
     }
@@ -358,8 +370,10 @@ static void test_http_fetch_cancel__is_silent_before_and_during_the_exchange(voi
     start(&s, 0, NULL);
     struct async a = async_new(&s, 1);
     pthread_t thread;
-    http_fetch_cancel(http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, on_done, &a));
-    a.handle = http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold")}, on_done, &a);
+    http_fetch_cancel(
+        http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/")}, on_done, &a));
+    a.handle = http_fetch_start(a.loop, &(struct http_fetch){.method = "GET", .url = url_of(&s, "http", "/hold")},
+                                on_done, &a);
     assert_int_equal(pthread_create(&thread, NULL, await_held, &a), 0);
     loop_run(a.loop, NULL);
     pthread_join(thread, NULL);

@@ -165,7 +165,8 @@ static void test_tls_pair_load__does_not_ask_for_a_passphrase(void **state)
     cleanup_free char *key = in_dir("a.key"), *locked = in_dir("locked.key");
     FILE *in = fopen(key, "r"), *out = fopen(locked, "w");
     EVP_PKEY *pkey = PEM_read_PrivateKey(in, NULL, NULL, NULL);
-    assert_int_equal(PEM_write_PrivateKey(out, pkey, EVP_aes_128_cbc(), (const unsigned char *)"secret", 6, NULL, NULL), 1);
+    assert_int_equal(PEM_write_PrivateKey(out, pkey, EVP_aes_128_cbc(), (const unsigned char *)"secret", 6, NULL, NULL),
+                     1);
     EVP_PKEY_free(pkey);
     fclose(in);
     fclose(out);

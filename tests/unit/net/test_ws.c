@@ -55,7 +55,9 @@ static void start_tls(struct served *s, SSL_CTX *tls)
 {
     served = s;
     close_code = drained = 0;
-    server_handler = (struct ws_handler){.on_message = server_message, .on_drained = server_drained, .on_close = server_close,
+    server_handler = (struct ws_handler){.on_message = server_message,
+                                         .on_drained = server_drained,
+                                         .on_close = server_close,
                                          .message_max = MESSAGE_MAX};
     served_start(s, &(struct http_server_options){.on_request = on_request, .tls = tls});
 }
@@ -109,7 +111,8 @@ static int upgraded(struct served *s)
     raw_send(fd, UPGRADE);
     raw_read_head(fd, &reply);
     assert_int_equal(reply.status, 101);
-    assert_non_null(strstr(reply.head, "\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n")); /* RFC 6455 1.3 */
+    /* RFC 6455 1.3 */
+    assert_non_null(strstr(reply.head, "\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
     assert_non_null(strstr(reply.head, "\r\nX-Added: yes\r\n"));
     return fd;
 }
@@ -220,7 +223,8 @@ static void test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection(
 {
     static const struct { const char *request, *why; } cases[] = {
         {"GET /ws HTTP/1.1\r\nHost: h\r\n\r\n", "/ws is a WebSocket; connect with ws://"},
-        {"POST /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "not with a plain request"},
+        {"POST /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+         "not with a plain request"},
         {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n\r\n",
          "version is 8, supported is 13"},
         {"GET /ws HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -241,7 +245,8 @@ static void test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection(
     assert_int_equal(s.opened, 0);
 }
 
-/* The peer may vanish at any point of the upgrade and after. Run under ASan, this pins how the socket changes its owner. */
+/* The peer may vanish at any point of the upgrade and after. Run under ASan, this pins how the socket changes its
+ * owner. */
 static void test_ws_server__survives_clients_that_leave_at_each_stage(void **state)
 {
     struct served s;
@@ -370,7 +375,8 @@ static void test_ws_connect__talks_to_a_server_and_says_goodbye(void **state)
     const char *const header[] = {"Authorization: Bearer good", NULL};
     start(&s);
     struct client c = {.greeting = "hello", .greeting_n = 5, .stop_after = 1};
-    client_run(&c, &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/private?x=1"), .header = header});
+    client_run(&c,
+               &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/private?x=1"), .header = header});
     assert_string_equal(c.got.s, "hello");
     assert_int_equal(c.opened, 1);
     assert_int_equal(c.code, 1000);
@@ -428,7 +434,8 @@ static void test_ws_connect__tells_why_it_is_refused(void **state)
     expect_no_connection(&(struct ws_client_options){.url = url}, 401, wanted);
     served_stop(&s);
     expect_no_connection(&(struct ws_client_options){.url = url}, 1006, "Connection refused");
-    expect_no_connection(&(struct ws_client_options){.url = "ws://nowhere.invalid/x", .connect_timeout_s = 1}, 1006, "nowhere.invalid");
+    expect_no_connection(&(struct ws_client_options){.url = "ws://nowhere.invalid/x", .connect_timeout_s = 1}, 1006,
+                         "nowhere.invalid");
 }
 
 /* Answers one connection with `answer`, then closes it. */
@@ -460,7 +467,8 @@ static void expect_impostor_refused(const char *answer, int code, const char *in
     assert_int_equal(listen(i.listener, 1), 0);
     getsockname(i.listener, (struct sockaddr *)&any, &n);
     assert_int_equal(pthread_create(&i.thread, NULL, impostor_main, &i), 0);
-    expect_no_connection(&(struct ws_client_options){.url = url_of("ws", "127.0.0.1", ntohs(any.sin_port), "/")}, code, in_why);
+    expect_no_connection(&(struct ws_client_options){.url = url_of("ws", "127.0.0.1", ntohs(any.sin_port), "/")}, code,
+                         in_why);
     pthread_join(i.thread, NULL);
     close(i.listener);
 }
@@ -468,9 +476,11 @@ static void expect_impostor_refused(const char *answer, int code, const char *in
 static void test_ws_connect__is_not_taken_in_by_what_is_no_websocket_server(void **state)
 {
     expect_impostor_refused("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                            "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n", 1006, "Sec-WebSocket-Accept is wrong");
+                            "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
+                            1006, "Sec-WebSocket-Accept is wrong");
     expect_impostor_refused("HTTP/1.1 101 Switching Protocols\r\n\r\n", 1006, "Sec-WebSocket-Accept is wrong");
-    expect_impostor_refused("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 200, "HTTP status 200: hel"); /* breaks off */
+    /* breaks off */
+    expect_impostor_refused("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", 200, "HTTP status 200: hel");
     expect_impostor_refused("SSH-2.0-OpenSSH\r\n\r\n", 1006, "does not speak HTTP");
     expect_impostor_refused("HTTP/1.1 101 Swi", 1006, "broke off before the answer");
 }
@@ -487,7 +497,8 @@ static void test_ws_connect__refuses_options_that_cannot_work(void **state)
     }
     cleanup_error struct error err = ERROR_INIT;
     struct client c = {0};
-    assert_int_equal(client_start(&c, &(struct ws_client_options){.url = "wss://h/", .ca_file = "/nonexistent"}, &err), -1);
+    assert_int_equal(client_start(&c, &(struct ws_client_options){.url = "wss://h/", .ca_file = "/nonexistent"}, &err),
+                     -1);
     assert_non_null(strstr(error_msg(&err), "/nonexistent"));
     client_release(&c);
 }
@@ -503,7 +514,10 @@ static void test_ws_connect__verifies_the_servers_certificate(void **state)
     o.ca_file = cert.file;
     o.tls_name = "other.test";
     expect_no_connection(&o, 1006, "its certificate is not valid for other.test");
-    const struct { const char *name; bool skip; } good[] = {{NULL, false}, {"master.test", false}, {"other.test", true}};
+    const struct {
+        const char *name;
+        bool skip;
+    } good[] = {{NULL, false}, {"master.test", false}, {"other.test", true}};
     for (size_t i = 0; i < 3; i++) {
         struct client c = {.greeting = "hello", .greeting_n = 5, .stop_after = 1};
         o.tls_name = good[i].name;
@@ -521,7 +535,9 @@ static void test_ws_close__before_it_is_open_calls_on_close(void **state)
     struct served s;
     start(&s);
     struct client c = {0};
-    assert_int_equal(client_start(&c, &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/ws")}, NULL), 0);
+    assert_int_equal(client_start(&c, &(struct ws_client_options){.url = url_of("ws", "127.0.0.1", s.port, "/ws")},
+                                  NULL),
+                     0);
     ws_close(c.ws, 1000, "never mind");
     assert_int_equal(c.closed, 0);
     loop_run(c.loop, NULL);

@@ -119,8 +119,10 @@ static void test_project_place__says_which_name_is_unknown_and_whether_it_is_arc
     OK(f, store_project_place_by_names(f->st, "w", "p", &f->a, &place, &f->err));
     assert_int_equal(place.id, 2);
     assert_false(place.archived);
-    FAILS(f, ERR_NOT_FOUND, "workspace 'v' not found", store_project_place_by_names(f->st, "v", "p", &f->a, &place, &f->err));
-    FAILS(f, ERR_NOT_FOUND, "project 'q' not found", store_project_place_by_names(f->st, "w", "q", &f->a, &place, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "workspace 'v' not found",
+          store_project_place_by_names(f->st, "v", "p", &f->a, &place, &f->err));
+    FAILS(f, ERR_NOT_FOUND, "project 'q' not found",
+          store_project_place_by_names(f->st, "w", "q", &f->a, &place, &f->err));
     FAILS(f, ERR_NOT_FOUND, "project '9' not found", store_project_place_get(f->st, 9, &f->a, &place, &f->err));
     struct store_workspace w;
     OK(f, store_workspace_get(f->st, 2, 1, &f->a, &w, &f->err));
