@@ -69,8 +69,12 @@ def directory():
 
 
 @contextlib.contextmanager
-def running_master():
+def running_master(tls=False):
+    """With `tls`, one that makes its own certificate."""
     with directory() as path, Cluster(path) as cluster:
+        if tls:
+            cluster.config["security"]["tls"] = {"self_signed": True}
+            cluster.trust_any()
         cluster.start_master()
         cluster.login()
         yield cluster

@@ -169,6 +169,25 @@ def test_tls__with_the_masters_certificate_and_its_name(tls_master):
     assert _http.Session(master.url, TOKEN, cert_file="noverify", retry=QUICK).get("/api/v1/me")
 
 
+def test_tls__the_masters_own_certificate_is_enough_whoever_signed_it(tmp_path):
+    key, ca, ca_key, pem = (tmp_path / name for name in ("key", "ca", "ca_key", "master.pem"))
+    request, names = tmp_path / "request", tmp_path / "names"
+    names.write_text("subjectAltName=IP:127.0.0.1\n")
+    new_key, signing = ["-newkey", "rsa:2048", "-nodes"], ["x509", "-req", "-in", request]
+    for words in (
+        ["req", "-x509", *new_key, "-subj", "/CN=authority", "-days", "1", "-keyout", ca_key, "-out", ca],
+        ["req", *new_key, "-subj", "/CN=127.0.0.1", "-keyout", key, "-out", request],
+        [*signing, "-CA", ca, "-CAkey", ca_key, "-days", "1", "-extfile", names, "-out", pem],
+    ):
+        subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
+    own = tmp_path / "own.pem"
+    own.write_text(pem.read_text())
+    pem.write_text(pem.read_text() + key.read_text())
+    master = FakeMaster(certificate=pem)
+    assert _http.Session(master.url, TOKEN, cert_file=str(own), retry=QUICK).get("/api/v1/me")
+    master.close()
+
+
 def test_tls__refuses_a_wrong_certificate_without_trying_again(tls_master):
     master, pem = tls_master
     for options, message in [({}, "self-signed"), ({"cert_file": pem}, "IP address mismatch")]:
