@@ -1,4 +1,6 @@
 """HTTPS: the pairs a master takes and makes, what each client makes of them, and a pair that changes while it runs."""
+import base64
+import io
 import os
 import re
 import signal
@@ -6,6 +8,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import tarfile
 
 import pytest
 from support.certificates import Authority, fingerprint
@@ -154,6 +157,18 @@ def test_what_is_not_tls_gets_its_connection_closed(signed, sent):
 def test_the_cookie_is_for_tls_only(signed):
     signed.start_master()
     assert "; Secure" in signed.login().headers["Set-Cookie"]
+
+
+def test_large_bodies_pass_both_ways(signed):
+    """Many records, more than the reader takes at once."""
+    signed.start_master()
+    signed.login()
+    text = base64.b64encode(os.urandom(12 << 20)).decode()
+    experiment = signed.create({"data.txt": text}, activate=False)
+    reply = signed.get(f"/api/v1/experiments/{experiment}/model_def")
+    context = base64.b64decode(reply.json["b64Tgz"])
+    with tarfile.open(fileobj=io.BytesIO(context)) as archive:
+        assert archive.extractfile("data.txt").read().decode() == text
 
 
 # det
