@@ -193,7 +193,8 @@ static int check_server(const struct postgres_engine *e, struct error *err)
 
 static int connect_first(struct postgres_engine *e, const char *uri, struct error *err)
 {
-    static const char *const key[] = {"connect_timeout", "fallback_application_name", "client_encoding", "dbname", NULL};
+    static const char *const key[] = {"connect_timeout", "fallback_application_name", "client_encoding", "dbname",
+                                      NULL};
     const char *const value[] = {"5", "determined-master", "UTF8", uri, NULL};
     e->conn = PQconnectdbParams(key, value, 1);
     if (!e->conn)
