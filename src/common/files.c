@@ -55,13 +55,38 @@ static int write_all(int fd, const char *data, size_t n)
     return 0;
 }
 
+struct content { /* of a file: bytes, or what a descriptor has to read */
+    const void *data;
+    size_t n;
+    int fd; /* -1: the bytes */
+};
+
+static int copy_all(int from, int to)
+{
+    char buffer[65536];
+    for (;;) {
+        ssize_t n = read(from, buffer, sizeof(buffer));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return (int)n;
+        if (write_all(to, buffer, (size_t)n) < 0)
+            return -1;
+    }
+}
+
+static int put_all(int fd, const struct content *c)
+{
+    return c->fd < 0 ? write_all(fd, c->data, c->n) : copy_all(c->fd, fd);
+}
+
 /* mkostemp() gives a name of its own and 0600, so nobody reads the file before it has its mode. */
-static int write_temporary(char *path, const void *data, size_t n, mode_t mode)
+static int write_temporary(char *path, const struct content *c, mode_t mode)
 {
     cleanup_close int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
         return -1;
-    if (fchmod(fd, mode) == 0 && write_all(fd, data, n) == 0 && fsync(fd) == 0)
+    if (fchmod(fd, mode) == 0 && put_all(fd, c) == 0 && fsync(fd) == 0)
         return 0;
     int number = errno;
     unlink(path);
@@ -76,12 +101,12 @@ static int sync_dir(const char *path)
     return fd < 0 ? -1 : fsync(fd);
 }
 
-int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err)
+static int replace_file(const char *path, const struct content *c, mode_t mode, struct error *err)
 {
     cleanup_free char *temporary = NULL, *dir = path_parent(path);
     if (asprintf(&temporary, "%s.XXXXXX", path) < 0 || dir == NULL)
         return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
-    if (write_temporary(temporary, data, n, mode) < 0)
+    if (write_temporary(temporary, c, mode) < 0)
         return error_errno(err, "writing %s", path);
     if (rename(temporary, path) < 0) {
         int number = errno;
@@ -92,6 +117,16 @@ int file_write(const char *path, const void *data, size_t n, mode_t mode, struct
     if (sync_dir(dir) < 0)
         return error_errno(err, "writing %s", path);
     return 0;
+}
+
+int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err)
+{
+    return replace_file(path, &(struct content){.data = data, .n = n, .fd = -1}, mode, err);
+}
+
+int file_write_from(const char *path, int fd, mode_t mode, struct error *err)
+{
+    return replace_file(path, &(struct content){.fd = fd}, mode, err);
 }
 
 /* Umask takes bits from mkdir's mode; chmod gives them back, but only to the directory that was made just now. */

@@ -13,6 +13,8 @@ int file_read(const char *path, size_t limit, struct strbuf *ret, struct error *
 /* The file holds the old or the new bytes, never a part, also after a crash: a temporary file beside it is synced and
  * renamed over it. It gets exactly `mode`, whatever the umask, before it holds a byte. */
 int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err);
+/* The same with all that `fd` has to read from where it stands; for files of any length. */
+int file_write_from(const char *path, int fd, mode_t mode, struct error *err);
 /* mkdir -p: each directory it makes gets exactly `mode`; those that are there stay as they are. */
 int dir_make(const char *path, mode_t mode, struct error *err);
 /* What dirname(1) and join do, without touching their input. Caller frees. An absolute `name` stands for itself. */

@@ -14,12 +14,12 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "master/data_dir.h"
 #include "master/master.h"
 #include "store/sessions.h"
 #include "store/users.h"
 
 #define PASSWORD_FILE "initial_password"
-#define AGENT_TOKEN_FILE "agent.token"
 
 static void load_session(struct identities *ids, const struct store_session *s)
 {
@@ -180,7 +180,7 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err)
         return 0;
     }
     cleanup_free char *path = NULL;
-    if (asprintf(&path, "%s/" AGENT_TOKEN_FILE, m->data_dir) < 0)
+    if (asprintf(&path, "%s/" DATA_DIR_AGENT_TOKEN, m->data_dir) < 0)
         return error_set(err, ERR_NO_MEMORY, "no memory");
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     cleanup_error struct error missing = ERROR_INIT;

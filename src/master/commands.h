@@ -7,5 +7,9 @@
 
 /* config show [--origin] | check: the configuration as it would count, on stdout. */
 int config_command(int argc, char *const *argv, struct error *err);
+/* FILE: a copy of the store, made by the running master, or by this process when none runs. */
+int backup_command(int argc, char *const *argv, struct error *err);
+/* FILE: brings it back into an empty data directory. */
+int restore_command(int argc, char *const *argv, struct error *err);
 
 #endif

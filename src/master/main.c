@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,9 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "master/admin.h"
 #include "master/commands.h"
+#include "master/data_dir.h"
 #include "master/housekeeping.h"
 #include "master/master.h"
 #include "master/settings.h"
@@ -34,6 +35,7 @@ enum {
 
 static const char usage[] = "usage: determined-master [--data-dir D] [--config-file F] [OPTIONS]\n"
                             "       determined-master config show [--origin] | check [OPTIONS]\n"
+                            "       determined-master backup | restore FILE [OPTIONS]\n"
                             "       determined-master version\n";
 
 /* ---- services for the API ---- */
@@ -86,24 +88,10 @@ static bool healthy(void *ctx)
 
 /* ---- building ---- */
 
-static int lock_data_dir(struct master *m, struct error *err)
-{
-    cleanup_free char *path = path_join(m->data_dir, "lock");
-    m->lock_fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-    if (m->lock_fd < 0)
-        return error_errno(err, "opening %s", path);
-    if (flock(m->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return error_set(err, ERR_CONFLICT, "another master runs on %s; stop it or choose another --data-dir",
-                         m->data_dir);
-    return 0;
-}
-
 static int open_data_dir(struct master *m, struct error *err)
 {
     m->data_dir = strdup(config_str(m->config, "data_dir"));
-    if (dir_make(m->data_dir, 0700, err) < 0)
-        return error_wrap(err, "making the data directory %s (--data-dir chooses another)", m->data_dir);
-    return lock_data_dir(m, err);
+    return data_dir_lock(m->data_dir, &m->lock_fd, err);
 }
 
 static int uuid_new(char ret[37], struct error *err)
@@ -258,7 +246,7 @@ static int master_start(struct master *m, struct error *err)
     m->started_us = clock_now_us();
     if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 ||
         start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
-        restore(m, err) < 0 || listen_http(m, err) < 0)
+        restore(m, err) < 0 || listen_http(m, err) < 0 || admin_new(m, &m->admin, err) < 0)
         return -1;
     log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
              m->tls ? "yes" : "no", (long long)m->info.epoch, m->data_dir,
@@ -271,6 +259,7 @@ static int master_start(struct master *m, struct error *err)
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
+    admin_free(m->admin);
     if (m->writer)
         master_stop(m);
     tls_files_free(m->tls);
@@ -342,7 +331,9 @@ static const struct command {
     const char *word;
     int (*run)(int argc, char *const *argv, struct error *err); /* the words behind it */
 } commands[] = {
+    {"backup", backup_command},
     {"config", config_command},
+    {"restore", restore_command},
 };
 
 static int dispatch(int argc, char **argv, struct error *err)

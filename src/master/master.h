@@ -18,6 +18,7 @@
 #include "net/pool.h"
 
 struct tls_files;
+struct admin;
 
 struct master {
     struct loop *loop;
@@ -32,6 +33,7 @@ struct master {
     struct loop_timer *core_timer;
     struct housekeeping *housekeeping;
     struct agent_hub *agents;
+    struct admin *admin;
     struct api *api;
     struct http_server *http;
     struct tls_files *tls; /* NULL: plain HTTP */

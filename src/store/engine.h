@@ -6,6 +6,7 @@
 #ifndef DET_STORE_ENGINE_H
 #define DET_STORE_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,6 +53,9 @@ struct engine_ops {
     /* A write transaction has the database for itself, as far as writing goes. A read transaction sees one version. */
     int (*begin)(struct engine *e, bool write, struct error *err);
     int (*commit)(struct engine *e, struct error *err); /* on failure the transaction may still be open */
+    /* One version of everything, as a database file of its own; ERR_ABORTED once *cancel is true.
+     * NULL: the engine is no file; its own tools make copies of it. */
+    int (*backup)(struct engine *e, const char *to, const atomic_bool *cancel, struct error *err);
     bool (*in_transaction)(const struct engine *e);
     int64_t (*total_changes)(const struct engine *e); /* rows written since the connection was opened */
 

@@ -8,6 +8,8 @@
 
 /* How long a connection waits for another process that holds the file: an old master that is on its way out. */
 enum { BUSY_TIMEOUT_MS = 5000 };
+/* Copied between two looks at whether a backup is still wanted: about 4 MB. */
+enum { BACKUP_PAGES = 1024 };
 
 struct sqlite_engine {
     struct engine base;
@@ -143,6 +145,39 @@ static int op_begin(struct engine *base, bool write, struct error *err)
 
 static int op_commit(struct engine *base, struct error *err) { return op_exec(base, "COMMIT", err); }
 
+/* Our own read transaction holds one version still from the first page to the last, so that the copy never starts over
+ * whatever the writer does meanwhile. */
+static int copy_pages(struct sqlite_engine *e, sqlite3 *copy, const atomic_bool *cancel, struct error *err)
+{
+    if (op_exec(&e->base, "BEGIN; SELECT count(*) FROM sqlite_schema", err) < 0)
+        return -1;
+    sqlite3_backup *backup = sqlite3_backup_init(copy, "main", e->db, "main");
+    int rc = backup ? SQLITE_OK : SQLITE_NOMEM;
+    while (rc == SQLITE_OK && !atomic_load(cancel))
+        rc = sqlite3_backup_step(backup, BACKUP_PAGES);
+    sqlite3_backup_finish(backup);
+    sqlite3_exec(e->db, "COMMIT", NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        return error_set(err, ERR_ABORTED, "the backup was cancelled: the master stops");
+    return rc == SQLITE_DONE ? 0 : error_set(err, ERR_IO, "%s", sqlite3_errstr(rc));
+}
+
+/* What the copy is worth before it is complete is nothing, so it has neither journal nor fsync until then. */
+static int op_backup(struct engine *base, const char *to, const atomic_bool *cancel, struct error *err)
+{
+    sqlite3 *copy = NULL;
+    bool fresh;
+    int rc = make_file(to, &fresh, err);
+    if (rc == 0 && sqlite3_open_v2(to, &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+        rc = error_set(err, ERR_IO, "%s: %s", to, copy ? sqlite3_errmsg(copy) : "out of memory");
+    if (rc == 0) {
+        sqlite3_exec(copy, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF", NULL, NULL, NULL);
+        rc = copy_pages((struct sqlite_engine *)base, copy, cancel, err);
+    }
+    sqlite3_close(copy);
+    return rc;
+}
+
 static bool op_in_transaction(const struct engine *base)
 {
     return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
@@ -238,6 +273,7 @@ const struct engine_ops engine_sqlite = {
     .exec = op_exec,
     .begin = op_begin,
     .commit = op_commit,
+    .backup = op_backup,
     .in_transaction = op_in_transaction,
     .total_changes = op_total_changes,
     .prepare = op_prepare,

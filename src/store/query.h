@@ -113,6 +113,8 @@ int explain_conflict(struct error *err, const char *fmt, ...) __attribute__((for
 int mark_last_id(struct store *st, enum store_ids which, struct error *err);
 
 struct engine *store_engine(struct store *st);
+/* For writing, but neither created nor migrated. */
+int store_open_as_it_is(const char *path, struct store **ret, struct error *err);
 /* The cached statement of this text; NULL and err on failure. */
 struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err);
 struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err);

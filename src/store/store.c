@@ -126,6 +126,11 @@ int store_open(const char *place, enum store_durability durability, struct store
     return 0;
 }
 
+int store_open_as_it_is(const char *path, struct store **ret, struct error *err)
+{
+    return open_engine(path, true, ret, err);
+}
+
 int store_open_reader(const char *place, struct store **ret, struct error *err)
 {
     return open_engine(place, false, ret, err);

@@ -4,7 +4,7 @@
  * number read (store_open_reader); a connection belongs to one thread at a time. Families of tables have a header each:
  *
  *     meta.h users.h sessions.h workspaces.h experiments.h trials.h tasks.h metrics.h checkpoints.h task_logs.h
- *     jobs.h agents.h
+ *     jobs.h agents.h; backup.h copies all of them
  *
  * Conventions of all families:
  *  - No function commits. Writes run inside the caller's transaction (the writer's group commit); reads may run alone.

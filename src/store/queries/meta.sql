@@ -6,6 +6,9 @@ INSERT INTO master_epoch (one, epoch) VALUES (1, 1)
 ON CONFLICT (one) DO UPDATE SET epoch = master_epoch.epoch + 1
 RETURNING epoch;
 
+-- name: epoch_raise
+UPDATE master_epoch SET epoch = $1 WHERE epoch < $1;
+
 -- name: kv_get
 SELECT value FROM kv WHERE key = $1;
 
