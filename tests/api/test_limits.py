@@ -64,7 +64,7 @@ def test_two_thousand_silent_connections(cluster):
 def running_trial(cluster):
     x = cluster.create(entrypoint=["sleep", "1000"], resources={"slots_per_trial": 1})
     trial = cluster.get(f"/api/v1/trials/{cluster.trial_ids(x)[0]}").json["trial"]
-    wait_for("its allocation", lambda: cluster.get(f"/api/v1/tasks/{trial['taskId']}").json["task"]["allocations"])
+    wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")  # before that it is killed, not asked
     return x, trial
 
 
