@@ -116,7 +116,11 @@ static int revive(const struct config *c, const char *file, const char *partial,
         return error_wrap(err, "restoring %s", file);
     if (file_write(token_path, token, strlen(token), 0600, err) < 0)
         return -1;
-    return rename(partial, config_str(c, "db.path")) < 0 ? error_errno(err, "%s", config_str(c, "db.path")) : 0;
+    if (rename(partial, config_str(c, "db.path")) < 0)
+        return error_errno(err, "%s", config_str(c, "db.path"));
+    cleanup_free char *parent = path_parent(config_str(c, "db.path"));
+    cleanup_close int dir_fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir_fd < 0 || fsync(dir_fd) < 0 ? error_errno(err, "%s", parent) : 0; /* the new name, too, outlives a power loss */
 }
 
 /* Up to the last step, a rename, there is no store in the directory: a master never starts on half of one. */

@@ -241,13 +241,22 @@ static int restore(struct master *m, struct error *err)
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
+/* A data directory that can't hold a socket costs backups of the running master, nothing else. */
+static void open_side_door(struct master *m)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (admin_new(m, &m->admin, &err) < 0)
+        log_warning("admin.closed", "reason=%s action=go_on_without_backup", log_quote(error_msg(&err)));
+}
+
 static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
     if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 ||
         start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
-        restore(m, err) < 0 || listen_http(m, err) < 0 || admin_new(m, &m->admin, err) < 0)
+        restore(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
+    open_side_door(m);
     log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
              m->tls ? "yes" : "no", (long long)m->info.epoch, m->data_dir,
              (double)(clock_now_us() - m->started_us) / 1000);
