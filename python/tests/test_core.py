@@ -90,7 +90,8 @@ def test_metrics__that_the_master_refuses_raise_later_and_the_others_arrive(clus
     cluster.master.faults["ReportTrialMetrics"] = [400]
     with pytest.raises(errors.BadRequest, match="as the test wishes"):
         with core.init() as core_context:
-            with cluster.master.lock:  # no answer comes before both are on their way: the second call must not raise yet
+            # No answer comes before both are on their way: the second call must not raise yet.
+            with cluster.master.lock:
                 core_context.train.report_training_metrics(1, {"loss": 1})
                 core_context.train.report_training_metrics(2, {"loss": 2})
     assert cluster.master.reports("training") == [(2, {"loss": 2})]
