@@ -15,7 +15,7 @@ import pytest
 import determined as det
 from determined import core, errors
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 def wait_for(condition):

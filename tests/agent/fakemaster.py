@@ -227,7 +227,7 @@ class Master:
         if self.ack_logs:
             connection.send(logsAck={"containerId": container, "seq": str(first + len(logs["lines"]) - 1)})
 
-    def wait(self, condition, timeout=15):
+    def wait(self, condition, timeout=60):
         with self.changed:
             assert self.changed.wait_for(condition, timeout), "it did not happen in time"
 
@@ -248,7 +248,7 @@ class Master:
     def signal(self, container, signo):
         self.connection.send(signal={"containerId": container, "signal": int(signo)})
 
-    def finish(self, container, timeout=20):
+    def finish(self, container, timeout=60):
         self.wait(lambda: container in self.done, timeout)
         return self.done[container]["exit"]
 
@@ -279,7 +279,7 @@ class Agent:
 
     def kill(self, signo=signal.SIGKILL):
         self.process.send_signal(signo)
-        self.process.wait(20)
+        self.process.wait(60)
         return self.process.returncode
 
     def log_text(self):
@@ -289,7 +289,7 @@ class Agent:
         return [d for d in (self.root / "tasks").iterdir() if d.is_dir()]
 
 
-def wait_for(condition, timeout=10):
+def wait_for(condition, timeout=60):
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -55,7 +55,7 @@ class Task:
         return self
 
     def launch(self, *options):
-        r = subprocess.run([BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=20)
+        r = subprocess.run([BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=60)
         return r.returncode, r.stderr
 
     def start(self, *options):
@@ -72,7 +72,7 @@ class Task:
         self.sock.connect(f"/proc/self/fd/{here}/socket")
         os.close(here)
         self.send(HELLO, struct.pack("<IQ", 1, resume))
-        kind, payload = self.frame(5)
+        kind, payload = self.frame(60)
         assert kind == HELLO_REPLY
         _, self.pid, self.state, self.last = struct.unpack("<IIBQ", payload)
         return self
@@ -122,7 +122,7 @@ class Task:
             self.exit = (kind, code, signo, payload[21:21 + n].decode())
         return kind
 
-    def pump(self, until, timeout=10, ack=True):
+    def pump(self, until, timeout=60, ack=True):
         """Takes frames until `until(self)` is true."""
         deadline = time.monotonic() + timeout
         while not until(self):
@@ -132,7 +132,7 @@ class Task:
                 self.ack(self.lines[-1].number)
         return self
 
-    def finish(self, timeout=10):
+    def finish(self, timeout=60):
         self.pump(lambda t: t.exit is not None, timeout)
         self.send(EXIT_ACK)
         return self

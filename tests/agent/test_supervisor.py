@@ -28,7 +28,7 @@ def alive(pid):
         return False
 
 
-def wait_for(condition, timeout=10):
+def wait_for(condition, timeout=60):
     deadline = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -93,19 +93,25 @@ def test_other_signals_reach_the_entrypoint(task):
 
 
 def test_processes_left_behind_may_finish_a_sentence_and_are_then_killed(task):
-    task.write(["sh", "-c", "(sleep 0.2; echo late; sleep 1000) & echo $!; exit 0"]).start()
+    # The sentence is begun when the entrypoint, its parent, has gone: a busy machine gets it said within a second all the same.
+    late = 'while read -r stat </proc/$PPID/stat && [ "${stat##*) Z*}" ]; do :; done 2>/dev/null; echo late; sleep 1000'
+    task.write(["sh", "-c", 'sh -c "$LATE" & echo $!; exit 0'], env=[f"LATE={late}"]).start()
     begin = time.monotonic()
     task.connect().finish()
     assert task.text().splitlines()[1:] == ["late"]
-    assert 0.9 < time.monotonic() - begin < 5
+    assert time.monotonic() - begin > 0.9
     assert not alive(int(task.lines[0].text))
 
 
-def test_a_daemon_without_the_pipes_does_not_delay_the_exit(task):
-    begin = time.monotonic()
-    task.write(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"]).start().connect().finish()
-    assert time.monotonic() - begin < 0.9
-    assert not alive(int(task.text()))
+def test_a_daemon_without_the_pipes_does_not_delay_the_exit(tmp_path):
+    def takes_s(n):
+        task = sv.Task(tmp_path / f"t{n}")
+        begin = time.monotonic()
+        task.write(["sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!"]).start().connect().finish()
+        assert not alive(int(task.text()))
+        return time.monotonic() - begin
+    # One that waited for the daemon would always take a second; one that does not may be slow on a busy machine, but not each time.
+    assert any(takes_s(n) < 0.9 for n in range(20))
 
 
 def test_a_hundred_thousand_lines_arrive_each_once(task):
@@ -127,7 +133,7 @@ def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path
     assert not mark.exists()
     spool = sum(f.stat().st_size for f in (task.dir / "spool").iterdir())
     assert spool < 200 * 1024
-    task.connect(0).finish(30)
+    task.connect(0).finish()
     assert [line.number for line in task.lines] == list(range(1, 20001))
     assert task.lines[-1].text.startswith("line 19999 ")
 
@@ -140,9 +146,10 @@ def test_task_does_not_need_an_agent(task, tmp_path):
     assert task.exit[:2] == (sv.EXITED, 4)
 
 
-def test_a_new_agent_gets_everything_behind_its_resume_point(task):
-    task.write(["sh", "-c", "seq 1 10; sleep 0.3; seq 11 20; sleep 1000"]).start()
+def test_a_new_agent_gets_everything_behind_its_resume_point(task, tmp_path):
+    task.write(["sh", "-c", f"seq 1 10; while [ ! -e {tmp_path}/more ]; do sleep 0.02; done; seq 11 20; sleep 1000"]).start()
     task.connect().pump(lambda t: len(t.lines) == 10, ack=False)
+    (tmp_path / "more").touch()
     task.lines = []
     task.connect(7).pump(lambda t: len(t.lines) == 13)
     assert [int(line.text) for line in task.lines] == list(range(8, 21))
@@ -154,7 +161,7 @@ def test_exit_is_told_again_until_acknowledged_and_then_the_supervisor_goes(task
     task.connect().pump(lambda t: t.exit)
     task.send(sv.EXIT_ACK)
     with pytest.raises(ConnectionError):
-        task.frame(5)
+        task.frame(60)
     # Only what it has recorded is left; a supervisor that adopts the directory serves just that.
     task.exit = None
     task.start("--adopt").connect().finish()
@@ -188,7 +195,7 @@ def test_garbage_ends_the_connection_and_not_the_task(task, garbage):
     task.write(["sh", "-c", "sleep 0.5; echo still here"]).start().connect()
     task.sock.sendall(garbage)
     with pytest.raises(OSError):
-        task.frame(5)
+        task.frame(60)
     task.connect().finish()
     assert task.text() == "still here\n"
 

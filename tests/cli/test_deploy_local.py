@@ -2,12 +2,12 @@
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import tempfile
 
 import conftest
 import pytest
+from support.ports import free_port
 
 pytestmark = pytest.mark.skipif(not (conftest.BUILD / "determined-master").exists() or not (conftest.BUILD / "determined-agent").exists(),
                                 reason="the master or the agent is not built")
@@ -23,9 +23,7 @@ def tmp_path():
 
 @pytest.fixture
 def cluster(tmp_path):
-    with socket.socket() as s:
-        s.bind(("0.0.0.0", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     det = conftest.Det(f"localhost:{port}", tmp_path / "config")
     det.environment |= {"XDG_DATA_HOME": str(tmp_path / "data"), "HOME": str(tmp_path)}
     for name in ("DET_USER", "DET_PASS"):

@@ -10,7 +10,8 @@ import time
 import pytest
 from e2e.helpers import alive, is_root
 from e2e.test_examples import needs_torch
-from support.cluster import BUILD, ROOT, free_port, wait_for
+from support.cluster import BUILD, ROOT, wait_for
+from support.ports import free_port
 
 
 class Home:

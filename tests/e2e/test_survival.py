@@ -250,7 +250,7 @@ def test_sessions_and_settings_of_users_survive(new_cluster):
 
 def second_master(cluster):
     return subprocess.run([BUILD / "determined-master", "--config-file", cluster.dir / "master.yaml", "--data-dir", cluster.dir / "data",
-                           "--port", "0"], capture_output=True, text=True, timeout=20)
+                           "--port", "0"], capture_output=True, text=True, timeout=60)
 
 
 def test_a_second_master_on_the_same_data_is_refused(new_cluster):
@@ -266,7 +266,7 @@ def test_a_master_that_is_asked_to_stop_stops_soon_and_loses_nothing(new_cluster
     cluster = running(new_cluster)
     x = reporter(cluster, tmp_path, steps=50, pause=0.01)
     trial = the_trial(cluster, x)["id"]
-    follower = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=20)
+    follower = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=60)
     follower.request("GET", f"/api/v1/trials/{trial}/logs?follow=true", headers={"Authorization": f"Bearer {cluster.token}"})
     wait_for("some reports", lambda: len(reports(cluster, trial)) > 5)
     start = time.monotonic()

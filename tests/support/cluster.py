@@ -16,7 +16,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -29,22 +28,17 @@ sys.path.insert(0, str(ROOT / "tests"))
 from contract_check import Contract  # noqa: E402
 
 from support import postgres  # noqa: E402
+from support.ports import free_port  # noqa: E402
 
 CONTRACT = Contract()
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", ROOT / "build"))
 # A sanitizer's own memory says nothing about the program's.
 SANITIZED = any(name in (BUILD / "determined-master").read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 PASSWORD = "Test-Passw0rd"
-STOP_PATIENCE_S = 20
+STOP_PATIENCE_S = 60  # far more than any program is promised to need: a busy machine is no fault
 ENDS_WELL = (0, -signal.SIGKILL)  # a test may have killed it
 SANITIZER_REPORT = re.compile(r"^.*(ERROR: AddressSanitizer|ERROR: LeakSanitizer|WARNING: ThreadSanitizer|runtime error: )", re.M)
 TIMEOUT_S = float(os.environ.get("DET_TEST_TIMEOUT", "120"))
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def wait_for(what, condition, timeout_s=TIMEOUT_S):

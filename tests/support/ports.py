@@ -1,0 +1,38 @@
+"""Ports for servers of tests, which stay free until the server listens, and while it is away."""
+import contextlib
+import random
+import socket
+
+# Below the ports that the kernel gives to connecting sockets (ip_local_port_range): one of those could be taken at any moment by
+# some client while a server restarts, and a client that connects to such a port while nobody listens may even meet itself.
+FIRST, LAST = 16000, 32000
+_held = {}  # port → the socket whose abstract name keeps the port from other test runs
+
+
+def _reserve(port):
+    mark = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        mark.bind(f"\0det-test-port-{port}")
+        return mark
+    mark.close()
+    return None
+
+
+def _is_unused(port):
+    with socket.socket() as s, contextlib.suppress(OSError):
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("0.0.0.0", port))
+        return True
+    return False
+
+
+def free_port():
+    """A port that no other test gets before this process ends."""
+    while True:
+        port = random.SystemRandom().randrange(FIRST, LAST)
+        mark = _reserve(port)
+        if mark and _is_unused(port):
+            _held[port] = mark
+            return port
+        if mark:
+            mark.close()
