@@ -22,8 +22,7 @@ static int store_checkpoint_of(struct store *db, void *ctx, struct error *err)
 static void checkpoint_stored(void *ctx, const struct error *err)
 {
     struct error copy = ERROR_INIT;
-    if (err)
-        error_set(&copy, err->kind, "%s", error_msg(err));
+    error_copy(&copy, err);
     req_finish(ctx, &copy);
 }
 

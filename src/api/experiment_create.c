@@ -200,7 +200,7 @@ static void documents_stored(void *ctx, const struct error *err)
         return;
     }
     struct error copy = ERROR_INIT;
-    error_set(&copy, err->kind, "%s", error_msg(err));
+    error_copy(&copy, err);
     req_finish(r, &copy);
 }
 

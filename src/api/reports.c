@@ -37,9 +37,8 @@ static void report_stored(void *ctx, const struct error *err)
     struct req *r = ctx;
     const struct report *p = r->state;
     struct error copy = ERROR_INIT;
-    if (err)
-        error_set(&copy, err->kind, "%s", error_msg(err));
-    else if (p->searcher_error)
+    error_copy(&copy, err);
+    if (!err && p->searcher_error)
         error_set(&copy, ERR_INTERNAL, "%s", p->searcher_error);
     req_finish(r, &copy);
 }

@@ -155,7 +155,7 @@ static void write_done(void *job, const struct error *err)
     struct req *r = job;
     if (err) {
         r->run->rc = -1;
-        error_set(&r->run->err, err->kind, "%s", error_msg(err));
+        error_copy(&r->run->err, err);
     }
     after_step(r);
 }

@@ -95,6 +95,15 @@ void error_move(struct error *to, struct error *from)
     *from = (struct error)ERROR_INIT;
 }
 
+void error_copy(struct error *to, const struct error *from)
+{
+    if (to == from || to == NULL)
+        return;
+    error_release(to);
+    if (from != NULL && from->kind != ERR_NONE)
+        set(to, from->kind, from->msg != NULL ? strdup(from->msg) : NULL);
+}
+
 void error_release(struct error *err)
 {
     free(err->msg);

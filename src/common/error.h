@@ -55,6 +55,8 @@ int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(pr
 /* As error_set with ERR_IO and ": strerror(errno)" appended; ENOENT gives ERR_NOT_FOUND, ENOMEM ERR_NO_MEMORY. */
 int error_errno(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void error_move(struct error *to, struct error *from); /* releases what `to` held; `from` is clear afterwards */
+/* NULL and ERR_NONE leave `to` clear. */
+void error_copy(struct error *to, const struct error *from);
 void error_release(struct error *err);                 /* back to ERR_NONE */
 
 const char *error_msg(const struct error *err); /* never NULL */

@@ -270,8 +270,7 @@ void start_send(struct start *st)
 static void start_stored(void *job, const struct error *err)
 {
     struct start *st = job;
-    if (err)
-        error_set(&st->err, err->kind, "%s", error_msg(err));
+    error_copy(&st->err, err);
 }
 
 struct start *start_prepare(struct master *m, const struct core_start *s)

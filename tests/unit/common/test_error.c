@@ -46,6 +46,21 @@ static void test_error__moves_and_leaves_nothing_behind(void **state)
     assert_null(from.msg);
 }
 
+static void test_error__a_copy_says_the_same_and_leaves_the_original(void **state)
+{
+    struct error from cleanup_error = ERROR_INIT, to cleanup_error = ERROR_INIT;
+    error_set(&to, ERR_IO, "old");
+    error_set(&from, ERR_ABORTED, "new");
+    error_copy(&to, &from);
+    assert_int_equal(to.kind, ERR_ABORTED);
+    assert_string_equal(error_msg(&to), "new");
+    assert_string_equal(error_msg(&from), "new");
+    assert_ptr_not_equal(to.msg, from.msg);
+    error_copy(&to, NULL);
+    assert_int_equal(to.kind, ERR_NONE);
+    assert_null(to.msg);
+}
+
 static void test_error__nobody_has_to_care(void **state)
 {
     assert_int_equal(error_set(NULL, ERR_IO, "x"), -1);
@@ -80,6 +95,7 @@ int main(void)
         cmocka_unit_test(test_error__a_second_one_replaces_the_first),
         cmocka_unit_test(test_error__errno_gives_kind_and_text),
         cmocka_unit_test(test_error__moves_and_leaves_nothing_behind),
+        cmocka_unit_test(test_error__a_copy_says_the_same_and_leaves_the_original),
         cmocka_unit_test(test_error__nobody_has_to_care),
         cmocka_unit_test(test_error__kinds_have_the_numbers_of_the_contract),
     };
