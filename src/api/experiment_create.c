@@ -12,6 +12,7 @@
 #include "core/spec.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
+#include "store/templates.h"
 #include "store/trials.h"
 #include "store/workspaces.h"
 
@@ -42,10 +43,6 @@ static int check_supported(const struct wire_create_experiment_request *in, stru
     if (in->unmanaged)
         return error_set(err, ERR_UNIMPLEMENTED,
                          "unmanaged experiments are planned; this version of the master does not serve them");
-    if (in->template && *in->template)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "template '%s': templates are planned; this version of the master does not serve them",
-                         in->template);
     return 0;
 }
 
@@ -67,36 +64,57 @@ static int check_project(const struct store_project_place *p, struct error *err)
     return 0;
 }
 
+static int parse_part(const char *json, struct json_object **ret, struct error *err)
+{
+    return json ? json_parse(json, strlen(json), ret, err) : 0;
+}
+
+static int parse_template(struct req *r, const char *name, struct json_object **ret, struct error *err)
+{
+    struct store_template t;
+    if (!name || !*name)
+        return 0;
+    return store_template_get(r->db, name, &r->arena, &t, err) < 0 ? -1 : parse_part(t.config, ret, err);
+}
+
+/* Trees of json-c count their users without locks: each request parses its own. */
+static int fill_context(struct req *r, struct expconf_context *ctx, struct expconf_pool *pool, struct error *err)
+{
+    const struct api_defaults *d = &r->api->defaults;
+    *ctx = (struct expconf_context){.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool, .pool = pool,
+                                    .pool_n = d->pool_n, .seed = (uint32_t)(r->now_us / 1000000)};
+    if (RAND_bytes((unsigned char *)ctx->random, sizeof(ctx->random)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    for (size_t i = 0; i < d->pool_n; i++) {
+        pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
+        if (parse_part(d->pool[i].task_container_defaults, &pool[i].task_container_defaults, err) < 0)
+            return -1;
+    }
+    return parse_part(d->checkpoint_storage, &ctx->checkpoint_storage, err) < 0 ||
+                   parse_part(d->task_container_defaults, &ctx->task_container_defaults, err) < 0
+               ? -1 : 0;
+}
+
+static void release_context(struct expconf_context *ctx)
+{
+    json_object_put(ctx->template_config);
+    json_object_put(ctx->checkpoint_storage);
+    json_object_put(ctx->task_container_defaults);
+    for (size_t i = 0; i < ctx->pool_n; i++)
+        json_object_put(ctx->pool[i].task_container_defaults);
+}
+
 static int prepare_config(struct req *r, struct exp_config **ret, struct error *err)
 {
     const struct wire_create_experiment_request *in = r->in;
-    const struct api_defaults *d = &r->api->defaults;
-    struct expconf_context ctx = {.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool,
-                                  .seed = (uint32_t)(r->now_us / 1000000)};
-    if (RAND_bytes((unsigned char *)ctx.random, sizeof(ctx.random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    /* Trees of json-c count their users without locks: each request parses its own. */
-    struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, d->pool_n);
-    int rc = 0;
-    if (d->checkpoint_storage)
-        rc |= json_parse(d->checkpoint_storage, strlen(d->checkpoint_storage), &ctx.checkpoint_storage, err);
-    if (d->task_container_defaults)
-        rc |= json_parse(d->task_container_defaults, strlen(d->task_container_defaults), &ctx.task_container_defaults,
-                         err);
-    for (size_t i = 0; i < d->pool_n; i++) {
-        pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
-        if (d->pool[i].task_container_defaults)
-            rc |= json_parse(d->pool[i].task_container_defaults, strlen(d->pool[i].task_container_defaults),
-                             &pool[i].task_container_defaults, err);
-    }
-    ctx.pool = pool;
-    ctx.pool_n = d->pool_n;
+    struct expconf_context ctx;
+    struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, r->api->defaults.pool_n);
+    int rc = fill_context(r, &ctx, pool, err);
+    if (rc == 0)
+        rc = parse_template(r, in->template, &ctx.template_config, err);
     if (rc == 0)
         rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, ret, err);
-    json_object_put(ctx.checkpoint_storage);
-    json_object_put(ctx.task_container_defaults);
-    for (size_t i = 0; i < d->pool_n; i++)
-        json_object_put(pool[i].task_container_defaults);
+    release_context(&ctx);
     return rc;
 }
 

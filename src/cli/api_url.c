@@ -114,4 +114,6 @@ void api_build_body(const struct route *r, const void *request, struct strbuf *b
         codec_encode(f->message, value, body);
     else if (f->type == CODEC_STRING)
         strbuf_add_json(body, value ? value : "", value ? strlen(value) : 0);
+    else if (f->type == CODEC_RAW)
+        strbuf_adds(body, value ? value : "null");
 }

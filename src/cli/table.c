@@ -159,6 +159,7 @@ static enum kind cell_kind(const char *s)
 struct grid {
     struct arena arena;
     const struct table *t;
+    bool framed;
     size_t row_n;
     const char **cell;
     bool *right;   /* by column */
@@ -265,8 +266,10 @@ static void put_cell(struct strbuf *line, const char *s, size_t n, size_t width,
         strbuf_addf(line, "%*s ", pad, "");
 }
 
-static void end_line(struct strbuf *line, FILE *to)
+static void end_line(const struct grid *g, struct strbuf *line, FILE *to)
 {
+    if (g->framed)
+        strbuf_addc(line, '|');
     while (line->n && line->s[line->n - 1] == ' ')
         strbuf_truncate(line, line->n - 1);
     fwrite(strbuf_str(line), 1, line->n, to);
@@ -287,38 +290,50 @@ static void print_row(const struct grid *g, const char *const *cell, FILE *to)
         more = false;
         for (size_t c = 0; c < column_n; c++) {
             size_t n = rest[c] ? strcspn(rest[c], "\n") : 0;
-            if (c)
+            if (c || g->framed)
                 strbuf_addc(&line, '|');
             put_cell(&line, rest[c] ? rest[c] : "", n, g->width[c], g->right[c]);
             rest[c] = rest[c] && rest[c][n] ? rest[c] + n + 1 : NULL;
             more = more || rest[c];
         }
-        end_line(&line, to);
+        end_line(g, &line, to);
     }
     free(rest);
     strbuf_release(&line);
 }
 
-static void print_presto(const struct table *t, FILE *to)
+static void print_rule(const struct grid *g, char c, FILE *to)
 {
-    struct grid g = {.t = t, .row_n = t->cell_n / t->column_n};
+    for (size_t column = 0; column < g->t->column_n; column++) {
+        if (column || g->framed)
+            fputc('+', to);
+        for (size_t i = 0; i < g->width[column] + 2; i++)
+            fputc(c, to);
+    }
+    fputs(g->framed ? "+\n" : "\n", to);
+}
+
+static void print_grid(const struct table *t, bool framed, FILE *to)
+{
+    struct grid g = {.t = t, .framed = framed, .row_n = t->cell_n / t->column_n};
     g.cell = arena_array(&g.arena, const char *, t->cell_n ? t->cell_n : 1);
     g.right = arena_array(&g.arena, bool, t->column_n);
     g.width = arena_array(&g.arena, size_t, t->column_n);
     for (size_t c = 0; c < t->column_n; c++)
         grid_column(&g, c);
+    if (framed)
+        print_rule(&g, '-', to);
     print_row(&g, t->title, to);
-    for (size_t c = 0; c < t->column_n; c++) {
-        if (c)
-            fputc('+', to);
-        for (size_t i = 0; i < g.width[c] + 2; i++)
-            fputc('-', to);
-    }
-    fputc('\n', to);
-    for (size_t r = 0; r < g.row_n; r++)
+    print_rule(&g, framed ? '=' : '-', to);
+    for (size_t r = 0; r < g.row_n; r++) {
         print_row(&g, &g.cell[r * t->column_n], to);
+        if (framed)
+            print_rule(&g, '-', to);
+    }
     arena_release(&g.arena);
 }
+
+void table_print_grid(const struct table *t, FILE *to) { print_grid(t, /* framed= */ true, to); }
 
 static void print_csv_field(const char *s, FILE *to)
 {
@@ -350,7 +365,7 @@ static void print_csv_row(const char *const *cell, size_t n, FILE *to)
 void table_print(const struct table *t, bool csv, FILE *to)
 {
     if (!csv) {
-        print_presto(t, to);
+        print_grid(t, /* framed= */ false, to);
         return;
     }
     print_csv_row(t->title, t->column_n, to);

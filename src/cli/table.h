@@ -32,6 +32,7 @@ void table_time(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+0
 void table_time_iso(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+00:00, as few commands have it */
 void table_percent(struct table *t, bool has, double fraction); /* 12.3% */
 void table_print(const struct table *t, bool csv, FILE *to);
+void table_print_grid(const struct table *t, FILE *to); /* with a frame around every cell: the "grid" format */
 void table_release(struct table *t);
 
 #define cleanup_table __attribute__((cleanup(table_release)))

@@ -119,33 +119,53 @@ static bool find_place(const struct yaml_positions *positions, const char *path,
     }
 }
 
-static void add_place(struct strbuf *out, const struct schema_place *place, const char *path)
+static void add_place(struct strbuf *out, const struct schema_place *place, const char *path,
+                      const struct yaml_mark *mark /* NULL: unknown */)
 {
-    struct yaml_mark mark;
-    bool known = place->positions && find_place(place->positions, path, &mark);
     if (place->source)
         strbuf_addf(out, "%s: ", place->source);
-    else if (place->file && known)
-        strbuf_addf(out, "%s:%d:%d: ", place->file, mark.line, mark.column);
+    else if (place->file && mark)
+        strbuf_addf(out, "%s:%d:%d: ", place->file, mark->line, mark->column);
     else if (place->file)
         strbuf_addf(out, "%s: ", place->file);
     if (place->root)
         strbuf_addf(out, "%s%s", place->root, *path && *path != '[' ? "." : "");
     strbuf_adds(out, path);
-    if (!place->file && !place->source && known)
-        strbuf_addf(out, " (line %d, column %d)", mark.line, mark.column);
+    if (!place->file && !place->source && mark)
+        strbuf_addf(out, " (line %d, column %d)", mark->line, mark->column);
     if (*path || place->root)
         strbuf_adds(out, ": ");
 }
 
-void schema_problem(struct schema_problems *p, const struct schema_place *place, const char *path, const char *fmt, ...)
+static void add_problem(struct schema_problems *p, const struct schema_place *place, const char *path,
+                        const struct yaml_mark *mark, const char *fmt, va_list ap)
 {
     if (p->n++)
         strbuf_addc(&p->text, '\n');
-    add_place(&p->text, place, path);
+    add_place(&p->text, place, path, mark);
+    strbuf_vaddf(&p->text, fmt, ap);
+}
+
+void schema_problem(struct schema_problems *p, const struct schema_place *place, const char *path, const char *fmt, ...)
+{
+    struct yaml_mark mark;
+    bool known = place->positions && find_place(place->positions, path, &mark);
     va_list ap;
     va_start(ap, fmt);
-    strbuf_vaddf(&p->text, fmt, ap);
+    add_problem(p, place, path, known ? &mark : NULL, fmt, ap);
+    va_end(ap);
+}
+
+void schema_problem_member(struct schema_problems *p, const struct schema_place *place, const char *path,
+                           const char *name, const char *fmt, ...)
+{
+    struct yaml_mark mark;
+    cleanup_strbuf struct strbuf member = STRBUF_INIT;
+    strbuf_addf(&member, "%s%s%s", path, *path ? "." : "", name);
+    bool known = place->positions && yaml_key_position(place->positions, strbuf_str(&member), &mark) == 0;
+    va_list ap;
+    va_start(ap, fmt);
+    add_problem(p, place, path, known ? &mark : NULL, fmt, ap);
     va_end(ap);
 }
 

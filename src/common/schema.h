@@ -99,6 +99,9 @@ struct schema_problems {
 
 void schema_problem(struct schema_problems *p, const struct schema_place *place, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* As schema_problem, about a member `name` that should not be there: the place is that of its key. */
+void schema_problem_member(struct schema_problems *p, const struct schema_place *place, const char *path,
+                           const char *name, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 void schema_problems_release(struct schema_problems *p);
 /* 0 if there is none, else ERR_INVALID */
 int schema_problems_error(const struct schema_problems *p, struct error *err);
@@ -113,6 +116,7 @@ struct schema_check {
 };
 
 enum schema_phase {
+    SCHEMA_PARTIAL,  /* judge names and types of what is there; it may need what another document has */
     SCHEMA_PRESENT,  /* judge what is there */
     SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE) */
 };

@@ -95,6 +95,10 @@ static void describe_value(struct json_object *v, struct strbuf *out)
 
 static void wrong_type(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
+    if (key->types == SCHEMA_NULL) {
+        problem(w, "must stay unset (%s)", key->help);
+        return;
+    }
     cleanup_strbuf struct strbuf want = STRBUF_INIT, found = STRBUF_INIT;
     schema_describe_types(key->types, &want);
     if (key->flags & SCHEMA_SECRET)
@@ -211,6 +215,21 @@ static size_t distance(const char *a, const char *b, size_t limit)
     return row[m];
 }
 
+/* The names that may stand here, if they are few enough to be read. */
+static void add_allowed(const struct schema_key *key, const char *kind, struct strbuf *out)
+{
+    enum { READABLE = 16 };
+    cleanup_strbuf struct strbuf all = STRBUF_INIT;
+    size_t n = 0;
+    for (size_t i = 0; i < key->child_n; i++) {
+        const struct schema_key *c = &key->child[i];
+        if (schema_member(key, c->name, kind) == c && !(c->flags & SCHEMA_DROP))
+            strbuf_addf(&all, "%s%s", n++ ? ", " : "", c->name);
+    }
+    if (n && n <= READABLE)
+        strbuf_addf(out, "; allowed: %s", all.s);
+}
+
 static void unknown_member(struct validation *w, const struct schema_key *key, const char *name, const char *kind)
 {
     const char *near = NULL;
@@ -226,18 +245,12 @@ static void unknown_member(struct validation *w, const struct schema_key *key, c
     const struct schema_key *other = schema_member(key, name, NULL);
     if (other && other->only && kind)
         strbuf_addf(&hint, " with %s \"%s\"", key->selector, kind);
-    else if (near)
+    if (near)
         strbuf_addf(&hint, "; did you mean \"%s\"?", near);
-    struct yaml_mark mark;
-    size_t length = enter_member(w, name);
-    bool known = yaml_key_position(w->place->positions, strbuf_str(&w->path), &mark) == 0;
-    strbuf_truncate(&w->path, length);
-    if (known && !w->place->file)
-        problem(w, "unknown field \"%s\" (line %d, column %d)%s", name, mark.line, mark.column, strbuf_str(&hint));
-    else if (known)
-        problem(w, "unknown key \"%s\" (line %d)%s", name, mark.line, strbuf_str(&hint));
     else
-        problem(w, "unknown key \"%s\"%s", name, strbuf_str(&hint));
+        add_allowed(key, kind, &hint);
+    schema_problem_member(w->problems, w->place, strbuf_str(&w->path), name, "unknown field \"%s\"%s", name,
+                          strbuf_str(&hint));
 }
 
 static void check_missing(struct validation *w, const struct schema_key *key, struct json_object *v, const char *kind)
@@ -295,7 +308,7 @@ static void check_object(struct validation *w, const struct schema_key *key, str
     if (key->selector && kind && !check_kind(w, key, kind))
         kind = NULL;
     check_members(w, key, v, kind);
-    if (key->types & SCHEMA_OBJECT)
+    if ((key->types & SCHEMA_OBJECT) && w->phase != SCHEMA_PARTIAL)
         check_missing(w, key, v, kind);
 }
 
@@ -362,7 +375,7 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
     int before = w->problems->n;
     bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check is all that looks into it */
     check_typed(w, key, v);
-    if (key->check && (untyped || w->problems->n == before))
+    if (key->check && w->phase != SCHEMA_PARTIAL && (untyped || w->problems->n == before))
         run_named_check(w, key, v);
 }
 

@@ -65,7 +65,7 @@ static int check_version(struct json_object *config, struct error *err)
     return 0;
 }
 
-static int check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.positions = positions, .root = "<config>"};
@@ -81,41 +81,22 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
     struct yaml_positions *positions = NULL;
     if (read_document(yaml, n, &config, &positions, err) < 0)
         return -1;
-    int r = check_version(config, err) < 0 || check_present(config, positions, err) < 0 ? -1 : 0;
+    int r = check_version(config, err) < 0 || expconf_check_present(config, positions, err) < 0 ? -1 : 0;
     yaml_positions_free(positions);
     if (r == 0)
         *ret = take_ptr(config);
     return r;
 }
 
-/* ---- Merging ----------------------------------------------------------------------------------------------------- */
-
-static struct json_object *merge_raw(struct json_object *config, struct json_object *template_config)
-{
-    cleanup_json struct json_object *upper = copy_of(config), *lower = copy_of(template_config);
-    expconf_normalize(upper);
-    expconf_normalize(lower);
-    return schema_merge(keys(), upper, lower);
-}
-
-int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
-                  struct error *err)
-{
-    cleanup_json struct json_object *merged = merge_raw(config, template_config);
-    if (check_present(merged, NULL, err) < 0)
-        return error_wrap(err, "with the template merged");
-    expconf_normalize_hyperparameters(merged);
-    *ret = take_ptr(merged);
-    return 0;
-}
+/* ---- The request ------------------------------------------------------------------------------------------------- */
 
 /* The document of the request over its template, checked. Mistakes of the request's own document come with their
  * lines. */
 static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
                         struct error *err)
 {
-    cleanup_json struct json_object *config = NULL, *template_config = NULL;
-    if (!ctx->template_yaml) {
+    cleanup_json struct json_object *config = NULL;
+    if (!ctx->template_config) {
         if (expconf_parse(yaml, n, &config, err) < 0)
             return -1;
         expconf_normalize(config);
@@ -125,10 +106,8 @@ static int read_request(const char *yaml, size_t n, const struct expconf_context
     }
     if (read_document(yaml, n, &config, NULL, err) < 0 || check_version(config, err) < 0)
         return -1;
-    if (read_document(ctx->template_yaml, ctx->template_n, &template_config, NULL, err) < 0)
-        return error_wrap(err, "the template");
     cleanup_error struct error merged_error = ERROR_INIT;
-    if (expconf_merge(config, template_config, ret, &merged_error) == 0)
+    if (expconf_merge(config, ctx->template_config, ret, &merged_error) == 0)
         return 0;
     cleanup_json struct json_object *alone = NULL;
     if (expconf_parse(yaml, n, &alone, err) == 0)

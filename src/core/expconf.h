@@ -28,8 +28,7 @@ struct expconf_context {
     const struct expconf_pool *pool;             /* all pools */
     size_t pool_n;
     const char *default_compute_pool, *default_aux_pool; /* NULL: a task must name its pool */
-    const char *template_yaml;                   /* the template's document, or NULL */
-    size_t template_n;
+    struct json_object *template_config;         /* the template's document, or NULL */
     const char *workspace, *project;             /* of the request; NULL: as the config says */
     bool unmanaged;                              /* runs outside the cluster: needs no entrypoint */
     uint32_t seed;                               /* reproducibility.experiment_seed if the config has none */
@@ -141,6 +140,8 @@ void expconf_normalize_hyperparameters(struct json_object *config);
 /* config over template, both as parsed; the result is checked and in normal form. Caller puts *ret. */
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                   struct error *err);
+/* What a template may hold: part of a configuration, and no template. `name` is for the message. */
+int expconf_check_template(struct json_object *config, const char *name, struct error *err);
 /* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */
 struct json_object *expconf_fill(struct json_object *config);
 /* Nothing required is missing. */

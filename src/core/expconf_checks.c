@@ -147,7 +147,8 @@ static void check_typed(const struct site *s, struct json_object *v, const char 
     json_object_object_foreach(v, name, value) {
         (void)value;
         if (!has_member(type, name))
-            schema_problem(s->problems, s->place, path, "unknown field \"%s\" of a hyperparameter of type %s", name, type->name);
+            schema_problem_member(s->problems, s->place, path, name, "unknown field \"%s\" of a hyperparameter of type %s",
+                                  name, type->name);
     }
     type->check(s, v, path);
 }

@@ -8,6 +8,9 @@
 
 void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
 
+/* What is there is right. */
+int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err);
+
 /* Requirements of new experiments that only the finished document can be asked about. */
 void expconf_check_storage(struct json_object *config, const struct schema_place *place,
                            struct schema_problems *problems);

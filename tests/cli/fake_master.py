@@ -244,6 +244,28 @@ class Master:
         return {"projects": [message("project.v1.Project", id=1, name="Uncategorized", workspaceId=1, key="UNC", username="admin", userId=1,
                 state="WORKSPACE_STATE_UNSPECIFIED", numExperiments=3, numActiveExperiments=1)], "pagination": page(1)}
 
+    def templates(self, match, query, body):
+        return {"templates": [message("template.v1.Template", name="base", workspaceId=1, config={"description": "d", "labels": ["a", "b"]}),
+                              message("template.v1.Template", name="elsewhere", workspaceId=9, config={})], "pagination": page(2)}
+
+    def get_template(self, match, query, body):
+        if match[1] != "base":
+            raise Failure(404, f"template '{match[1]}' not found")
+        return {"template": self.templates(None, query, body)["templates"][0]}
+
+    def patch_template(self, match, query, body):
+        self.get_template(match, query, body)
+        self.patches.append(body)
+        return self.get_template(match, query, body)
+
+    def post_template(self, match, query, body):
+        self.created.append(body)
+        return {"template": body}
+
+    def delete_template(self, match, query, body):
+        self.get_template(match, query, body)
+        return {}
+
     def config(self, match, query, body):
         return {"config": {"port": 8080, "db": {"type": "sqlite"}, "a list": [1, "two"]}}
 
@@ -276,6 +298,9 @@ class Master:
         ("GET", r"/api/v1/trials/(\d+)", get_trial), ("GET", r"/api/v1/checkpoints/([^/]+)", get_checkpoint),
         ("GET", r"/api/v1/resource-pools", pools), ("GET", r"/api/v1/job-queues-v2", jobs), ("GET", r"/api/v1/workspaces", workspaces),
         ("GET", r"/api/v1/workspaces/(\d+)/projects", projects),
+        ("GET", r"/api/v1/templates", templates), ("GET", r"/api/v1/templates/([^/]+)", get_template),
+        ("PATCH", r"/api/v1/templates/([^/]+)", patch_template), ("POST", r"/api/v1/templates/([^/]+)", post_template),
+        ("DELETE", r"/api/v1/templates/([^/]+)", delete_template),
     ]
 
     def answer(self, method, path, query, body, token):

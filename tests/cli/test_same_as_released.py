@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no
     "experiment list-trials 1", "experiment list-checkpoints 1", "experiment list-checkpoints 1 --best 1 --csv", "experiment config 1",
     "experiment logs 1", "experiment kill 1", "experiment label add 1 x", "experiment wait 1", "trial describe 1", "trial describe 1 --json",
     "trial logs 1", "trial logs 1 --tail 2", "trial logs 1 --head 2 --json", "trial kill 1", "checkpoint describe uuid-1",
+    "template list", "template list -d", "tpl describe base", "template describe none", "tpl rm base", "tpl rm none",
     "workspace list", "workspace list --json", "project list Uncategorized", "project list Uncategorized --json",
     "master info", "master info --json", "master config", "master logs", "agent disable b --drain",
     "experiment list --limit x", "experiment describe 99",

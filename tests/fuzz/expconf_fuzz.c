@@ -13,11 +13,13 @@ static void prepare(const char *yaml, size_t n)
     struct expconf_pool pool = {.name = "default", .default_priority = 42};
     struct expconf_context ctx = {
         .pool = &pool, .pool_n = 1, .default_compute_pool = "default", .default_aux_pool = "default",
-        .template_yaml = "labels: [t]\nhyperparameters: {a: 1}\ncheckpoint_storage: {type: directory, container_path: /c}\n",
+        .template_config = json_tokener_parse("{\"labels\":[\"t\"],\"hyperparameters\":{\"a\":1},\"checkpoint_storage\":"
+                                              "{\"type\":\"directory\",\"container_path\":\"/c\"}}"),
     };
-    ctx.template_n = strlen(ctx.template_yaml);
     struct exp_config *c = NULL, *again = NULL;
-    if (expconf_prepare(yaml, n, &ctx, &c, NULL) < 0)
+    int rc = expconf_prepare(yaml, n, &ctx, &c, NULL);
+    json_object_put(ctx.template_config);
+    if (rc < 0)
         return;
     if (exp_config_from_json(c->json, strlen(c->json), &again, NULL) < 0)
         abort();

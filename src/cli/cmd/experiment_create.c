@@ -3,50 +3,11 @@
 #include <time.h>
 
 #include "cli/cmd/experiment.h"
+#include "cli/config_file.h"
 #include "cli/context.h"
 #include "cli/logs.h"
-#include "cli/override.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"
-#include "common/files.h"
-
-#define CONFIG_MAX (16 << 20)
-
-static int read_stream(FILE *from, struct strbuf *ret, struct error *err)
-{
-    char piece[4096];
-    size_t n;
-    while ((n = fread(piece, 1, sizeof(piece), from)) > 0) {
-        strbuf_add(ret, piece, n);
-        if (ret->n > CONFIG_MAX)
-            return error_set(err, ERR_TOO_LARGE, "the configuration is longer than %d bytes", CONFIG_MAX);
-    }
-    return ferror(from) ? error_errno(err, "reading the configuration") : 0;
-}
-
-/* The configuration goes out as it stands, comments and all, unless an option changes it. */
-static int read_config(struct cli *cli, const struct args_experiment_create *args, struct strbuf *ret,
-                       struct error *err)
-{
-    cleanup_json struct json_object *config = NULL;
-    int rc = strcmp(args->config_file, "-") == 0 ? read_stream(cli->in, ret, err)
-                                                 : file_read(args->config_file, CONFIG_MAX, ret, err);
-    if (rc < 0)
-        return -1;
-    if (yaml_parse(strbuf_str(ret), ret->n, &config, NULL, err) < 0)
-        return error_wrap(err, "%s", args->config_file);
-    if (!json_object_is_type(config, json_type_object))
-        return error_set(err, ERR_USAGE, "Error: invalid experiment config file %s: expected keys and values",
-                         args->config_file);
-    for (size_t i = 0; i < args->config_n; i++)
-        if (override_apply(config, args->config[i], err) < 0)
-            return -1;
-    if (args->config_n) {
-        strbuf_reset(ret);
-        yaml_print(config, ret);
-    }
-    return 0;
-}
 
 static void say_prepared(struct cli *cli, const struct context *c, const char *end)
 {
@@ -84,9 +45,9 @@ static int build_body(const struct args_experiment_create *args, const struct st
     strbuf_addf(body, ",\"activate\":%s", args->paused ? "false" : "true");
     if (args->has_project_id)
         strbuf_addf(body, ",\"projectId\":%" PRId64, args->project_id);
-    if (args->template) {
+    if (args->template_n) {
         strbuf_adds(body, ",\"template\":");
-        strbuf_add_json(body, args->template, strlen(args->template));
+        strbuf_add_json(body, args->template[0], strlen(args->template[0]));
     }
     strbuf_addc(body, '}');
     return 0;
@@ -127,6 +88,7 @@ static int follow_first_trial(struct cli *cli, int32_t experiment_id, struct err
 int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
 {
     cleanup_strbuf struct strbuf config = STRBUF_INIT, body = STRBUF_INIT;
+    cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
     struct wire_create_experiment_response out;
     if (args->local)
@@ -135,10 +97,13 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
         return error_set(err, ERR_UNIMPLEMENTED, "--test-mode is planned, but not part of this version");
     if (args->publish_n)
         return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
-    if (read_config(cli, args, &config, err) < 0 || read_context(cli, args, &context, err) < 0 ||
-        build_body(args, &config, &context, &body, err) < 0 ||
-        api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, &out, err) < 0)
+    if (args->template_n > 1)
+        return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
+    if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0 ||
+        read_context(cli, args, &context, err) < 0 || build_body(args, &config, &context, &body, err) < 0)
         return -1;
+    if (api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, &out, err) < 0)
+        return config_file_blame(args->config_file, args->config_n > 0, err);
     strbuf_release(&body); /* a follower may live for days */
     context_release(&context);
     fprintf(cli->out, "Created experiment %d\n", out.experiment->id);

@@ -63,7 +63,8 @@ static void test_args__joins_short_flags_and_shortens_long_ones(void **state)
     assert_int_equal(l.rc, 0);
     assert_true(args->follow_first_trial);
     assert_string_equal(args->include[0], "/tmp");
-    assert_string_equal(args->template, "t");
+    assert_int_equal(args->template_n, 1);
+    assert_string_equal(args->template[0], "t");
     release(&l);
     expect_usage_error(PARSE("e", "create", "/dev/null", "--p"), "ambiguous option: --p could match");
     expect_usage_error(PARSE("e", "create", "/dev/null", "--nonsense"), "unrecognized arguments: --nonsense");

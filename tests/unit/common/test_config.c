@@ -157,7 +157,7 @@ static void test_config__every_mistake_is_named_at_once_with_its_place(void **st
     char *environment[] = {"DET_ENABLE_CORS=maybe", "DET_RESOURCE_POOLS=[", "DET_CACHE=5", NULL};
     expect_mistakes(
         master_config_keys, argv, environment, ERR_INVALID,
-        "FILE:1:1: unknown key \"prot\" (line 1); did you mean \"port\"?\n"
+        "FILE:1:1: unknown field \"prot\"; did you mean \"port\"?\n"
         "FILE:2:7: port: must be 0 to 65535, found 70000\n"
         "FILE:4:10: log.level: must be one of trace, debug, info, warning, error, fatal; found \"loud\"\n"
         "FILE:5:10: log.color: expected true or false, found a whole number: 3\n"

@@ -219,9 +219,10 @@ static void test_expconf__every_mistake_is_named_at_once(void **state)
         "log_policies: [{name: a, pattern: x}, {name: a, pattern: z}]\n"
         "data: {deep: [1, {x: .inf}]}\n"
         "reproducibility: {experiment_seed: 2147483648}\n",
-        "<config> (line 1, column 1): unknown field \"nmae\" (line 1, column 1); did you mean \"name\"?\n"
+        "<config> (line 1, column 1): unknown field \"nmae\"; did you mean \"name\"?\n"
         "<config>.entrypoint (line 2, column 13): expected a text or a list, found a whole number: 5\n"
-        "<config>.searcher (line 3, column 11): unknown field \"max_trials\" (line 3, column 37) with name \"single\"\n"
+        "<config>.searcher (line 3, column 37): unknown field \"max_trials\" with name \"single\"; allowed: name, metric, "
+        "smaller_is_better, source_trial_id, source_checkpoint_uuid, max_length\n"
         "<config>.searcher.max_length.batches (line 3, column 74): must be 1 to 9007199254740992, found 0\n"
         "<config>.hyperparameters.units.maxval (line 6, column 43): must be a finite number\n"
         "<config>.hyperparameters.lr (line 5, column 7): minval must be less than maxval, found 3 and 1\n"
@@ -229,7 +230,7 @@ static void test_expconf__every_mistake_is_named_at_once(void **state)
         "<config>.hyperparameters.units.minval (line 6, column 30): expected a whole number, found 0.5\n"
         "<config>.hyperparameters.kind (line 7, column 9): type must be one of const, int, double, log, categorical; "
         "found \"enum\" (a group may not have a member \"type\")\n"
-        "<config>.hyperparameters.group.drop (line 9, column 11): unknown field \"base\" of a hyperparameter of type double\n"
+        "<config>.hyperparameters.group.drop (line 9, column 48): unknown field \"base\" of a hyperparameter of type double\n"
         "<config>.resources.priority (line 11, column 13): must be 1 to 99, found 100\n"
         "<config>.resources.weight (line 12, column 11): must be at least 0, found -1\n"
         "<config>.resources.devices[0] (line 13, column 13): must be HOST:CONTAINER or HOST:CONTAINER:MODE, found \"/dev/a\"\n"
@@ -306,8 +307,7 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
         "description: t\ndata: {l: [1], o: {p: 1}}\nlabels: [b, a]\nentrypoint: [no]\n"
         "hyperparameters: {lr: {type: double, minval: 0, maxval: 1}, v: {type: categorical, vals: [1, 2]}}\n"
         "searcher: {name: single, metric: m, smaller_is_better: false}\n";
-    k.ctx.template_yaml = template_yaml;
-    k.ctx.template_n = strlen(template_yaml);
+    k.ctx.template_config = tree(template_yaml);
     cleanup_exp_config struct exp_config *c = prepare(
         &k.ctx,
         "entrypoint: run\ndata: {l: [2]}\nlabels: [c]\nhyperparameters: {lr: {maxval: 2}, v: {vals: [3]}}\nsearcher: {metric: acc}");
@@ -320,17 +320,39 @@ static void test_expconf__template_lies_below_the_configuration(void **state)
     expect_tree(
         c->hyperparameters,
         "{\"lr\":{\"maxval\":2,\"type\":\"double\",\"minval\":0},\"v\":{\"vals\":[3],\"type\":\"categorical\"}}");
-    expect_refused(&k.ctx, "bogus: 1", "<config> (line 1, column 1): unknown field \"bogus\" (line 1, column 1)");
+    expect_refused(&k.ctx, "bogus: 1", "<config> (line 1, column 1): unknown field \"bogus\"");
     expect_refused(&k.ctx, "hyperparameters: {lr: {type: log}}",
                    "<config>.hyperparameters.lr (line 1, column 23): \"minval\" must be set\n"
                    "<config>.hyperparameters.lr (line 1, column 23): \"maxval\" must be set\n"
                    "<config>.hyperparameters.lr (line 1, column 23): \"base\" must be set");
-    k.ctx.template_yaml = "min_validation_period: {epochs: 1}";
-    k.ctx.template_n = strlen(k.ctx.template_yaml);
+    json_object_put(k.ctx.template_config);
+    k.ctx.template_config = tree("min_validation_period: {epochs: 1}");
     expect_refused(
         &k.ctx, "min_validation_period: {batches: 1}",
         "with the template merged: <config>.min_validation_period: a length has exactly one of batches, records, epochs; found 2 of them");
+    json_object_put(k.ctx.template_config);
     cluster_release(&k);
+}
+
+static void test_expconf__a_template_is_part_of_a_configuration(void **state)
+{
+    static const struct { const char *yaml, *error; } cases[] = {
+        {"{}", NULL},
+        {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]", NULL},
+        {"[1]", "template 't' must hold a configuration: keys and values"},
+        {"template: other", "template 't' must not name a template: templates cannot be nested"},
+        {"resources: {slots_per_trial: many, prority: 1}\nbogus: 1",
+         "<template>.resources.slots_per_trial: expected a whole number, found a text: \"many\"\n"
+         "<template>.resources: unknown field \"prority\"; did you mean \"priority\"?\n"
+         "<template>: unknown field \"bogus\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_json struct json_object *v = tree(cases[i].yaml);
+        cleanup_error struct error err = ERROR_INIT;
+        assert_int_equal(expconf_check_template(v, "t", &err), cases[i].error ? -1 : 0);
+        if (cases[i].error)
+            assert_string_equal(error_msg(&err), cases[i].error);
+    }
 }
 
 static void test_expconf__secrets_are_masked_in_what_others_see(void **state)
@@ -404,6 +426,7 @@ int main(void)
         cmocka_unit_test(test_expconf__what_is_missing_is_named),
         cmocka_unit_test(test_expconf__retired_searchers_run_as_their_successors),
         cmocka_unit_test(test_expconf__template_lies_below_the_configuration),
+        cmocka_unit_test(test_expconf__a_template_is_part_of_a_configuration),
         cmocka_unit_test(test_expconf__secrets_are_masked_in_what_others_see),
         cmocka_unit_test(test_tables__every_named_check_exists),
         cmocka_unit_test(test_tables__every_default_is_allowed),

@@ -1,0 +1,137 @@
+/* Templates: list, describe, create, change, remove. */
+#include <string.h>
+
+#include "cli/cmd/workspace.h"
+#include "cli/config_file.h"
+#include "cli/output.h"
+#include "cli/table.h"
+#include "common/cleanup.h"
+
+/* ---- look ---- */
+
+static const char *workspace_name(const struct wire_get_workspaces_response *all, int32_t id)
+{
+    for (size_t i = 0; i < all->workspaces_n; i++)
+        if (all->workspaces[i].id == id)
+            return all->workspaces[i].name;
+    return "missing workspace";
+}
+
+static const char *yaml_of(struct arena *a, const char *json)
+{
+    cleanup_json struct json_object *v = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (json_parse(json, strlen(json), &v, NULL) < 0)
+        return json;
+    yaml_print(v, &text);
+    return arena_strdup(a, strbuf_str(&text));
+}
+
+int cmd_template_list(struct cli *cli, const struct args_template_list *args, struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    struct wire_get_templates_request in = {.limit = -1, .sort_by = WIRE_GET_TEMPLATES_REQUEST_SORT_BY_NAME};
+    struct wire_get_templates_response out;
+    struct wire_get_workspaces_response workspaces;
+    if (api_call(cli, ROUTE_ID_GET_TEMPLATES, &in, &out, err) < 0 ||
+        api_call(cli, ROUTE_ID_GET_WORKSPACES, NULL, &workspaces, err) < 0)
+        return -1;
+    table_columns(&t, (const char *const[]){"Name", "Workspace", args->details ? "Config" : NULL, NULL});
+    for (size_t i = 0; i < out.templates_n; i++) {
+        const struct wire_template *w = &out.templates[i];
+        table_text(&t, w->name);
+        table_text(&t, workspace_name(&workspaces, w->workspace_id));
+        if (args->details)
+            table_text(&t, yaml_of(&cli->arena, w->config));
+    }
+    if (args->details)
+        table_print_grid(&t, cli->out);
+    else
+        table_print(&t, false, cli->out);
+    return 0;
+}
+
+int cmd_template_describe(struct cli *cli, const struct args_template_describe *args, struct error *err)
+{
+    struct wire_get_template_request in = {.template_name = args->template_name};
+    struct wire_get_template_response out;
+    if (api_call(cli, ROUTE_ID_GET_TEMPLATE, &in, &out, err) < 0)
+        return -1;
+    fprintf(cli->out, "%s\n", yaml_of(&cli->arena, out.template->config));
+    return 0;
+}
+
+/* ---- write ---- */
+
+static int read_template(struct cli *cli, const char *path, const char **ret_json, struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT, json = STRBUF_INIT;
+    cleanup_json struct json_object *config = NULL;
+    if (config_file_read(cli, path, &text, &config, err) < 0)
+        return -1;
+    json_print(config, &json);
+    *ret_json = arena_strdup(&cli->arena, strbuf_str(&json));
+    return 0;
+}
+
+static int create(struct cli *cli, const char *name, const char *config, int32_t workspace_id, struct error *err)
+{
+    struct wire_template t = {.name = name, .config = config, .workspace_id = workspace_id};
+    return api_call(cli, ROUTE_ID_POST_TEMPLATE, &(struct wire_post_template_request){.template = &t}, NULL, err);
+}
+
+static int change(struct cli *cli, const char *name, const char *config, struct error *err)
+{
+    struct wire_patch_template_config_request in = {.template_name = name, .config = config};
+    return api_call(cli, ROUTE_ID_PATCH_TEMPLATE_CONFIG, &in, NULL, err);
+}
+
+int cmd_template_create(struct cli *cli, const struct args_template_create *args, struct error *err)
+{
+    const char *config;
+    int32_t workspace = 0;
+    if (read_template(cli, args->template_file, &config, err) < 0 ||
+        (args->workspace_name && workspace_by_name(cli, args->workspace_name, &workspace, err) < 0) ||
+        create(cli, args->template_name, config, workspace, err) < 0)
+        return -1;
+    cli_print(cli, CLI_GREEN, "Created template %s", args->template_name);
+    return 0;
+}
+
+int cmd_template_set_value_config(struct cli *cli, const struct args_template_set_value_config *args, struct error *err)
+{
+    const char *config;
+    if (read_template(cli, args->template_file, &config, err) < 0 ||
+        change(cli, args->template_name, config, err) < 0)
+        return -1;
+    cli_print(cli, CLI_GREEN, "Updated template %s", args->template_name);
+    return 0;
+}
+
+/* Makes it, or changes it if it is there. */
+int cmd_template_set(struct cli *cli, const struct args_template_set *args, struct error *err)
+{
+    const char *config;
+    cleanup_error struct error failed = ERROR_INIT;
+    if (read_template(cli, args->template_file, &config, err) < 0)
+        return -1;
+    if (change(cli, args->template_name, config, &failed) < 0) {
+        if (failed.kind != ERR_NOT_FOUND) {
+            error_move(err, &failed);
+            return -1;
+        }
+        if (create(cli, args->template_name, config, 0, err) < 0)
+            return -1;
+    }
+    cli_print(cli, CLI_GREEN, "Set template %s", args->template_name);
+    return 0;
+}
+
+int cmd_template_remove(struct cli *cli, const struct args_template_remove *args, struct error *err)
+{
+    struct wire_delete_template_request in = {.template_name = args->template_name};
+    if (api_call(cli, ROUTE_ID_DELETE_TEMPLATE, &in, NULL, err) < 0)
+        return -1;
+    cli_print(cli, CLI_GREEN, "Removed template %s", args->template_name);
+    return 0;
+}

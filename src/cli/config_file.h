@@ -1,0 +1,20 @@
+/* Files of configuration that commands send: YAML, or standard input for "-". */
+#ifndef DET_CLI_CONFIG_FILE_H
+#define DET_CLI_CONFIG_FILE_H
+
+#include "cli/cli.h"
+#include "common/json.h"
+
+/* Its tree, which is an object, and its text as it stands. Caller puts *ret. */
+int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text, struct json_object **ret,
+                     struct error *err);
+/* The same with each KEY=VALUE of --config applied; the text is then written anew. */
+int config_file_read_with(struct cli *cli, const char *path, const char *const *override, size_t override_n,
+                          struct strbuf *ret_text, struct json_object **ret, struct error *err);
+
+/* The master's word about a configuration that came from a file: "<config>.a.b (line 3, column 7): …" becomes
+ * "FILE:3:7: <config>.a.b: …", as compilers have it and editors understand it. With `rewritten`, lines are not those of
+ * the file, and are left out. Always -1. */
+int config_file_blame(const char *path, bool rewritten, struct error *err);
+
+#endif

@@ -1,0 +1,127 @@
+"""Templates: the routes, what experiments become that are created upon one, and what is refused."""
+import json
+
+import pytest
+
+TEMPLATES = "/api/v1/templates"
+
+
+def put(master, name, config, **more):
+    reply = master.post(f"{TEMPLATES}/{name}", {"name": name, "config": config, **more})
+    assert reply.status == 200, reply
+    return reply.json["template"]
+
+
+def create(master, template, validate_only=False, **changes):
+    return master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config(**changes)), "template": template,
+                                               "activate": False, "validateOnly": validate_only})
+
+
+def error(reply):
+    assert reply.status >= 400, reply
+    return reply.json["error"]["error"]
+
+
+def test_a_template_comes_back_changes_and_goes(master):
+    made = put(master, "first", {"description": "d", "environment": {"environment_variables": ["A=1"]}})
+    assert made == {"name": "first", "config": {"description": "d", "environment": {"environment_variables": ["A=1"]}}, "workspaceId": 1}
+    assert master.get(f"{TEMPLATES}/first").json["template"] == made
+    changed = master.patch(f"{TEMPLATES}/first", {"description": "e"}).json["template"]
+    assert changed["config"] == {"description": "e"}
+    renamed = master.patch("/api/v1/template/rename", {"oldName": "first", "newName": "a b.c-d"}).json["template"]
+    assert renamed["name"] == "a b.c-d"
+    assert error(master.get(f"{TEMPLATES}/first")) == "template 'first' not found"
+    assert master.request("DELETE", f"{TEMPLATES}/a%20b.c-d").status == 200
+    assert master.request("DELETE", f"{TEMPLATES}/a%20b.c-d").status == 404
+
+
+def test_put_makes_or_replaces(master):
+    for config in ({"description": "1"}, {"description": "2"}):
+        reply = master.request("PUT", f"{TEMPLATES}/put", {"name": "put", "config": config})
+        assert reply.status == 200 and reply.json["template"]["config"] == config, reply
+
+
+def test_lists_by_name_with_filters_and_pages(master):
+    for name in ("list-b", "list-a", "list-C"):
+        put(master, name, {})
+    names = lambda query: [t["name"] for t in master.get(f"{TEMPLATES}?{query}").json["templates"]]  # noqa: E731
+    assert names("name=LIST-&sortBy=SORT_BY_NAME") == ["list-C", "list-a", "list-b"]
+    assert names("name=list-&orderBy=ORDER_BY_DESC&limit=2") == ["list-b", "list-a"]
+    assert names("name=list-&offset=2") == ["list-b"] and names("name=list-&offset=9") == []
+    assert names("name=list-&workspaceIds=1&limit=1") == ["list-C"] and names("workspaceIds=77") == []
+
+
+def test_an_experiment_lies_upon_its_template_and_keeps_what_it_got(master):
+    put(master, "base", {"description": "from the template", "max_restarts": 3, "labels": ["t"],
+                         "data": {"list": [1, 2], "deep": {"a": 1, "b": 1}},
+                         "bind_mounts": [{"host_path": "/t", "container_path": "/x"}, {"host_path": "/t", "container_path": "/y"}],
+                         "resources": {"devices": ["/dev/t:/dev/x", "/dev/t:/dev/y"]},
+                         "environment": {"environment_variables": ["A=t", "B=t"]}})
+    reply = create(master, "base", max_restarts=1, labels=["c"], data={"list": [3], "deep": {"b": 2}},
+                   bind_mounts=[{"host_path": "/c", "container_path": "/x"}],
+                   resources={"slots_per_trial": 1, "devices": ["/dev/c:/dev/x:r"]}, environment={"environment_variables": ["B=c"]})
+    assert reply.status == 200, reply
+    config = reply.json["config"]
+    assert (config["description"], config["max_restarts"], config["labels"]) == ("from the template", 1, ["c", "t"])
+    assert config["data"] == {"list": [1, 2, 3], "deep": {"a": 1, "b": 2}}
+    assert [(m["host_path"], m["container_path"]) for m in config["bind_mounts"]] == [("/c", "/x"), ("/t", "/y")]
+    assert [(d["host_path"], d["container_path"]) for d in config["resources"]["devices"]] == [("/dev/c", "/dev/x"), ("/dev/t", "/dev/y")]
+    assert config["environment"]["environment_variables"]["cpu"] == ["A=t", "B=t", "B=c"]
+
+    master.patch(f"{TEMPLATES}/base", {"description": "changed"})
+    master.request("DELETE", f"{TEMPLATES}/base")
+    x = master.experiment(reply.json["experiment"]["id"])
+    assert x["config"] == config and json.loads(x["originalConfig"])["max_restarts"] == 1
+
+
+def test_a_template_may_hold_half_of_a_section_and_the_whole_is_judged(master):
+    put(master, "half", {"searcher": {"name": "random", "max_trials": 16}, "hyperparameters": {"lr": {"type": "double", "maxval": 1}}})
+    whole = create(master, "half", validate_only=True, searcher={"metric": "loss", "max_length": {"batches": 1}},
+                   hyperparameters={"lr": {"minval": 0}})
+    assert whole.json["config"]["hyperparameters"]["lr"]["maxval"] == 1 and whole.json["config"]["searcher"]["max_trials"] == 16
+    alone = create(master, "half", validate_only=True)
+    assert alone.status == 400
+    assert error(alone).startswith('with the template merged: <config>.searcher: unknown field "max_trials" with name "single"; allowed:')
+    assert '\n<config>.hyperparameters.lr: "minval" must be set' in error(alone)
+
+
+@pytest.mark.parametrize("config, words", [
+    ({"template": "other"}, "templates cannot be nested"),
+    ({"bogus": 1}, '<template>: unknown field "bogus"'),
+    ({"resources": {"slots_per_trial": "x"}}, "<template>.resources.slots_per_trial: expected a whole number, found a text"),
+    ({"max_restarts": -1}, "<template>.max_restarts: must be"),
+    (None, "config is missing"),
+])
+def test_a_bad_configuration_is_refused_at_every_door(master, config, words):
+    put(master, "good", {})
+    try:
+        for method, path, body in (("POST", f"{TEMPLATES}/bad", {"name": "bad", "config": config}),
+                                   ("PUT", f"{TEMPLATES}/bad", {"name": "bad", "config": config}),
+                                   ("PATCH", f"{TEMPLATES}/good", config)):
+            reply = master.request(method, path, body)
+            assert reply.status == 400 and words in error(reply), reply
+        assert master.get(f"{TEMPLATES}/bad").status == 404
+        assert master.get(f"{TEMPLATES}/good").json["template"]["config"] == {}
+    finally:
+        master.request("DELETE", f"{TEMPLATES}/good")
+
+
+def test_names_and_places_that_cannot_be(master):
+    put(master, "taken", {})
+    put(master, "other", {})
+    assert "already exists" in error(master.post(f"{TEMPLATES}/taken", {"name": "taken", "config": {}}))
+    assert "already exists" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "taken"}))
+    assert "1 to 255 bytes" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": ""}))
+    assert "'/'" in error(master.patch("/api/v1/template/rename", {"oldName": "other", "newName": "a/b"}))
+    assert "1 to 255 bytes" in error(master.post(f"{TEMPLATES}/{'x' * 256}", {"config": {}}))
+    assert "workspace 99 does not exist" in error(master.post(f"{TEMPLATES}/lost", {"config": {}, "workspaceId": 99}))
+    for reply in (master.get(f"{TEMPLATES}/none"), master.patch(f"{TEMPLATES}/none", {}),
+                  master.patch("/api/v1/template/rename", {"oldName": "none", "newName": "n"})):
+        assert reply.status == 404 and error(reply) == "template 'none' not found"
+    unknown = create(master, "none")
+    assert unknown.status == 404 and error(unknown) == "template 'none' not found"
+
+
+def test_a_configuration_cannot_name_its_template_itself(master):
+    reply = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config(template="base"))})
+    assert reply.status == 400 and "a template is named when an experiment is created" in error(reply)
