@@ -14,7 +14,8 @@
  * that
  *   - a body whose Content-Length is over its limit is 413 before a byte of it was read, a chunked one as soon as it is over;
  *   - whether a request may have a big body is asked of `has_credentials` with the headers alone;
- *   - bytes of bodies in flight are reserved before they come: no room is 503 with Retry-After;
+ *   - bytes of bodies in flight are reserved before they come, and input of which nobody knows yet whom it comes from
+ *     is counted: no room is 503 with Retry-After;
  *   - a head over 64 KiB or of more than 100 headers is 431, a malformed request 400, a slow one 408.
  * Such faults are answered in the contract's form (struct http_server_options.error_body) and close the connection,
  * which goes on discarding what the client still sends for a few seconds, so that the client gets to read the
@@ -42,7 +43,7 @@ struct http_limits {
     size_t body_max;             /* of one request; 96 MiB */
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
-    size_t anonymous_bodies_max; /* of all of those together; 64 MiB */
+    size_t anonymous_bodies_max; /* of all of those, and of heads that are not complete, together; 64 MiB */
     /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
     int connections_max;
     int idle_timeout_s;          /* between two requests; 75 */

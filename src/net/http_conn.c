@@ -13,12 +13,27 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-#define FLUSH_MAX (256 * 1024) /* output that may be queued while the next request is read already */
+#define FLUSH_MAX (16 * 1024) /* output that may be queued while the next request is read already */
 #define FLUSH_STALL_US (120 * 1000000ll)
 #define LINGER_US (5 * 1000000ll)
+#define HEAD_KEPT_MAX (4 * 1024) /* memory for heads that a connection keeps from request to request */
+
+static void hear_again(struct conn *c)
+{
+    if (c->deaf)
+        bufferevent_enable(c->bev, EV_READ);
+    c->deaf = false;
+}
 
 static void await_request(struct conn *c)
 {
+    if (c->head_cap > HEAD_KEPT_MAX) {
+        free(c->head_text);
+        c->head_text = NULL;
+        c->head_cap = 0;
+        strbuf_release(&c->request.cookies);
+    }
+    hear_again(c);
     c->phase = PHASE_HEAD;
     c->searched = 0;
     c->deadline_us = clock_monotonic_us() + c->server->options.limits.idle_timeout_s * 1000000ll;
@@ -52,6 +67,7 @@ void conn_free(struct conn *c)
         TAILQ_REMOVE(&s->soon, c, of_soon);
     LIST_REMOVE(c, of_server);
     s->connections--;
+    s->unread -= c->unread;
     if (c->bev)
         bufferevent_free(c->bev);
     strbuf_release(&r->extra);
@@ -62,6 +78,26 @@ void conn_free(struct conn *c)
 }
 
 /* ---- from request to request ---- */
+
+/* Counts the input that waits. false: there is more than before, and no room for it. */
+static bool count_unread(struct conn *c)
+{
+    struct http_server *s = c->server;
+    size_t before = c->unread;
+    c->unread = c->bev && c->phase != PHASE_GONE ? evbuffer_get_length(bufferevent_get_input(c->bev)) : 0;
+    s->unread += c->unread - before;
+    return c->unread <= before || s->unread + s->anonymous_bodies <= s->options.limits.anonymous_bodies_max;
+}
+
+static void refuse_unread(struct conn *c)
+{
+    if (c->phase == PHASE_HEAD) {
+        conn_refuse(c, 503, ERR_UNAVAILABLE, "the server is reading too many requests; try again in a moment");
+    } else if (!c->deaf) { /* sent ahead: it can wait in the kernel */
+        bufferevent_disable(c->bev, EV_READ);
+        c->deaf = true;
+    }
+}
 
 /* Requests as long as there are whole ones and each is answered at once; a loop, so that a thousand pipelined requests
  * do not nest a thousand deep. */
@@ -77,7 +113,15 @@ static void conn_process(struct conn *c)
         else
             more = false;
     }
+    if (!count_unread(c))
+        refuse_unread(c);
     c->processing = false;
+}
+
+static void discard_input(struct conn *c)
+{
+    evbuffer_drain(bufferevent_get_input(c->bev), INPUT_MAX);
+    count_unread(c);
 }
 
 /* Everything queued has gone to the kernel. */
@@ -91,7 +135,8 @@ static void conn_flushed(struct conn *c)
         c->phase = PHASE_LINGER;
         c->deadline_us = clock_monotonic_us() + LINGER_US;
         shutdown(c->fd, SHUT_WR);
-        evbuffer_drain(bufferevent_get_input(c->bev), INPUT_MAX);
+        hear_again(c);
+        discard_input(c);
     } else {
         conn_end(c);
     }
@@ -231,7 +276,7 @@ static void on_readable(struct bufferevent *bev, void *ctx)
 {
     struct conn *c = ctx;
     if (c->phase == PHASE_LINGER)
-        evbuffer_drain(bufferevent_get_input(bev), INPUT_MAX);
+        discard_input(c);
     else
         conn_process(c);
 }
@@ -265,6 +310,13 @@ void conn_timed_out(struct conn *c)
 {
     struct error err = ERROR_INIT;
     switch (c->phase) {
+    case PHASE_HEAD:
+        if (c->searched == 0) { /* idle between two requests */
+            conn_end(c);
+            break;
+        }
+        conn_refuse(c, 408, ERR_DEADLINE, "the request's headers came too slowly");
+        break;
     case PHASE_BODY:
         error_set(&err, ERR_DEADLINE, "the request's body came too slowly");
         conn_fault(c, 408, &err);

@@ -65,10 +65,12 @@ struct conn {
     bool close_after; /* this answer is the connection's last */
     bool linger;      /* the client may still be sending */
     bool saw_eof;
+    bool deaf; /* reads nothing for want of room, until its next request's turn */
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;
     size_t searched;   /* bytes of the input known to hold no end of a head */
+    size_t unread;     /* bytes of the input, as counted in the server's account */
     size_t unflushed;  /* output at the last sweep, to see progress */
     char *head_text;   /* of the current request; http1_head points into it */
     size_t head_cap;
@@ -91,6 +93,7 @@ struct http_server {
     int port, connections;
     bool stopped; /* accepts no more */
     size_t bodies, anonymous_bodies; /* bytes in flight */
+    size_t unread; /* bytes in input buffers: heads that are not complete, and what clients send ahead */
     struct strbuf out; /* scratch of the answer being written */
     time_t date_s;
     char date[48]; /* the Date header's line of that second */

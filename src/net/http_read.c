@@ -20,7 +20,8 @@ static bool charge(struct http_request *r, size_t n)
 {
     struct http_server *s = r->conn->server;
     const struct http_limits *max = &s->options.limits;
-    if (n > max->bodies_max - s->bodies || (r->anonymous && n > max->anonymous_bodies_max - s->anonymous_bodies))
+    size_t anonymous = s->anonymous_bodies + s->unread - r->conn->unread; /* what is read here was in `unread` */
+    if (n > max->bodies_max - s->bodies || (r->anonymous && n + anonymous > max->anonymous_bodies_max))
         return false;
     s->bodies += n;
     if (r->anonymous)

@@ -466,6 +466,49 @@ static void test_http__bodies_in_flight_are_bounded_and_given_back(void **state)
     served_stop(&s);
 }
 
+static void test_http__heads_that_never_end_are_bounded_together_and_given_back(void **state)
+{
+    struct served s;
+    static struct raw_reply reply;
+    start(&s, (struct http_limits){.anonymous_bodies_max = 100});
+    for (int round = 0; round < 2; round++) {
+        int some = raw_connect(s.port), more = raw_connect(s.port);
+        raw_send(some, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789"); /* 68 bytes */
+        expect_reply(&s, GET("/other"), 200, "", false); /* whole at once, it needs no room; and the first has been read by then */
+        raw_send(more, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789");
+        raw_read_reply(more, &reply);
+        assert_int_equal(reply.status, 503);
+        assert_non_null(strstr(reply.body, "too many requests"));
+        assert_true(raw_at_end(more));
+        raw_send(some, "\r\n\r\n");
+        raw_read_reply(some, &reply);
+        assert_int_equal(reply.status, 200);
+        close(some);
+        close(more);
+    }
+    served_stop(&s);
+}
+
+static void test_http__what_is_sent_ahead_waits_in_the_kernel_when_there_is_no_room(void **state)
+{
+    struct served s;
+    static struct raw_reply reply;
+    start(&s, (struct http_limits){.anonymous_bodies_max = 100});
+    int fd = raw_connect(s.port);
+    raw_send(fd, GET("/hold"));
+    served_await(&s, &s.held, 1);
+    for (int i = 0; i < 20; i++)
+        raw_send(fd, GET("/next"));
+    expect_reply(&s, GET("/other"), 200, "", false);
+    loop_post(s.loop, hold_release_all, NULL);
+    for (int i = 0; i < 21; i++) {
+        raw_read_reply(fd, &reply);
+        assert_int_equal(reply.status, 200);
+    }
+    close(fd);
+    served_stop(&s);
+}
+
 static void test_http__heads_over_the_limit_are_431(void **state)
 {
     struct served s;
@@ -582,7 +625,9 @@ static void test_http__slow_and_idle_clients_are_let_go(void **state)
     assert_int_equal(reply.status, 408);
     assert_non_null(strstr(reply.body, "too slowly"));
     assert_true(raw_at_end(idle));
-    assert_true(raw_at_end(head));
+    raw_read_reply(head, &reply);
+    assert_int_equal(reply.status, 408);
+    assert_non_null(strstr(reply.body, "headers came too slowly"));
     assert_int_equal(s.closed, 0); /* a long poll is not idle */
     loop_post(s.loop, hold_release_all, NULL);
     raw_read_reply(held, &reply);
@@ -592,6 +637,38 @@ static void test_http__slow_and_idle_clients_are_let_go(void **state)
     close(body);
     close(held);
     served_stop(&s);
+}
+
+/* Sends `tick` again and again until the server says that it is enough. */
+static void trickle(int fd, const char *tick)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (int i = 0; poll(&p, 1, 50) == 0; i++) {
+        assert_true(i < PATIENCE_S * 20);
+        send(fd, tick, strlen(tick), MSG_NOSIGNAL);
+    }
+}
+
+static void test_http__a_byte_now_and_then_does_not_keep_a_request_alive(void **state)
+{
+    struct served s;
+    static struct raw_reply reply;
+    static const char *const begin[][2] = {
+        {"GET / HTTP/1.1\r\n", "X: y\r\n"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n", "x"},
+        {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"},
+    };
+    start(&s, (struct http_limits){.read_timeout_s = 1});
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        int fd = raw_connect(s.port);
+        raw_send(fd, begin[i][0]);
+        trickle(fd, begin[i][1]);
+        raw_read_reply(fd, &reply);
+        assert_int_equal(reply.status, 408);
+        close(fd);
+    }
+    served_stop(&s);
+    assert_int_equal(s.handled, 0);
 }
 
 /* ---- streams ---- */
@@ -869,11 +946,14 @@ int main(void)
         cmocka_unit_test(test_http__a_chunked_body_is_413_as_soon_as_it_is_over),
         cmocka_unit_test(test_http__the_client_of_a_413_gets_to_read_it_while_still_sending),
         cmocka_unit_test(test_http__bodies_in_flight_are_bounded_and_given_back),
+        cmocka_unit_test(test_http__heads_that_never_end_are_bounded_together_and_given_back),
+        cmocka_unit_test(test_http__what_is_sent_ahead_waits_in_the_kernel_when_there_is_no_room),
         cmocka_unit_test(test_http__heads_over_the_limit_are_431),
         cmocka_unit_test(test_http__malformed_requests_are_answered_and_closed),
         cmocka_unit_test(test_http__fault_bodies_can_be_the_users),
         cmocka_unit_test(test_http__one_connection_too_many_is_503_and_room_comes_back),
         cmocka_unit_test(test_http__slow_and_idle_clients_are_let_go),
+        cmocka_unit_test(test_http__a_byte_now_and_then_does_not_keep_a_request_alive),
         cmocka_unit_test(test_http_stream__arrives_whole_and_keeps_the_connection),
         cmocka_unit_test(test_http_stream__http_1_0_gets_it_unchunked),
         cmocka_unit_test(test_http_stream__a_slow_reader_costs_no_more_than_128_kib),
