@@ -1,0 +1,30 @@
+/* Which checkpoints of an experiment are kept (contract: lifecycle §8).
+ *
+ * Three numbers rule it. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was
+ * validated and is one of the best `experiment_best` of the experiment or `trial_best` of its trial. The three sets are
+ * joined; all other checkpoints may go. Pure: what must never go (registered in the model registry, in use as a warm
+ * start) is not among the candidates in the first place. */
+#ifndef DET_CORE_GC_H
+#define DET_CORE_GC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gc_policy {
+    int experiment_best, trial_best, trial_latest; /* save_experiment_best, save_trial_best, save_trial_latest */
+    bool smaller_is_better;
+};
+
+struct gc_candidate {
+    int32_t trial_id, steps_completed;
+    bool has_metric; /* the searcher metric of the trial's validation at the same step */
+    double metric;
+    int64_t validation_id; /* of equally good ones, the earlier validation comes first */
+    bool keep;             /* the answer */
+};
+
+/* Sets `keep` of every candidate. */
+void gc_choose(const struct gc_policy *policy, struct gc_candidate *candidate, size_t n);
+
+#endif
