@@ -134,6 +134,8 @@ struct api_services {
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, struct error *err);
     bool (*agent_token_matches)(void *ctx, const char *token);
     bool (*healthy)(void *ctx); /* the store answers */
+    /* One that is DELETING, with all that belongs to it, in the background. */
+    void (*delete_experiment)(void *ctx, int32_t experiment_id);
 };
 
 /* What requests to launch something start from: parts of the master's configuration, as JSON text or NULL. */

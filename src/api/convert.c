@@ -76,6 +76,14 @@ const char *state_text(const struct codec_enum *e, int32_t number)
     return strncmp(name, prefix, sizeof(prefix) - 1) == 0 ? name + sizeof(prefix) - 1 : name;
 }
 
+struct store_texts experiment_state_names(const enum wire_experiment_state *state, size_t n, struct arena *a)
+{
+    const char **text = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        text[i] = state_text(&wire_enum_experiment_state, (int32_t)state[i]);
+    return (struct store_texts){text, n};
+}
+
 int32_t state_number(const struct codec_enum *e, const char *text)
 {
     char name[64];

@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "gen/wire.h"
 #include "store/page.h"
+#include "store/store.h"
 
 struct identity_user;
 struct store_checkpoint;
@@ -33,6 +34,7 @@ void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 
 
 /* Enum numbers to the names that the store keeps: without their STATE_ prefix. "" if unknown. */
 const char *state_text(const struct codec_enum *e, int32_t number);
+struct store_texts experiment_state_names(const enum wire_experiment_state *state, size_t n, struct arena *a);
 /* And back; 0 if unknown. */
 int32_t state_number(const struct codec_enum *e, const char *text);
 

@@ -1,168 +1,239 @@
-/* What people do to experiments: states through the core, everything else in the store. A bulk action is the single one
- * for each id, with one {id, error} back for each; a single action turns its error into the reply. */
+#include "api/experiment_actions.h"
+
 #include <string.h>
 
-#include "api/convert.h"
 #include "api/internal.h"
-#include "core/core.h"
 #include "gen/handlers.h"
-#include "store/experiments.h"
+#include "store/workspaces.h"
 
-/* ---- state changes ---- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
-struct action {
-    enum core_event_type event;
-    int32_t experiment_id;
-    bool over_is_fine; /* cancel and kill of what has ended already */
+static int need_terminal(const struct store_experiment_brief *x, struct error *err)
+{
+    if (run_state_is_over(x->state))
+        return 0;
+    return error_set(err, ERR_PRECONDITION, "Experiment is not in terminal state.");
+}
+
+static int set_archived(struct req *r, const struct store_experiment_brief *x, bool archived, struct error *err)
+{
+    if (need_terminal(x, err) < 0)
+        return -1;
+    if (x->archived == archived)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is %s already", x->id,
+                         archived ? "archived" : "unarchived");
+    return store_experiment_set_archived(r->db, x->id, archived, err);
+}
+
+static int archive(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                   struct error *err)
+{
+    return set_archived(r, x, true, err);
+}
+
+static int unarchive(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                     struct error *err)
+{
+    return set_archived(r, x, false, err);
+}
+
+/* The rows go in the background (struct api_services.delete_experiments); a deletion that failed may be asked for
+ * again. */
+static int start_deletion(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                          struct error *err)
+{
+    if (!r->who.admin && r->who.user_id != x->user_id)
+        return error_set(err, ERR_FORBIDDEN, "forbidden: experiment %d belongs to another user; its owner and admins "
+                         "may delete it", x->id);
+    if (!run_state_is_over(x->state) && x->state != RUN_DELETE_FAILED)
+        return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state",
+                         run_state_name(x->state));
+    return store_experiment_set_state(r->db, x->id, run_state_name(RUN_DELETING), 0, err);
+}
+
+static void run_deletions(struct req *r, const int32_t *id, size_t n)
+{
+    const struct api_services *s = &r->api->services;
+    for (size_t i = 0; i < n; i++)
+        s->delete_experiment(s->ctx, id[i]);
+}
+
+static int check_destination(struct req *r, const struct action_args *args, struct error *err)
+{
+    struct store_project_place place;
+    if (store_project_place_get(r->db, args->project_id, &r->arena, &place, err) < 0)
+        return -1;
+    if (place.archived)
+        return error_set(err, ERR_PRECONDITION,
+                         "project '%s' or its workspace is archived; unarchive it or choose another project",
+                         place.name);
+    return 0;
+}
+
+static int move(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                struct error *err)
+{
+    if (x->archived)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before it is moved", x->id);
+    if (x->place_archived)
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d lies in an archived project or workspace; unarchive that before it is moved",
+                         x->id);
+    return store_experiment_set_project(r->db, x->id, args->project_id, err);
+}
+
+static int check_days(struct req *r, const struct action_args *args, struct error *err)
+{
+    if (args->days < -1)
+        return error_set(err, ERR_INVALID, "num_days is %d, allowed is -1 (for ever) or more", args->days);
+    return 0;
+}
+
+static int retain_logs(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                       struct error *err)
+{
+    if (!run_state_is_over(x->state))
+        return error_set(err, ERR_PRECONDITION, "experiment in non terminal state '%s', try again later",
+                         run_state_name(x->state));
+    return store_experiment_set_log_retention(r->db, x->id, args->days, err);
+}
+
+const struct experiment_action action_activate = {.event = CORE_EXPERIMENT_ACTIVATE, .default_states = DEFAULT_PAUSED};
+const struct experiment_action action_pause = {.event = CORE_EXPERIMENT_PAUSE, .default_states = DEFAULT_ACTIVE};
+const struct experiment_action action_cancel = {
+    .event = CORE_EXPERIMENT_CANCEL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
+const struct experiment_action action_kill = {
+    .event = CORE_EXPERIMENT_KILL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
+const struct experiment_action action_archive = {.change = archive};
+const struct experiment_action action_unarchive = {.change = unarchive};
+const struct experiment_action action_delete = {
+    .change = start_deletion, .changed = run_deletions, .default_states = DEFAULT_OVER};
+const struct experiment_action action_move = {.change = move, .prepare = check_destination};
+const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
+
+/* ---- one experiment ---------------------------------------------------------------------------------------------- */
+
+struct single {
+    const struct experiment_action *action;
+    int32_t id;
+    struct action_args args;
 };
 
-/* The core has never heard of it, or it is over: the store knows which. */
-static int action_on_ended(struct req *r, struct error *err)
+int action_without_core(const struct experiment_action *a, const struct store_experiment_brief *x, struct error *err)
 {
-    const struct action *a = r->state;
-    struct store_experiment x;
-    if (store_experiment_get(r->db, a->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
-        return -1;
     if (a->over_is_fine)
         return 0;
-    if (a->event == CORE_EXPERIMENT_ACTIVATE)
-        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found among those that are not over; it is %s", x.id,
-                         x.state);
+    if (x->unmanaged)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is unmanaged: what runs it decides about its state",
+                         x->id);
     return error_set(err, ERR_PRECONDITION, "experiment in terminal state");
 }
 
-static int act(struct req *r, enum core_event_type event, int32_t experiment_id, bool over_is_fine, struct error *err)
+static int state_without_core(struct req *r, struct error *err)
 {
-    struct core_event ev = {.type = event, .now_us = r->now_us, .experiment_id = experiment_id};
+    const struct single *s = r->state;
+    struct store_experiment_brief x;
+    if (store_experiment_brief(r->db, s->id, &x, err) < 0)
+        return -1;
+    if (s->action->event == CORE_EXPERIMENT_ACTIVATE && run_state_is_terminal(x.state))
+        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found among those that are not over; it is %s", x.id,
+                         run_state_name(x.state));
+    return action_without_core(s->action, &x, err);
+}
+
+static int request_state(struct req *r, struct error *err)
+{
+    const struct single *s = r->state;
+    struct core_event ev = {.type = s->action->event, .now_us = r->now_us, .experiment_id = s->id};
     cleanup_error struct error failed = ERROR_INIT;
     if (api_core_step(r->api, &ev, NULL, &failed) == 0)
         return 0;
-    if (failed.kind != ERR_NOT_FOUND) {
-        error_move(err, &failed);
-        return -1;
-    }
-    struct action *a = arena_new(&r->arena, struct action);
-    *a = (struct action){event, experiment_id, over_is_fine};
-    r->state = a;
-    return req_then(r, REQ_READ, action_on_ended);
+    if (failed.kind == ERR_NOT_FOUND)
+        return req_then(r, REQ_READ, state_without_core);
+    error_move(err, &failed);
+    return -1;
 }
+
+static int tell_changed(struct req *r, struct error *err)
+{
+    const struct single *s = r->state;
+    s->action->changed(r, &s->id, 1);
+    return 0;
+}
+
+static int request_change(struct req *r, struct error *err)
+{
+    const struct single *s = r->state;
+    struct store_experiment_brief x;
+    if ((s->action->prepare && s->action->prepare(r, &s->args, err) < 0) ||
+        store_experiment_brief(r->db, s->id, &x, err) < 0 || s->action->change(r, &x, &s->args, err) < 0)
+        return -1;
+    return s->action->changed ? req_then(r, REQ_LOOP, tell_changed) : 0;
+}
+
+int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
+                   const struct action_args *args, struct error *err)
+{
+    struct single *s = arena_new(&r->arena, struct single);
+    *s = (struct single){.action = a, .id = experiment_id, .args = args ? *args : (struct action_args){0}};
+    r->state = s;
+    return a->change ? request_change(r, err) : request_state(r, err);
+}
+
+/* ---- the routes -------------------------------------------------------------------------------------------------- */
 
 int api_activate_experiment(struct req *r, const struct wire_activate_experiment_request *in,
                             struct wire_activate_experiment_response *ret, struct error *err)
 {
-    return act(r, CORE_EXPERIMENT_ACTIVATE, in->id, false, err);
+    return action_request(r, &action_activate, in->id, NULL, err);
 }
 
 int api_pause_experiment(struct req *r, const struct wire_pause_experiment_request *in,
                          struct wire_pause_experiment_response *ret, struct error *err)
 {
-    return act(r, CORE_EXPERIMENT_PAUSE, in->id, false, err);
+    return action_request(r, &action_pause, in->id, NULL, err);
 }
 
 int api_cancel_experiment(struct req *r, const struct wire_cancel_experiment_request *in,
                           struct wire_cancel_experiment_response *ret, struct error *err)
 {
-    return act(r, CORE_EXPERIMENT_CANCEL, in->id, true, err);
+    return action_request(r, &action_cancel, in->id, NULL, err);
 }
 
 int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
                         struct wire_kill_experiment_response *ret, struct error *err)
 {
-    return act(r, CORE_EXPERIMENT_KILL, in->id, true, err);
-}
-
-/* ---- archive ---- */
-
-static int set_archived(struct req *r, int32_t id, bool archived, struct error *err)
-{
-    struct store_experiment x;
-    enum run_state state;
-    if (store_experiment_get(r->db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
-        return -1;
-    if (run_state_parse(x.state, &state) < 0 || !run_state_is_terminal(state))
-        return error_set(err, ERR_PRECONDITION, "Experiment is not in terminal state.");
-    if (x.archived == archived)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is %s already", id,
-                         archived ? "archived" : "unarchived");
-    return store_experiment_set_archived(r->db, id, archived, err);
+    return action_request(r, &action_kill, in->id, NULL, err);
 }
 
 int api_archive_experiment(struct req *r, const struct wire_archive_experiment_request *in,
                            struct wire_archive_experiment_response *ret, struct error *err)
 {
-    return set_archived(r, in->id, true, err);
+    return action_request(r, &action_archive, in->id, NULL, err);
 }
 
 int api_unarchive_experiment(struct req *r, const struct wire_unarchive_experiment_request *in,
                              struct wire_unarchive_experiment_response *ret, struct error *err)
 {
-    return set_archived(r, in->id, false, err);
+    return action_request(r, &action_unarchive, in->id, NULL, err);
 }
 
-/* ---- labels ---- */
-
-static int change_label(struct req *r, int32_t id, const char *label, bool add, const char ***ret, size_t *ret_n,
-                        struct error *err)
+int api_delete_experiment(struct req *r, const struct wire_delete_experiment_request *in,
+                          struct wire_delete_experiment_response *ret, struct error *err)
 {
-    struct store_experiment x;
-    if (store_experiment_get(r->db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
-        return -1;
-    const char **old;
-    size_t n, kept = 0;
-    if (string_list_of_json(x.labels, &r->arena, &old, &n, err) < 0)
-        return -1;
-    const char **labels = arena_array(&r->arena, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(old[i], label) != 0)
-            labels[kept++] = old[i];
-    if (add)
-        labels[kept++] = label;
-    struct store_experiment_patch patch = {.labels = json_of_string_list(labels, kept, &r->arena)};
-    if (store_experiment_patch(r->db, id, &patch, err) < 0)
-        return -1;
-    *ret = labels;
-    *ret_n = kept;
-    return 0;
+    return action_request(r, &action_delete, in->experiment_id, NULL, err);
 }
 
-int api_put_experiment_label(struct req *r, const struct wire_put_experiment_label_request *in,
-                             struct wire_put_experiment_label_response *ret, struct error *err)
+int api_move_experiment(struct req *r, const struct wire_move_experiment_request *in,
+                        struct wire_move_experiment_response *ret, struct error *err)
 {
-    if (!in->label || !*in->label)
-        return error_set(err, ERR_INVALID, "the label is empty");
-    return change_label(r, in->experiment_id, in->label, true, &ret->labels, &ret->labels_n, err);
+    struct action_args args = {.project_id = in->destination_project_id};
+    return action_request(r, &action_move, in->experiment_id, &args, err);
 }
 
-int api_delete_experiment_label(struct req *r, const struct wire_delete_experiment_label_request *in,
-                                struct wire_delete_experiment_label_response *ret, struct error *err)
+int api_put_experiment_retain_logs(struct req *r, const struct wire_put_experiment_retain_logs_request *in,
+                                   struct wire_put_experiment_retain_logs_response *ret, struct error *err)
 {
-    return change_label(r, in->experiment_id, in->label ? in->label : "", false, &ret->labels, &ret->labels_n, err);
-}
-
-/* ---- name, description, notes, labels ---- */
-
-int api_patch_experiment(struct req *r, const struct wire_patch_experiment_request *in,
-                         struct wire_patch_experiment_response *ret, struct error *err)
-{
-    const struct wire_experiment_patch_experiment *p = in->experiment;
-    if (p->resources || p->checkpoint_storage)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "changing resources or checkpoint_storage of an experiment is planned; "
-                         "this version of the master changes name, description, notes and labels");
-    const char **labels;
-    size_t n;
-    if (p->labels && string_list_of_json(p->labels, &r->arena, &labels, &n, err) < 0)
-        return error_wrap(err, "labels");
-    struct store_experiment_patch patch = {.name = p->name,
-                                           .description = p->description,
-                                           .notes = p->notes,
-                                           .labels = p->labels};
-    struct store_experiment x;
-    if (store_experiment_patch(r->db, p->id, &patch, err) < 0 ||
-        store_experiment_get(r->db, p->id, /* with_config= */ true, &r->arena, &x, err) < 0)
-        return -1;
-    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
-    ret->experiment = w;
-    return 0;
+    struct action_args args = {.days = in->num_days};
+    return action_request(r, &action_retain_logs, in->experiment_id, &args, err);
 }

@@ -69,14 +69,6 @@ int api_get_experiment(struct req *r, const struct wire_get_experiment_request *
 
 /* ---- list ---- */
 
-static struct store_texts state_names(const enum wire_experiment_state *state, size_t n, struct arena *a)
-{
-    const char **text = arena_array(a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        text[i] = state_text(&wire_enum_experiment_state, (int32_t)state[i]);
-    return (struct store_texts){text, n};
-}
-
 static struct store_int_filter id_filter(const struct wire_common_int32_field_filter *f)
 {
     if (!f)
@@ -91,7 +83,7 @@ int api_get_experiments(struct req *r, const struct wire_get_experiments_request
 {
     struct store_experiment_filter f = {
         .name = in->name, .description = in->description, .labels = {in->labels, in->labels_n},
-        .has_archived = in->has_archived, .archived = in->archived, .states = state_names(in->states, in->states_n, &r->arena),
+        .has_archived = in->has_archived, .archived = in->archived, .states = experiment_state_names(in->states, in->states_n, &r->arena),
         .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .project_id = in->project_id,
         .id = id_filter(in->experiment_id_filter), .sort_by = (int32_t)in->sort_by,
         .descending = in->order_by == WIRE_ORDER_BY_DESC, .with_config = true, .page = page_of(in->offset, in->limit)};

@@ -52,10 +52,8 @@ static int list_trials_display(struct req *r, struct error *err)
 int api_get_experiment_trials(struct req *r, const struct wire_get_experiment_trials_request *in,
                               struct wire_get_experiment_trials_response *ret, struct error *err)
 {
-    const char **state = arena_array(&r->arena, const char *, in->states_n + 1);
-    for (size_t i = 0; i < in->states_n; i++)
-        state[i] = state_text(&wire_enum_experiment_state, (int32_t)in->states[i]);
-    struct store_trial_filter f = {.experiment_id = in->experiment_id, .states = {state, in->states_n},
+    struct store_trial_filter f = {.experiment_id = in->experiment_id,
+                                   .states = experiment_state_names(in->states, in->states_n, &r->arena),
                                    .sort_by = (int32_t)in->sort_by, .descending = in->order_by == WIRE_ORDER_BY_DESC,
                                    .page = page_of(in->offset, in->limit)};
     struct store_experiment x;

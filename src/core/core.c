@@ -128,6 +128,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_EXPERIMENT_CANCEL:
     case CORE_EXPERIMENT_KILL:
         return experiment_request(c, ev->experiment_id, ev->type, err);
+    case CORE_EXPERIMENT_RESOURCES:
+        return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
     case CORE_TRIAL_KILL:
         return trial_kill(c, ev->trial_id, err);
     case CORE_AGENT_ENABLE:

@@ -101,7 +101,7 @@ int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, s
 enum core_event_type {
     /* requests of users */
     CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
-    CORE_TRIAL_KILL,
+    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
     CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED,
@@ -130,6 +130,15 @@ struct core_container_report {
     const char *exit_text;    /* the agent's words, for the task's log; may be NULL */
 };
 
+/* What may change of a running experiment's share of the cluster. The row that the core keeps holds none of it: the
+ * caller stores the configuration beside. */
+struct core_resources_patch {
+    bool set_max_slots, set_weight, set_priority;
+    int32_t max_slots; /* -1: no limit */
+    double weight;
+    int32_t priority;
+};
+
 struct core_event {
     enum core_event_type type;
     int64_t now_us;
@@ -139,6 +148,10 @@ struct core_event {
             bool activate; /* else it is left PAUSED */
         } create;                            /* CORE_EXPERIMENT_CREATE; effects.experiment_id, .job_id answer */
         int32_t experiment_id;               /* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL */
+        struct {
+            int32_t experiment_id;
+            const struct core_resources_patch *patch;
+        } resources;                         /* CORE_EXPERIMENT_RESOURCES */
         int32_t trial_id;                    /* CORE_TRIAL_KILL */
         struct {
             const char *agent_id;

@@ -239,11 +239,16 @@ static int switch_between(struct core *c, struct experiment *x, enum run_state t
     return 0;
 }
 
+static int not_found(int32_t id, struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+}
+
 int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err)
 {
     struct experiment *x = experiment_find(c, id);
     if (x == NULL)
-        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+        return not_found(id, err);
     switch (request) {
     case CORE_EXPERIMENT_ACTIVATE:
         return switch_between(c, x, RUN_ACTIVE, err);
@@ -258,6 +263,21 @@ int experiment_request(struct core *c, int32_t id, enum core_event_type request,
             move(c, x, RUN_STOPPING_KILLED);
         return 0;
     }
+}
+
+int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err)
+{
+    struct experiment *x = experiment_find(c, id);
+    if (x == NULL)
+        return not_found(id, err);
+    if (p->set_max_slots)
+        x->spec.max_slots = p->max_slots;
+    if (p->set_weight)
+        x->spec.weight = p->weight;
+    if (p->set_priority)
+        x->spec.priority = p->priority;
+    x->pool->changed = true;
+    return 0;
 }
 
 /* ---- from its trials --------------------------------------------------------------------------------------------- */

@@ -74,6 +74,11 @@ bool run_state_is_terminal(enum run_state s)
     return s >= RUN_CANCELED;
 }
 
+bool run_state_is_over(enum run_state s)
+{
+    return s >= RUN_CANCELED && s <= RUN_ERROR;
+}
+
 bool run_state_is_stopping(enum run_state s)
 {
     return s >= RUN_STOPPING_CANCELED && s <= RUN_STOPPING_ERROR;

@@ -62,6 +62,7 @@ enum early_exit {
 extern const struct sm_type experiment_sm, trial_sm, allocation_sm, container_sm;
 
 bool run_state_is_terminal(enum run_state s); /* CANCELED, COMPLETED, ERROR and what comes after them */
+bool run_state_is_over(enum run_state s);     /* CANCELED, COMPLETED, ERROR: ended, and not being deleted */
 bool run_state_is_stopping(enum run_state s);
 enum run_state run_state_terminal_for(enum run_state stopping); /* what a stopping state ends in */
 const char *run_state_name(enum run_state s);                   /* "STOPPING_KILLED", as stored */

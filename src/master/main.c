@@ -16,10 +16,12 @@
 #include "master/admin.h"
 #include "master/commands.h"
 #include "master/data_dir.h"
+#include "master/deletions.h"
 #include "master/housekeeping.h"
 #include "master/master.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
+#include "store/experiments.h"
 #include "store/meta.h"
 #include "store/store.h"
 
@@ -128,6 +130,11 @@ static int open_store(struct master *m, struct error *err)
     return 0;
 }
 
+static void delete_experiment(void *ctx, int32_t experiment_id)
+{
+    deletions_add(((struct master *)ctx)->deletions, experiment_id);
+}
+
 static int reader_init(void *ctx, void **ret_worker, struct error *err)
 {
     const struct master *m = ctx;
@@ -174,7 +181,8 @@ static int build_api(struct master *m, struct error *err)
     struct api_services s = {
         .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
-        .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy};
+        .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
+        .delete_experiment = delete_experiment};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -232,12 +240,13 @@ static int restore(struct master *m, struct error *err)
     cleanup_arena struct arena a = ARENA_INIT;
     struct core_rows rows;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
-    if (accounts_load(m, err) < 0 || persist_load(m->db, &a, &rows, err) < 0 ||
+    if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, &a, &rows, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
         return -1;
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
     master_carry_out(m, &effects, NULL);
+    m->deletions = deletions_new(m);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
@@ -271,6 +280,7 @@ static void master_release(struct master *m)
     admin_free(m->admin);
     if (m->writer)
         master_stop(m);
+    deletions_free(m->deletions);
     tls_files_free(m->tls);
     http_server_free(m->http);
     agent_hub_free(m->agents);

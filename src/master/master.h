@@ -18,6 +18,7 @@
 #include "net/pool.h"
 
 struct tls_files;
+struct deletions;
 struct admin;
 
 struct master {
@@ -32,6 +33,7 @@ struct master {
     struct core *core;
     struct loop_timer *core_timer;
     struct housekeeping *housekeeping;
+    struct deletions *deletions;
     struct agent_hub *agents;
     struct admin *admin;
     struct api *api;

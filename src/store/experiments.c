@@ -154,7 +154,83 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
     return query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id);
 }
 
+int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err)
+{
+    static const enum sql_query parts[] = {
+        Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_LOGS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
+    };
+    /* Logs and their like are found by tasks, and tasks by trials: those go when nothing hangs on them any more. */
+    static const enum sql_query last_parts[] = {Q_EXPERIMENTS_DELETE_SOME_TASKS, Q_EXPERIMENTS_DELETE_SOME_TRIALS};
+    static const enum sql_query hanging[] = {Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS};
+    *ret_more = true;
+    int64_t changes;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (query_exec(st, parts[i], SQL_ARGS(sql_int(id), sql_int(limit)), &changes, err) < 0)
+            return -1;
+        if (changes > 0)
+            return 0;
+    }
+    for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
+        if (query_exec(st, hanging[i], SQL_ARGS(sql_int(id)), NULL, err) < 0)
+            return -1;
+    if (mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(last_parts) / sizeof(*last_parts); i++) {
+        if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(limit)), &changes, err) < 0)
+            return -1;
+        if (changes > 0)
+            return 0;
+    }
+    *ret_more = false;
+    return store_experiment_delete(st, id, err);
+}
+
+int store_experiments_fail_deletions(struct store *st, struct error *err)
+{
+    return query_exec(st, Q_EXPERIMENTS_FAIL_DELETIONS, SQL_NO_ARGS, NULL, err);
+}
+
+int store_experiment_checkpoint_count(struct store *st, int32_t id, int64_t *ret, struct error *err)
+{
+    return query_int(st, Q_EXPERIMENTS_COUNT_CHECKPOINTS, SQL_ARGS(sql_int(id)), ret, err);
+}
+
+int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err)
+{
+    if (query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION_OF_TASKS, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err);
+}
+
 /* ---- reading ---- */
+
+static void read_brief(struct query *q, struct arena *a, void *row)
+{
+    struct store_experiment_brief *x = row;
+    char state[32];
+    x->id = take_i32(q);
+    take_chars(q, state, sizeof(state));
+    if (run_state_parse(state, &x->state) < 0)
+        x->state = RUN_DELETED; /* the table's check knows no other */
+    x->user_id = take_i32(q);
+    x->project_id = take_i32(q);
+    x->archived = take_bool(q);
+    x->unmanaged = take_bool(q);
+    x->place_archived = take_bool(q);
+}
+
+int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err)
+{
+    int rc = query_one(st, Q_EXPERIMENTS_BRIEF, SQL_ARGS(sql_int(id)), read_brief, NULL, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id) : rc < 0 ? -1 : 0;
+}
+
+int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
+                            struct store_experiment_brief **ret, size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_EXPERIMENTS_BRIEFS, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_brief, sizeof(**ret), a,
+                     ret, ret_n, err);
+}
 
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
                          struct error *err)
@@ -266,6 +342,10 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a)
         compose_add(c, F_EXPERIMENT_FILTER_PROJECT, SQL_ARGS(sql_int(f->project_id)));
     if (f->states.n)
         compose_add(c, F_EXPERIMENT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
+    if (f->only_live)
+        compose_add(c, F_EXPERIMENT_FILTER_LIVE, SQL_NO_ARGS);
+    if (f->only_over)
+        compose_add(c, F_EXPERIMENT_FILTER_OVER, SQL_NO_ARGS);
     if (f->usernames.n || f->user_ids.n)
         compose_add(c, F_EXPERIMENT_FILTER_USERS,
                     SQL_ARGS(sql_text(json_of_texts(a, f->usernames)), sql_text(json_of_ints(a, f->user_ids))));
@@ -291,6 +371,23 @@ int store_experiment_list(struct store *st, const struct store_experiment_filter
         .row_size = sizeof(struct store_experiment),
     };
     return list_run(st, &spec, a, &ret->experiment, &ret->experiment_n, &ret->window, err);
+}
+
+static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
+
+int store_experiment_ids(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                         struct store_ints *ret, struct error *err)
+{
+    struct compose c = COMPOSE_INIT;
+    int32_t *id = NULL;
+    size_t n = 0;
+    compose_add(&c, F_EXPERIMENTS_IDS, SQL_NO_ARGS);
+    add_filters(&c, f, a);
+    compose_add(&c, F_EXPERIMENT_SORT_ID, SQL_NO_ARGS);
+    if (query_all_composed(st, &c, read_id, sizeof(*id), a, &id, &n, err) < 0)
+        return -1;
+    *ret = (struct store_ints){id, n};
+    return 0;
 }
 
 int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,

@@ -45,7 +45,7 @@ int store_experiment_by_external_id(struct store *st, const char *external_id, s
                                     struct store_experiment *ret, struct error *err);
 int store_experiment_model_definition(struct store *st, int32_t id, struct arena *a, const void **ret, size_t *ret_n,
                                       struct error *err);
-/* Not in a terminal state, DELETING included; with configuration: what a starting master rebuilds. */
+/* Neither over nor being deleted; with configuration: what a starting master rebuilds. */
 int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
                                  struct error *err);
 
@@ -63,6 +63,26 @@ struct store_experiment_patch { const char *name, *description, *notes, *labels;
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
 /* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs. */
 int store_experiment_delete(struct store *st, int32_t id, struct error *err);
+/* A part of that, at most `limit` rows: *ret_more tells to call again. */
+int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err);
+/* A master that went down while it deleted leaves DELETING behind: DELETE_FAILED, to be asked for again. */
+int store_experiments_fail_deletions(struct store *st, struct error *err);
+/* Checkpoints whose files are not known to be gone. */
+int store_experiment_checkpoint_count(struct store *st, int32_t id, int64_t *ret, struct error *err);
+/* Of all its trials and their tasks. days -1: for ever. */
+int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
+
+/* What actions on experiments need to know of them. */
+struct store_experiment_brief {
+    int32_t id;
+    enum run_state state;
+    int32_t user_id, project_id;
+    bool archived, unmanaged, place_archived; /* its project, or the workspace of that */
+};
+int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err);
+/* By id; those that do not exist are missing. */
+int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
+                            struct store_experiment_brief **ret, size_t *ret_n, struct error *err);
 
 /* The searcher's state, and the part of an experiment's core state that cannot be rebuilt from rows. JSON. */
 int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err);
@@ -84,6 +104,7 @@ struct store_experiment_filter {
     struct store_texts labels;      /* every one of them */
     bool has_archived, archived;
     struct store_texts states; /* stored states */
+    bool only_live, only_over; /* not over; over, and not being deleted */
     struct store_texts usernames;
     struct store_ints user_ids; /* joined with usernames by "or" */
     int32_t project_id;         /* 0: any */
@@ -96,6 +117,10 @@ struct store_experiment_filter {
 struct store_experiment_list { struct store_experiment *experiment; size_t experiment_n; struct page_window window; };
 int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
                           struct store_experiment_list *ret, struct error *err);
+
+/* Only which ones they are, all of them in order of id; sort and page do not count. */
+int store_experiment_ids(struct store *st, const struct store_experiment_filter *f, struct arena *a,
+                         struct store_ints *ret, struct error *err);
 
 /* Distinct labels of experiments in a project (0: in all), the most used first. */
 int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,

@@ -46,8 +46,36 @@ WHERE x.external_id = $1;
 SELECT {experiment_columns}, d.config, d.original_config
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
-WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY x.id;
+
+-- What actions on experiments need to know of them.
+-- define: experiment_brief
+SELECT x.id, x.state, x.user_id, x.project_id, x.archived, x.unmanaged, p.archived <> 0 OR w.archived <> 0
+FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
+
+-- name: experiments_brief
+{experiment_brief} WHERE x.id = $1;
+
+-- name: experiments_briefs
+{experiment_brief}
+-- sqlite: WHERE x.id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY x.id;
+
+-- name: experiments_fail_deletions
+UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
+
+-- Files that somebody still has to remove.
+-- name: experiments_count_checkpoints
+SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
+WHERE t.experiment_id = $1 AND c.state <> 'DELETED';
+
+-- name: experiments_set_log_retention
+UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
+
+-- name: experiments_set_log_retention_of_tasks
+UPDATE tasks SET log_retention_days = $2 WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $1);
 
 -- name: experiments_put
 UPDATE experiments SET state = $2, progress = $3, end_us = $4, user_id = $5 WHERE id = $1;
@@ -109,6 +137,27 @@ DELETE FROM task_log_state WHERE task_id IN (
 DELETE FROM container_log_marks WHERE task_id IN (
     SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
 
+-- What can be much of, a part at a time, so that the writer is never held for long.
+-- name: experiments_delete_some_reports
+DELETE FROM metric_reports WHERE id IN (
+    SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+
+-- name: experiments_delete_some_logs
+DELETE FROM task_log_heads WHERE id IN (
+    SELECT h.id FROM task_log_heads h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
+    WHERE t.experiment_id = $1 LIMIT $2);
+
+-- name: experiments_delete_some_checkpoints
+DELETE FROM checkpoints WHERE uuid IN (
+    SELECT c.uuid FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+
+-- name: experiments_delete_some_tasks
+DELETE FROM tasks WHERE id IN (
+    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+
+-- name: experiments_delete_some_trials
+DELETE FROM trials WHERE id IN (SELECT t.id FROM trials t WHERE t.experiment_id = $1 LIMIT $2);
+
 -- name: experiments_delete_job
 DELETE FROM jobs WHERE id = (SELECT job_id FROM experiments WHERE id = $1);
 
@@ -133,6 +182,9 @@ DELETE FROM searcher_snapshots WHERE experiment_id = $1;
 
 -- fragment: experiments_count
 SELECT count(*) FROM experiments x WHERE 1 = 1
+
+-- fragment: experiments_ids
+SELECT x.id FROM experiments x WHERE 1 = 1
 
 -- fragment: experiments_page
 SELECT x.id FROM experiments x LEFT JOIN users u ON u.id = x.user_id WHERE 1 = 1
@@ -179,6 +231,11 @@ AND x.archived = $1
 
 -- fragment: experiment_filter_project
 AND x.project_id = $1
+
+-- fragment: experiment_filter_live
+AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED')
+-- fragment: experiment_filter_over
+AND x.state IN ('CANCELED', 'COMPLETED', 'ERROR')
 
 -- fragment: experiment_filter_id_lt
 AND x.id < $1

@@ -44,7 +44,7 @@ SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
 
 -- name: trials_unfinished
 SELECT {trial_core} FROM trials t JOIN experiments x ON x.id = t.experiment_id
-WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY t.id;
 
 -- name: task_ids_of_trial

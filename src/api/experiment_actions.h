@@ -1,0 +1,44 @@
+/* What people do to experiments: one table row each, for the single request and for the bulk one alike.
+ *
+ * State changes are events of the core, made on the loop; all others are changes of the store, made by the writer. A
+ * bulk request is the single one for each id, with one {id, error} back for each; a single one turns its error into the
+ * reply. */
+#ifndef DET_API_EXPERIMENT_ACTIONS_H
+#define DET_API_EXPERIMENT_ACTIONS_H
+
+#include "api/api.h"
+#include "core/core.h"
+#include "store/experiments.h"
+
+/* What a bulk request takes by a filter that names no states (contract: lifecycle §1.1). */
+enum action_default { DEFAULT_ANY, DEFAULT_PAUSED, DEFAULT_ACTIVE, DEFAULT_LIVE, DEFAULT_OVER };
+
+/* What an action needs beside the experiment; only the one that the action looks at is set. */
+struct action_args {
+    int32_t project_id; /* to move to */
+    int32_t days;       /* to keep logs; -1: for ever */
+};
+
+struct experiment_action {
+    enum core_event_type event; /* of a state change */
+    bool over_is_fine;          /* a state change of what has ended already is no error */
+    enum action_default default_states;
+    /* Any other change; on the writer's thread. Judges first, then writes: on failure nothing has been written. */
+    int (*change)(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                  struct error *err);
+    /* Of the request as a whole, before anything is changed; on the writer's thread. May be NULL. */
+    int (*prepare)(struct req *r, const struct action_args *args, struct error *err);
+    /* Once the changes of these are committed; on the loop. May be NULL. */
+    void (*changed)(struct req *r, const int32_t *id, size_t n);
+};
+
+extern const struct experiment_action action_activate, action_pause, action_cancel, action_kill, action_archive,
+    action_unarchive, action_delete, action_move, action_retain_logs;
+
+/* What a state change says to an experiment that the core does not look after, because it has ended or is unmanaged. */
+int action_without_core(const struct experiment_action *a, const struct store_experiment_brief *x, struct error *err);
+/* The single request. */
+int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
+                   const struct action_args *args, struct error *err);
+
+#endif

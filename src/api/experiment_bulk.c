@@ -1,0 +1,226 @@
+/* Actions on many experiments at once: by their ids, or by a filter. Each experiment gets its own answer. */
+#include "api/convert.h"
+#include "api/experiment_actions.h"
+#include "api/internal.h"
+#include "gen/handlers.h"
+
+struct bulk {
+    const struct experiment_action *action;
+    struct action_args args;
+    struct store_ints ids; /* as asked for; with a filter, those that it finds */
+    const struct wire_bulk_experiment_filters *filters;
+    int32_t project_id; /* of the path; -1: any */
+    struct wire_experiment_action_result **results;
+    size_t *results_n;
+    struct store_experiment_brief *found; /* by id */
+    size_t found_n;
+    int32_t *changed; /* by the writer */
+    size_t changed_n;
+};
+
+/* ---- which ones -------------------------------------------------------------------------------------------------- */
+
+static struct store_experiment_filter filter_of(const struct bulk *b, struct arena *a)
+{
+    const struct wire_bulk_experiment_filters *f = b->filters;
+    struct store_experiment_filter filter = {
+        .name = f->name, .description = f->description, .labels = {f->labels, f->labels_n},
+        .has_archived = f->has_archived, .archived = f->archived,
+        .states = experiment_state_names(f->states, f->states_n, a), .user_ids = {f->user_ids, f->user_ids_n},
+        .project_id = f->project_id > 0 ? f->project_id : b->project_id > 0 ? b->project_id : 0,
+        .id = {.not_in = {f->excluded_experiment_ids, f->excluded_experiment_ids_n}}};
+    static const char *const paused[] = {"PAUSED"}, *const active[] = {"ACTIVE"};
+    enum action_default states = f->states_n > 0 ? DEFAULT_ANY : b->action->default_states;
+    if (states == DEFAULT_PAUSED)
+        filter.states = (struct store_texts){paused, 1};
+    else if (states == DEFAULT_ACTIVE)
+        filter.states = (struct store_texts){active, 1};
+    filter.only_live = states == DEFAULT_LIVE;
+    filter.only_over = states == DEFAULT_OVER;
+    return filter;
+}
+
+static const struct store_experiment_brief *find(const struct bulk *b, int32_t id)
+{
+    size_t low = 0, high = b->found_n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (b->found[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < b->found_n && b->found[low].id == id ? &b->found[low] : NULL;
+}
+
+/* NULL: not there, or not in the project that the path names. */
+static const struct store_experiment_brief *find_in_project(const struct bulk *b, int32_t id)
+{
+    const struct store_experiment_brief *x = find(b, id);
+    return x && (b->project_id <= 0 || x->project_id == b->project_id) ? x : NULL;
+}
+
+static int not_found(int32_t id, struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+}
+
+static void answer(struct req *r, size_t i, int32_t id, const struct error *err)
+{
+    const struct bulk *b = r->state;
+    (*b->results)[i] = (struct wire_experiment_action_result){
+        .id = id, .error = err->kind ? arena_strdup(&r->arena, error_msg(err)) : ""};
+}
+
+/* ---- state changes: on the loop ---------------------------------------------------------------------------------- */
+
+static int change_state(struct req *r, const struct bulk *b, int32_t id, struct error *err)
+{
+    const struct store_experiment_brief *x = find_in_project(b, id);
+    if (!x)
+        return not_found(id, err);
+    struct core_event ev = {.type = b->action->event, .now_us = r->now_us, .experiment_id = id};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+        return 0;
+    if (failed.kind == ERR_NOT_FOUND)
+        return action_without_core(b->action, x, err);
+    error_move(err, &failed);
+    return -1;
+}
+
+static int change_states(struct req *r, struct error *err)
+{
+    const struct bulk *b = r->state;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        change_state(r, b, b->ids.value[i], &failed);
+        answer(r, i, b->ids.value[i], &failed);
+    }
+    return 0;
+}
+
+/* ---- all other changes: on the writer, judged by what it sees ----------------------------------------------------- */
+
+static int change_one(struct req *r, const struct bulk *b, int32_t id, struct error *err)
+{
+    struct store_experiment_brief now;
+    if (!find_in_project(b, id))
+        return not_found(id, err);
+    if (store_experiment_brief(r->db, id, &now, err) < 0)
+        return -1;
+    return b->action->change(r, &now, &b->args, err);
+}
+
+/* A judgement about one experiment is its answer; a store that does not work concerns them all. */
+static bool is_judgement(const struct error *failed)
+{
+    return error_http_status(failed->kind) < 500;
+}
+
+static int tell_changed(struct req *r, struct error *err)
+{
+    const struct bulk *b = r->state;
+    b->action->changed(r, b->changed, b->changed_n);
+    return 0;
+}
+
+static int change_rows(struct req *r, struct error *err)
+{
+    struct bulk *b = r->state;
+    b->changed = arena_array(&r->arena, int32_t, b->ids.n + 1);
+    b->changed_n = 0;
+    if (b->action->prepare && b->action->prepare(r, &b->args, err) < 0)
+        return -1;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        if (change_one(r, b, b->ids.value[i], &failed) == 0) {
+            b->changed[b->changed_n++] = b->ids.value[i];
+        } else if (!is_judgement(&failed)) {
+            error_move(err, &failed);
+            return -1;
+        }
+        answer(r, i, b->ids.value[i], &failed);
+    }
+    return b->action->changed ? req_then(r, REQ_LOOP, tell_changed) : 0;
+}
+
+/* ---- the request ------------------------------------------------------------------------------------------------- */
+
+/* On a reader's thread. */
+static int run_bulk(struct req *r, const struct bulk *request, struct error *err)
+{
+    struct bulk *b = arena_new(&r->arena, struct bulk);
+    *b = *request;
+    if (b->filters) {
+        struct store_experiment_filter f = filter_of(b, &r->arena);
+        if (store_experiment_ids(r->db, &f, &r->arena, &b->ids, err) < 0)
+            return -1;
+    }
+    if (store_experiment_briefs(r->db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
+        return -1;
+    *b->results = arena_array(&r->arena, struct wire_experiment_action_result, b->ids.n + 1);
+    *b->results_n = b->ids.n;
+    r->state = b;
+    return req_then(r, b->action->change ? REQ_WRITE : REQ_LOOP, b->action->change ? change_rows : change_states);
+}
+
+#define BULK(in, ret)                                                                                              \
+    .ids = {(in)->experiment_ids, (in)->experiment_ids_n}, .filters = (in)->filters, .project_id = (in)->project_id, \
+    .results = &(ret)->results, .results_n = &(ret)->results_n
+
+int api_activate_experiments(struct req *r, const struct wire_activate_experiments_request *in,
+                             struct wire_activate_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_activate, BULK(in, ret)}, err);
+}
+
+int api_pause_experiments(struct req *r, const struct wire_pause_experiments_request *in,
+                          struct wire_pause_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_pause, BULK(in, ret)}, err);
+}
+
+int api_cancel_experiments(struct req *r, const struct wire_cancel_experiments_request *in,
+                           struct wire_cancel_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_cancel, BULK(in, ret)}, err);
+}
+
+int api_kill_experiments(struct req *r, const struct wire_kill_experiments_request *in,
+                         struct wire_kill_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_kill, BULK(in, ret)}, err);
+}
+
+int api_archive_experiments(struct req *r, const struct wire_archive_experiments_request *in,
+                            struct wire_archive_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_archive, BULK(in, ret)}, err);
+}
+
+int api_unarchive_experiments(struct req *r, const struct wire_unarchive_experiments_request *in,
+                              struct wire_unarchive_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_unarchive, BULK(in, ret)}, err);
+}
+
+int api_delete_experiments(struct req *r, const struct wire_delete_experiments_request *in,
+                           struct wire_delete_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_delete, BULK(in, ret)}, err);
+}
+
+int api_move_experiments(struct req *r, const struct wire_move_experiments_request *in,
+                         struct wire_move_experiments_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_move, .args = {.project_id = in->destination_project_id},
+                                      BULK(in, ret)}, err);
+}
+
+int api_put_experiments_retain_logs(struct req *r, const struct wire_put_experiments_retain_logs_request *in,
+                                    struct wire_put_experiments_retain_logs_response *ret, struct error *err)
+{
+    return run_bulk(r, &(struct bulk){.action = &action_retain_logs, .args = {.days = in->num_days}, BULK(in, ret)},
+                    err);
+}

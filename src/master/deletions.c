@@ -1,0 +1,152 @@
+#include "master/deletions.h"
+
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "common/log.h"
+#include "master/master.h"
+#include "store/experiments.h"
+
+enum { ROWS_PER_JOB = 1000 };
+
+struct deletion {
+    struct deletions *of;
+    int32_t experiment_id;
+    bool more;
+    STAILQ_ENTRY(deletion) next;
+};
+
+struct deletions {
+    struct master *m;
+    STAILQ_HEAD(, deletion) waiting; /* the first one is under way */
+};
+
+static void begin(struct deletion *x);
+
+static void finish(struct deletion *x)
+{
+    struct deletions *d = x->of;
+    STAILQ_REMOVE_HEAD(&d->waiting, next);
+    free(x);
+    if (!STAILQ_EMPTY(&d->waiting) && !d->m->draining)
+        begin(STAILQ_FIRST(&d->waiting));
+}
+
+/* ---- when it fails ----------------------------------------------------------------------------------------------- */
+
+static int mark_failed(struct store *db, void *job, struct error *err)
+{
+    const struct deletion *x = job;
+    return store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err);
+}
+
+static void marked_failed(void *job, const struct error *err)
+{
+    struct deletion *x = job;
+    if (err)
+        log_warning("experiment.delete_mark_failed", "exp=%d reason=%s", x->experiment_id, log_quote(error_msg(err)));
+    finish(x);
+}
+
+static void fail(struct deletion *x, const struct error *err)
+{
+    log_warning("experiment.delete_failed", "exp=%d reason=%s", x->experiment_id, log_quote(error_msg(err)));
+    struct writer_job job = {mark_failed, marked_failed, x};
+    writer_submit(x->of->m->writer, &job, 1);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static int delete_part(struct store *db, void *job, struct error *err)
+{
+    struct deletion *x = job;
+    return store_experiment_delete_part(db, x->experiment_id, ROWS_PER_JOB, &x->more, err);
+}
+
+static void part_deleted(void *job, const struct error *err);
+
+static void delete_rows(struct deletion *x)
+{
+    struct writer_job job = {delete_part, part_deleted, x};
+    writer_submit(x->of->m->writer, &job, 1);
+}
+
+static void part_deleted(void *job, const struct error *err)
+{
+    struct deletion *x = job;
+    if (err) {
+        fail(x, err);
+    } else if (x->more && !x->of->m->draining) {
+        delete_rows(x);
+    } else {
+        if (!x->more)
+            log_info("experiment.deleted", "exp=%d", x->experiment_id);
+        finish(x);
+    }
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* The rows are all that is known of the files, so they stay for as long as there are any. */
+static int check_files(struct store *db, void *job, struct error *err)
+{
+    const struct deletion *x = job;
+    int64_t n;
+    if (store_experiment_checkpoint_count(db, x->experiment_id, &n, err) < 0)
+        return -1;
+    if (n > 0)
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d has %lld checkpoints; delete them, then delete the experiment again",
+                         x->experiment_id, (long long)n);
+    return 0;
+}
+
+static void files_checked(void *job, const struct error *err)
+{
+    if (err)
+        fail(job, err);
+    else
+        delete_rows(job);
+}
+
+static void begin(struct deletion *x)
+{
+    struct writer_job job = {check_files, files_checked, x};
+    writer_submit(x->of->m->writer, &job, 1);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+struct deletions *deletions_new(struct master *m)
+{
+    struct deletions *d = calloc(1, sizeof(*d));
+    if (!d)
+        abort();
+    d->m = m;
+    STAILQ_INIT(&d->waiting);
+    return d;
+}
+
+void deletions_free(struct deletions *d)
+{
+    if (!d)
+        return;
+    while (!STAILQ_EMPTY(&d->waiting)) {
+        struct deletion *x = STAILQ_FIRST(&d->waiting);
+        STAILQ_REMOVE_HEAD(&d->waiting, next);
+        free(x);
+    }
+    free(d);
+}
+
+void deletions_add(struct deletions *d, int32_t experiment_id)
+{
+    struct deletion *x = calloc(1, sizeof(*x));
+    if (!x)
+        abort();
+    *x = (struct deletion){.of = d, .experiment_id = experiment_id};
+    bool idle = STAILQ_EMPTY(&d->waiting);
+    STAILQ_INSERT_TAIL(&d->waiting, x, next);
+    if (idle)
+        begin(x);
+}
