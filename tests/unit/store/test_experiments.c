@@ -70,19 +70,32 @@ static void test_experiment__takes_every_state_of_the_core_and_no_other(void **s
     FAILS(f, ERR_CONFLICT, "no state \"RUNNING\"", store_experiment_set_state(f->st, 1, "RUNNING", 0, &f->err));
 }
 
-static void test_experiment__unfinished_are_what_is_not_terminal(void **state)
+static void test_experiment__unfinished_are_neither_over_nor_being_deleted(void **state)
 {
     struct fixture *f = *state;
     struct store_experiment *x;
     size_t n;
-    fixture_experiment(f, 2);
-    fixture_experiment(f, 3);
+    for (int32_t id = 2; id <= 5; id++)
+        fixture_experiment(f, id);
     OK(f, store_experiment_set_state(f->st, 1, "COMPLETED", T0, &f->err));
     OK(f, store_experiment_set_state(f->st, 2, "DELETING", T0, &f->err));
+    OK(f, store_experiment_set_state(f->st, 3, "DELETE_FAILED", T0, &f->err));
+    OK(f, store_experiment_set_state(f->st, 4, "STOPPING_KILLED", T0, &f->err));
     OK(f, store_experiments_unfinished(f->st, &f->a, &x, &n, &f->err));
     assert_int_equal(n, 2);
-    assert_int_equal(x[0].id, 2);
+    assert_int_equal(x[0].id, 4);
     assert_string_equal(x[1].config, "{\"name\":\"digits\"}");
+}
+
+static void test_experiment__a_deletion_cut_short_has_failed(void **state)
+{
+    struct fixture *f = *state;
+    struct store_experiment_brief x;
+    OK(f, store_experiment_set_state(f->st, 1, "DELETING", 0, &f->err));
+    OK(f, store_experiments_fail_deletions(f->st, &f->err));
+    OK(f, store_experiment_brief(f->st, 1, &x, &f->err));
+    assert_int_equal(x.state, RUN_DELETE_FAILED);
+    FAILS(f, ERR_NOT_FOUND, "experiment '9' not found", store_experiment_brief(f->st, 9, &x, &f->err));
 }
 
 static void test_experiment__patch_touches_what_is_named(void **state)
@@ -218,7 +231,11 @@ static void test_delete__leaves_nothing_behind(void **state)
     size_t n, skipped;
     int64_t id, seq;
     OK(f, store_task_log_append_numbered(f->st, t.task_id, "c1", 1, &line, 1, &id, &skipped, &seq, &f->err));
-    OK(f, store_experiment_delete(f->st, 1, &f->err));
+    bool more = true;
+    int parts = 0;
+    for (; more; parts++)
+        OK(f, store_experiment_delete_part(f->st, 1, 1, &more, &f->err));
+    assert_in_range(parts, 3, 10); /* one for each row, and the last that finds nothing more */
     FAILS(f, ERR_NOT_FOUND, "trial '1' not found", store_trial_get(f->st, 1, false, &f->a, &trial, &f->err));
     FAILS(f, ERR_NOT_FOUND, "not found", store_task_get(f->st, t.task_id, &f->a, &task, &f->err));
     OK(f, store_task_log_last_id(f->st, t.task_id, &id, &f->err));
@@ -269,7 +286,8 @@ int main(void)
         TEST_TRIAL(test_experiment__comes_back_whole),
         TEST_TRIAL(test_experiment__follows_the_core),
         TEST_TRIAL(test_experiment__takes_every_state_of_the_core_and_no_other),
-        TEST_TRIAL(test_experiment__unfinished_are_what_is_not_terminal),
+        TEST_TRIAL(test_experiment__unfinished_are_neither_over_nor_being_deleted),
+        TEST_TRIAL(test_experiment__a_deletion_cut_short_has_failed),
         TEST_TRIAL(test_experiment__patch_touches_what_is_named),
         TEST_TRIAL(test_list__filters),
         TEST_TRIAL(test_list__sorts_with_missing_values_last),
