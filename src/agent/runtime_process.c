@@ -47,12 +47,25 @@ static void make_cgroup(struct runtime_task *t)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
-/* No container means nothing to mount into: the host's paths are simply there. Our library falls back to them. */
-static void tell_about_mounts(const struct runtime_task *t)
+/* The task's directory where the contract has it, then the order's mounts. The machine's own paths stay visible all the
+ * same, which is what our library uses. */
+static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
 {
-    for (size_t i = 0; i < t->start->bind_mounts_n; i++)
-        log_debug("task.mount_ignored", "container=%s host_path=%s", t->container_id,
-                  log_quote(t->start->bind_mounts[i].host_path));
+    struct arena *a = (struct arena *)&t->arena;
+    const struct wire_link_start_task *s = t->start;
+    if (!t->config->mount_namespaces)
+        return;
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 1);
+    spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
+    for (size_t i = 0; i < s->bind_mounts_n; i++) {
+        const struct wire_link_bind_mount *m = &s->bind_mounts[i];
+        const char *to = m->container_path && *m->container_path ? m->container_path : m->host_path;
+        if (*to != '/')
+            to = arena_printf(a, "%s/%s", t->work_dir, to);
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){
+            .source = m->host_path, .target = taskenv_map_path(to, t->dir.run, a), .read_only = m->read_only,
+            .make_source = strcmp(to, TASKENV_SHARED_FS_DIR) == 0};
+    }
 }
 
 static int process_prepare(struct runtime_task *t, struct error *err)
@@ -69,7 +82,6 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     struct taskenv_facts facts = {.config = t->config, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
                                   .run_dir = t->dir.run, .work_dir = t->work_dir};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    tell_about_mounts(t);
     if (taskfiles_write_info(&t->dir, s, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
@@ -89,6 +101,7 @@ static int write_spec(const struct runtime_task *t, struct error *err)
         .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .uid = t->account.change ? t->account.uid : TASKSPEC_KEEP_ID,
         .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
         .oom_file = t->cgroup.oom_file, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
+    add_mounts(t, &spec);
     taskspec_encode(&spec, &text);
     const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);
     cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

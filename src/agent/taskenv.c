@@ -7,8 +7,6 @@
 #include "common/cleanup.h"
 #include "common/strbuf.h"
 
-#define CONTRACT_RUN_DIR "/run/determined"
-
 static size_t name_length(const char *entry)
 {
     return strcspn(entry, "=");
@@ -54,8 +52,8 @@ const char *taskenv_get(const struct taskenv *e, const char *name)
 
 const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a)
 {
-    size_t n = strlen(CONTRACT_RUN_DIR);
-    if (strncmp(path, CONTRACT_RUN_DIR, n) != 0 || (path[n] && path[n] != '/'))
+    size_t n = strlen(TASKENV_RUN_DIR);
+    if (strncmp(path, TASKENV_RUN_DIR, n) != 0 || (path[n] && path[n] != '/'))
         return path;
     return arena_printf(a, "%s%s", run_dir, path + n);
 }

@@ -8,6 +8,9 @@
 #include "common/arena.h"
 #include "gen/wire.h"
 
+#define TASKENV_RUN_DIR "/run/determined" /* where the contract has a task's files … */
+#define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a storage of type shared_fs */
+
 struct taskenv {
     struct arena *arena;
     char **item; /* "NAME=value", NULL-terminated */

@@ -6,6 +6,8 @@
 
 #define MAGIC 0x31535444u /* "DTS1" */
 #define STRING_MIN 5      /* length and NUL */
+#define READ_ONLY 1u      /* flags of a mount */
+#define MAKE_SOURCE 2u
 
 static void put_string(struct strbuf *out, const char *s)
 {
@@ -47,6 +49,25 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->oom_file);
     put_string(out, s->log_links);
     bytes_u64(out, s->spool_max);
+    bytes_u32(out, (uint32_t)s->mount_n);
+    for (size_t i = 0; i < s->mount_n; i++) {
+        put_string(out, s->mount[i].source);
+        put_string(out, s->mount[i].target);
+        bytes_u32(out, (s->mount[i].read_only ? READ_ONLY : 0u) | (s->mount[i].make_source ? MAKE_SOURCE : 0u));
+    }
+}
+
+static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
+{
+    s->mount_n = cursor_count(c, 2 * STRING_MIN + sizeof(uint32_t));
+    s->mount = arena_array(a, struct taskspec_mount, s->mount_n + 1);
+    for (size_t i = 0; i < s->mount_n; i++) {
+        s->mount[i].source = arena_strdup(a, cursor_string(c, NULL));
+        s->mount[i].target = arena_strdup(a, cursor_string(c, NULL));
+        uint32_t flags = cursor_u32(c);
+        s->mount[i].read_only = flags & READ_ONLY;
+        s->mount[i].make_source = flags & MAKE_SOURCE;
+    }
 }
 
 int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err)
@@ -68,6 +89,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.oom_file = arena_strdup(a, cursor_string(&c, NULL));
     s.log_links = arena_strdup(a, cursor_string(&c, NULL));
     s.spool_max = cursor_u64(&c);
+    get_mounts(&c, a, &s);
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

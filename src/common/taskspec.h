@@ -12,6 +12,7 @@
 #ifndef DET_COMMON_TASKSPEC_H
 #define DET_COMMON_TASKSPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/arena.h"
@@ -19,6 +20,12 @@
 #include "common/strbuf.h"
 
 #define TASKSPEC_KEEP_ID UINT32_MAX /* as uid: stay who you are */
+
+struct taskspec_mount {
+    const char *source, *target;
+    bool read_only;
+    bool make_source; /* a directory that is not there yet is made, with the task's own rights */
+};
 
 struct taskspec {
     char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
@@ -30,6 +37,10 @@ struct taskspec {
     const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
     /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
     const char *log_links;
+    /* What the task sees at other places, in a mount namespace of its own; none: no such namespace. The first is the task's
+     * own directory at /run/determined, which the others may lie in. */
+    struct taskspec_mount *mount;
+    size_t mount_n;
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

@@ -16,6 +16,7 @@
 #include "store/sessions.h"
 #include "store/users.h"
 
+#define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
 
 enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
@@ -123,11 +124,16 @@ static const char *member_str(struct json_object *o, const char *name, struct ar
     return json_object_object_get_ex(o, name, &v) && v ? arena_strdup(a, json_object_get_string(v)) : "";
 }
 
-static void bind_mounts_of(struct json_object *list, struct wire_link_start_task *t, struct arena *a)
+/* The user's mounts, then the one through which a task sees a shared_fs storage. */
+static void bind_mounts_of(const struct exp_config *config, struct wire_link_start_task *t, struct arena *a)
 {
+    struct json_object *list = config->bind_mounts;
     size_t n = list ? json_object_array_length(list) : 0;
     t->bind_mounts = arena_array(a, struct wire_link_bind_mount, n + 1);
     t->bind_mounts_n = n;
+    if (config->storage.kind == EXP_STORAGE_SHARED_FS)
+        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
+            .host_path = config->storage.path, .container_path = SHARED_FS_DIR, .propagation = "rprivate"};
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(list, i);
         t->bind_mounts[i] = (struct wire_link_bind_mount){
@@ -184,7 +190,7 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
         .user = task_user(owner, st->m->config, a), .fetch_context = true, .limits = &limits,
         .image = exp_config_image(config, "cpu"), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
     argv_of(config->entrypoint, &t, a);
-    bind_mounts_of(config->bind_mounts, &t, a);
+    bind_mounts_of(config, &t, a);
     if (st->cert_pem)
         add_certificate(st->cert_pem, &t, a);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};

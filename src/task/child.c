@@ -11,10 +11,12 @@
 #include <sys/wait.h>
 
 #include "common/cleanup.h"
+#include "task/mounts.h"
 
 /* What the child tells through its status pipe when it cannot become the task. */
 struct failure {
     int error_number;
+    bool by_mounts; /* without mounts it may go well */
     char what[256];
 };
 
@@ -75,7 +77,24 @@ static void make_log_links(const char *dir)
     }
 }
 
-static void __attribute__((noreturn)) become_task(const struct taskspec *spec, const struct pipes *p)
+/* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. */
+static void enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (refusal)
+        fprintf(stderr, "WARNING: this machine refuses what the task's mounts need (%s); %s\n", refusal,
+                spec->mount_n ? "only /run/determined is mounted" : "without /run/determined only the library of this platform works");
+    if (!spec->mount_n || mounts_enter(spec, &err) == 0)
+        return;
+    struct failure f = {.by_mounts = true};
+    snprintf(f.what, sizeof(f.what), "%s", error_msg(&err));
+    ssize_t ignored = write(status_fd, &f, sizeof(f));
+    (void)ignored;
+    _exit(127);
+}
+
+/* refusal: why there are less mounts than were asked for, or NULL */
+static void __attribute__((noreturn)) become_task(const struct taskspec *spec, const char *refusal, const struct pipes *p)
 {
     int status = p->status[1];
     int null = open("/dev/null", O_RDONLY);
@@ -85,6 +104,7 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, c
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         fail(status, "cannot close descriptors", NULL);
     join_cgroups(spec->cgroup_procs);
+    enter_mounts(spec, refusal, status);
     become_user(spec, status);
     /* After the change of user, which clears it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,7 +141,7 @@ static int set_nonblocking(int fd)
 }
 
 /* Waits until the child has become the task (the pipe closes on exec) or has said why not. */
-static int await_exec(struct child *c, int status_fd, int *ret_code, struct error *err)
+static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_by_mounts, struct error *err)
 {
     struct failure f = {0};
     ssize_t n;
@@ -133,24 +153,29 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, struct erro
     waitpid(c->pid, NULL, 0);
     *ret_code = f.error_number == ENOENT ? 127 : 126;
     f.what[sizeof(f.what) - 1] = 0;
+    *ret_by_mounts = f.by_mounts;
+    if (f.by_mounts)
+        return error_set(err, ERR_PRECONDITION, "%s", f.what);
     return error_set(err, ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
 }
 
-int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
+static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code, bool *ret_by_mounts,
+                 struct error *err)
 {
     struct pipes p;
     struct child c = {.pid = -1};
     *ret_code = 126;
+    *ret_by_mounts = false;
     int r = make_pipes(&p, err);
     if (r == 0) {
         c.pid = fork();
         if (c.pid == 0)
-            become_task(spec, &p);
+            become_task(spec, refusal, &p);
         r = c.pid < 0 ? error_errno(err, "cannot fork") : 0;
     }
     if (r == 0) {
         close(take_fd(p.status[1]));
-        r = await_exec(&c, p.status[0], ret_code, err);
+        r = await_exec(&c, p.status[0], ret_code, ret_by_mounts, err);
     }
     if (r == 0) {
         c.out = take_fd(p.out[0]);
@@ -162,5 +187,20 @@ int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, s
     close_pair(p.out);
     close_pair(p.err);
     close_pair(p.status);
+    return r;
+}
+
+/* All mounts, else the task's own directory alone, else none. */
+int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
+{
+    struct taskspec less = *spec;
+    bool by_mounts;
+    int r = try_start(spec, NULL, ret, ret_code, &by_mounts, err);
+    while (r < 0 && by_mounts) {
+        cleanup_error struct error refusal = ERROR_INIT;
+        error_move(&refusal, err);
+        less.mount_n = less.mount_n > 1 ? 1 : 0;
+        r = try_start(&less, error_msg(&refusal), ret, ret_code, &by_mounts, err);
+    }
     return r;
 }

@@ -140,13 +140,32 @@ static bool has_entry(const struct strbuf *environment, const char *mark)
     return false;
 }
 
-int proctree_kill_marked(const char *mark)
+/* "<id> <parent> <device> <place within its file system> <mount point> …": the place ends as the directory's path does,
+ * of which two names are enough, since one is the container's. */
+static bool is_mounted(const char *mountinfo, const char *run_dir)
+{
+    char line[4096];
+    size_t n = strlen(run_dir);
+    const char *tail = memrchr(run_dir, '/', n);
+    while (tail && tail > run_dir && *--tail != '/')
+        ;
+    n = (size_t)snprintf(line, sizeof(line), "%s /run/determined ", tail ? tail : run_dir);
+    return n < sizeof(line) && strstr(mountinfo, line);
+}
+
+static bool is_marked(pid_t pid, const char *mark, const char *run_dir, struct strbuf *scratch)
+{
+    if (mark && read_proc(pid, "environ", scratch) == 0 && has_entry(scratch, mark))
+        return true;
+    return run_dir && read_proc(pid, "mountinfo", scratch) == 0 && is_mounted(scratch->s, run_dir);
+}
+
+int proctree_kill_marked(const char *mark, const char *run_dir)
 {
     struct process_list l = processes();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < l.n; i++)
-        l.item[i].wanted = l.item[i].pid != getpid() && read_proc(l.item[i].pid, "environ", &text) == 0 &&
-                           has_entry(&text, mark);
+        l.item[i].wanted = l.item[i].pid != getpid() && is_marked(l.item[i].pid, mark, run_dir, &text);
     int n = kill_wanted(&l);
     free(l.item);
     return n;

@@ -8,8 +8,8 @@
 
 /* Sends SIGKILL to every living descendant of `root`, not to itself. Returns how many there were. */
 int proctree_kill_descendants(pid_t root);
-/* The same for processes whose environment holds the entry `mark` ("NAME=value"): what a dead supervisor has left
- * behind. */
-int proctree_kill_marked(const char *mark);
+/* The same for what a dead supervisor has left behind: processes whose environment holds the entry `mark` ("NAME=value"),
+ * and those that see the task's own directory `run_dir` mounted (NULL: none do), whatever became of their environment. */
+int proctree_kill_marked(const char *mark, const char *run_dir);
 
 #endif

@@ -34,6 +34,7 @@
 #define LINGER_US 50000      /* lines wait this long for company while others are under way */
 #define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
 #define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */
+#define KILL_ROUNDS 200
 #define RETRY_US 1000000     /* of a write to a full disk */
 #define BATCHES_MAX 64
 #define READ_BYTES 65536
@@ -168,6 +169,18 @@ static void start_task(struct supervisor *s)
     log_info("task.start", "pid=%d", (int)c.pid);
 }
 
+/* Nobody's children any more: they are looked for again until none is found, since they may fork meanwhile. */
+static void kill_left_behind(const struct taskspec *spec)
+{
+    const char *mark = NULL;
+    for (char **e = spec->env; *e; e++)
+        if (strncmp(*e, "DET_CONTAINER_ID=", 17) == 0)
+            mark = *e;
+    const char *run_dir = spec->mount_n ? spec->mount[0].source : NULL;
+    for (int i = 0; i < KILL_ROUNDS && proctree_kill_marked(mark, run_dir) > 0; i++)
+        usleep(KILL_FIRST_US);
+}
+
 static void adopt_task(struct supervisor *s)
 {
     cleanup_free char *path = path_join(s->path, "exit");
@@ -182,9 +195,7 @@ static void adopt_task(struct supervisor *s)
             return;
         }
     }
-    for (char **e_var = s->spec.env; *e_var; e_var++)
-        if (strncmp(*e_var, "DET_CONTAINER_ID=", 17) == 0)
-            proctree_kill_marked(*e_var);
+    kill_left_behind(&s->spec);
     set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
              "the task's supervisor ended before the task (killed, or the machine restarted)");
     record_exit(s);

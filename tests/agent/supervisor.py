@@ -23,13 +23,21 @@ def _strings(items):
     return struct.pack("<I", len(items)) + b"".join(_string(i) for i in items)
 
 
-def spec(argv, env=(), cwd="/", uid=KEEP_ID, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20):
+def spec(argv, env=(), cwd="/", uid=KEEP_ID, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=()):
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
         struct.pack("<I", 0x31535444), _strings(argv), _strings(env), _string(cwd), struct.pack("<III", uid, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
-        struct.pack("<Q", spool_max),
+        struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
+        b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
     ])
+
+
+def wait_for(condition, timeout=60):
+    deadline = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
 
 
 class Line:
@@ -48,6 +56,7 @@ class Task:
         self.dir = pathlib.Path(directory)
         self.sock, self.buf, self.lines, self.exit = None, b"", [], None
         self.pid = None
+        self.prefix = []  # words of programs that become the supervisor, such as setpriv
 
     def write(self, argv, **options):
         self.dir.mkdir(mode=0o700, exist_ok=True)
@@ -55,7 +64,7 @@ class Task:
         return self
 
     def launch(self, *options):
-        r = subprocess.run([BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=60)
+        r = subprocess.run([*self.prefix, BUILD / "determined-task", *options, self.dir], capture_output=True, text=True, timeout=60)
         return r.returncode, r.stderr
 
     def start(self, *options):

@@ -28,13 +28,6 @@ def alive(pid):
         return False
 
 
-def wait_for(condition, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def test_output_arrives_numbered_and_exit_follows(task):
     task.write(["sh", "-c", "echo one; echo '[rank=2] ERROR: two' >&2; exit 7"]).start().connect().finish()
     assert [line.number for line in task.lines] == [1, 2]
@@ -140,7 +133,7 @@ def test_no_acknowledgement_makes_the_task_wait_and_loses_nothing(task, tmp_path
 
 def test_task_does_not_need_an_agent(task, tmp_path):
     task.write(["sh", "-c", f"seq 1 5000; touch {tmp_path}/done; exit 4"]).start()
-    wait_for((tmp_path / "done").exists)
+    sv.wait_for((tmp_path / "done").exists)
     task.connect(2000).finish()
     assert [int(line.text) for line in task.lines] == list(range(2001, 5001))
     assert task.exit[:2] == (sv.EXITED, 4)
@@ -181,13 +174,13 @@ def test_a_killed_supervisor_takes_its_task_along_and_the_next_one_tells(task):
     pids = [int(line.text) for line in task.lines]
     supervisor = int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pids[1])], capture_output=True, text=True).stdout)
     os.kill(supervisor, signal.SIGKILL)
-    wait_for(lambda: not alive(pids[1]))
-    wait_for(lambda: task.launch("--adopt")[0] == 0)
+    sv.wait_for(lambda: not alive(pids[1]))
+    sv.wait_for(lambda: task.launch("--adopt")[0] == 0)
     task.lines = []
     task.connect().finish()
     assert [int(line.text) for line in task.lines] == pids
     assert task.exit[0] == sv.LOST
-    wait_for(lambda: not alive(pids[0]))
+    sv.wait_for(lambda: not alive(pids[0]))
 
 
 @pytest.mark.parametrize("garbage", [b"\0\0\0\0", b"\xff" * 64, b"GET / HTTP/1.1\r\n\r\n", b"\x05\0\0\0\x03\x63\0\0\0"])

@@ -1,57 +1,144 @@
-"""The released task library inside our tasks: its Core API reports to our master and obeys it.
+"""The released task library inside our tasks, as it is: its Core API reports to our master and obeys it.
 
-It needs /run/determined, which a task without a container has not: contexts/released/from_run_dir.py stands in for that mount.
-It looks for shared_fs storage in /determined_shared_fs, another one, so checkpoints go to `directory` storage here.
+It looks for its files in /run/determined and for shared_fs storage in /determined_shared_fs: the agent mounts both into the
+task's own namespace, as root and as anybody else, and says so where the machine refuses.
 """
 import json
+import os
+import pathlib
+import pwd
 import re
+import shutil
+import sys
+import tempfile
 
 import pytest
 from released import CONTEXTS, PYTHON
-from support.cluster import wait_for
+from support.cluster import ROOT, Cluster, wait_for
+
+FILES = {path.name: path.read_text() for path in (CONTEXTS / "released").iterdir() if path.is_file()}
+REFUSE = [sys.executable, str(ROOT / "tests/support/refuse.py")]
+NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
 
 
-@pytest.fixture
-def start(cluster):
-    files = {path.name: path.read_text() for path in (CONTEXTS / "released").iterdir() if path.is_file()}
+class Tasks:
+    """A cluster whose one agent runs as `who`."""
 
-    def create(**hparams):
-        return cluster.create(files=files, name="released", hyperparameters=hparams,
-                              checkpoint_storage={"type": "directory", "container_path": str(cluster.storage)},
-                              entrypoint=["env", "-u", "PYTHONPATH", str(PYTHON), "train.py"])
-    return create
+    def __init__(self, directory, who="root", prefix=(), **config):
+        self.cluster = Cluster(directory, **config)
+        self.who, self.prefix = who, list(prefix)
+
+    def __enter__(self):
+        c = self.cluster.__enter__()
+        c.dir.chmod(0o755)
+        c.start_master()
+        token = (c.dir / "data/agent.token").read_text().strip()
+        data = c.dir / "agent"
+        data.mkdir()
+        if self.who == "nobody" and os.geteuid() == 0:
+            shutil.chown(data, "nobody")
+            self.prefix = NOBODY + self.prefix
+        c.start_agent(slots=2, prefix=self.prefix, data_dir=str(data), token=token, token_file=None)
+        c.login()
+        return self
+
+    def __exit__(self, *exc):
+        return self.cluster.__exit__(*exc)
+
+    def start(self, storage="shared_fs", python=PYTHON, script="train.py", **hparams):
+        key = {"shared_fs": "host_path", "directory": "container_path"}[storage]
+        return self.cluster.create(
+            files=FILES, name="released", hyperparameters={"steps": 3, "pause_s": 0, **hparams},
+            searcher={"name": "single", "metric": "loss", "max_length": 7},
+            checkpoint_storage={"type": storage, key: str(self.cluster.storage)},
+            entrypoint=["env", "-u", "PYTHONPATH", str(python), script])
+
+    def finish(self, experiment):
+        """(its state, its trial, the trial's log)"""
+        shown = self.cluster.wait_experiment(experiment)
+        [trial] = self.cluster.trial_ids(experiment)
+        return shown["state"], trial, self.cluster.trial_log(trial)
+
+
+@pytest.fixture(scope="module", params=["root", "nobody"])
+def tasks(request):
+    if request.param == "root" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    with tempfile.TemporaryDirectory(prefix="det-compat-") as directory:  # pytest's own directories are closed to others
+        pathlib.Path(directory).chmod(0o755)
+        with Tasks(pathlib.Path(directory) / "cluster", request.param) as tasks:
+            yield tasks
 
 
 def facts(log):
     return json.loads(re.search(r"^facts (.*)$", log, re.M).group(1))
 
 
-def test_core_api__reports_metrics_progress_and_checkpoints(cluster, start):
-    experiment = start(steps=3, pause_s=0)
-    shown = cluster.wait_experiment(experiment)
-    [trial] = cluster.trial_ids(experiment)
-    assert shown["state"] == "STATE_COMPLETED", cluster.trial_log(trial)
-    told = facts(cluster.trial_log(trial))
-    assert (told["trial"], told["experiment"], told["slots"], told["size"], told["config"]) == (trial, experiment, 1, 1, "released")
+@pytest.mark.parametrize("storage", ["shared_fs", "directory"])
+def test_core_api__reports_metrics_progress_and_checkpoints(tasks, storage):
+    cluster = tasks.cluster
+    experiment = tasks.start(storage)
+    state, trial, log = tasks.finish(experiment)
+    assert state == "STATE_COMPLETED", log
+    told = facts(log)
+    assert (told["trial"], told["experiment"], told["slots"], told["config"]) == (trial, experiment, 1, "released")
+    assert (told["size"], told["rank"], told["gathered"], told["operation"]) == (1, 0, [5], 7)
     assert told["metadata"]["steps_completed"] == 3 and told["master"] == cluster.url
+    assert told["uid"] == (0 if tasks.who == "root" else pwd.getpwnam("nobody").pw_uid)
     summary = cluster.get(f"/api/v1/trials/{trial}").json["trial"]["summaryMetrics"]
     assert summary["avg_metrics"]["loss"]["count"] == summary["validation_metrics"]["loss"]["count"] == 3
     assert summary["inference"]["accuracy"]["last"] == 0.03
     checkpoints = cluster.get(f"/api/v1/trials/{trial}/checkpoints").json["checkpoints"]
-    assert len(checkpoints) == 3 and all("state.txt" in c["resources"] for c in checkpoints)
-    assert (cluster.storage / checkpoints[0]["uuid"] / "state.txt").exists()
+    assert len(checkpoints) == 4
+    assert (cluster.storage / told["last"] / "state.txt").read_text() == "3"
+    for c in checkpoints:
+        assert {str(p.name) for p in (cluster.storage / c["uuid"]).iterdir()} == {name.rstrip("/") for name in c["resources"]}
+    assert not os.path.exists("/run/determined") and not os.path.exists("/determined_shared_fs")
 
 
-def test_preemption__pause_stops_it_and_it_goes_on_from_its_checkpoint(cluster, start):
-    experiment = start(steps=60, pause_s=0.05)
+def test_preemption__pause_stops_it_and_it_goes_on_from_its_checkpoint(tasks):
+    cluster = tasks.cluster
+    experiment = tasks.start(steps=40, pause_s=0.05)
     [trial] = wait_for("its trial", lambda: cluster.trial_ids(experiment))
     wait_for("some steps", lambda: len(cluster.get(f"/api/v1/trials/{trial}/checkpoints").json["checkpoints"]) >= 2)
     assert cluster.post(f"/api/v1/experiments/{experiment}/pause").status == 200
     wait_for("the preempted trial's end", lambda: "allocation preempted" in cluster.trial_log(trial))
     assert cluster.post(f"/api/v1/experiments/{experiment}/activate").status == 200
-    shown = cluster.wait_experiment(experiment)
-    log = cluster.trial_log(trial)
-    assert shown["state"] == "STATE_COMPLETED" and "preempted\n" in log, log
+    state, trial, log = tasks.finish(experiment)
+    assert state == "STATE_COMPLETED" and "preempted\n" in log, log
     starts = [tuple(map(int, found)) for found in re.findall(r"run (\d+) starts at step (\d+)", log)]
     assert [run for run, _ in starts] == [1, 2] and starts[0][1] == 0 and starts[1][1] >= 2, log
-    assert facts(log.rpartition("starts at step")[2])["metadata"]["steps_completed"] == 60
+    assert facts(log.rpartition("starts at step")[2])["metadata"]["steps_completed"] == 40
+
+
+def test_early_exit__ends_the_trial_without_a_restart(tasks):
+    state, trial, log = tasks.finish(tasks.start(refuse=True))
+    assert "starts at step" not in log and log.count("invalid hyperparameter") <= 2, log
+    shown = tasks.cluster.get(f"/api/v1/trials/{trial}").json["trial"]
+    assert shown["restarts"] == 0 and state == "STATE_COMPLETED", log
+
+
+def test_over_tls__with_the_masters_certificate_from_the_task(tmp_path_factory):
+    tasks = Tasks(tmp_path_factory.mktemp("tls") / "cluster")
+    config = tasks.cluster.config
+    config["security"] = {**config["security"], "tls": {"self_signed": True}}
+    tasks.cluster.trust_any()
+    with tasks.cluster as c:
+        c.start_master()
+        c.start_agent(security={"tls": {"enabled": True, "master_cert": str(c.dir / "data/tls.crt")}})
+        c.login()
+        state, _, log = tasks.finish(tasks.start())
+        assert state == "STATE_COMPLETED", log
+        assert facts(log)["master"].startswith("https://")
+
+
+def test_where_mounts_are_refused__the_log_says_it_and_only_our_library_works(tmp_path_factory):
+    with Tasks(tmp_path_factory.mktemp("refused") / "cluster", prefix=[*REFUSE, "unshare"]) as tasks:
+        state, _, log = tasks.finish(tasks.start())
+        assert state == "STATE_ERROR"
+        assert log.count("without /run/determined only the library of this platform works") == 1, log
+        ours = tasks.cluster.create(files={"train.py": "from determined import core\nwith core.init() as c:\n"
+                                           "    c.train.report_validation_metrics(1, {'loss': 2.0})\n    print('reported')\n"},
+                                    entrypoint=["python3", "train.py"])
+        state, _, log = tasks.finish(ours)
+        assert state == "STATE_COMPLETED" and "reported" in log, log

@@ -168,14 +168,15 @@ class Cluster:
         self.master = None
         return status
 
-    def start_agent(self, name="agent0", slots=1, wait=True, **options):
+    def start_agent(self, name="agent0", slots=1, wait=True, prefix=(), **options):
+        """prefix: words of a program that becomes the agent, such as setpriv."""
         config = {"master_host": "127.0.0.1", "master_port": self.port, "agent_id": name, "artificial_slots": slots,
                   "container_runtime": "process", "token_file": str(self.dir / "data/agent.token"),
                   "data_dir": str(self.dir / name), "allow_root_tasks": True, **options}
         path = self.dir / f"{name}.yaml"
         path.write_text(json.dumps(config))
         log = open(self.dir / f"{name}.log", "ab")
-        self.agents[name] = subprocess.Popen([self.programs / "determined-agent", "run", "--config-file", path],
+        self.agents[name] = subprocess.Popen([*prefix, self.programs / "determined-agent", "run", "--config-file", path],
                                              stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         log.close()
         if wait:

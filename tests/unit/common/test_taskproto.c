@@ -118,6 +118,8 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .group_n = 2,
         .cgroup_procs = (char *[]){"/sys/fs/cgroup/x/cgroup.procs", NULL},
         .oom_file = "/sys/fs/cgroup/x/memory.events",
+        .mount = (struct taskspec_mount[]){{"/a", "/run/determined"}, {"/b", "/c", .read_only = true}},
+        .mount_n = 2,
         .spool_max = 1 << 20,
     };
     struct strbuf out = STRBUF_INIT;
@@ -133,6 +135,9 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_string_equal(got.oom_file, s.oom_file);
     assert_string_equal(got.log_links, "");
     assert_int_equal(got.spool_max, 1 << 20);
+    assert_int_equal(got.mount_n, 2);
+    assert_string_equal(got.mount[1].target, "/c");
+    assert_true(got.mount[1].read_only && !got.mount[1].make_source && !got.mount[0].read_only);
     for (size_t n = 0; n < out.n; n++)
         assert_int_equal(taskspec_decode(out.s, n, &a, &got, NULL), -1);
     arena_release(&a);

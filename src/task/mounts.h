@@ -1,0 +1,20 @@
+/* The task's own view of the file system: a private mount namespace with the order's mounts in it (common/taskspec.h).
+ *
+ * Nothing is left on the machine. A mount point that does not exist is not made in its directory: the directory is
+ * covered, for this task alone, with an empty one of our own, in which everything that was there shows again and the
+ * mount point has room (`/` for /determined_shared_fs, /run for /run/determined). A directory that the task may write to
+ * is never covered, since what it wrote there would vanish with it.
+ *
+ * A supervisor of root needs nothing else; any other one makes a user namespace, too, in which it stays who it is. What
+ * is mounted is opened with the task's own rights, so that a mount leads nowhere the task could not go by itself. */
+#ifndef DET_TASK_MOUNTS_H
+#define DET_TASK_MOUNTS_H
+
+#include "common/error.h"
+#include "common/taskspec.h"
+
+/* In the child, before it takes the task's user. -1: the machine refuses, and this process is of no use any more (half a
+ * view is none); start again without mounts. A single mount that cannot be had is told on stderr, the task's log. */
+int mounts_enter(const struct taskspec *spec, struct error *err);
+
+#endif
