@@ -26,10 +26,10 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
     switch (e->type) {
     case CORE_PUT_EXPERIMENT: /* a new one was inserted with its configuration by the request's companion */
         return store_experiment_put(db, e->experiment, err);
-    case CORE_PUT_TRIAL:
-        return store_trial_put(db, e->trial, e->insert, err);
+    case CORE_PUT_TRIAL: /* new ones: store_new_rows() */
+        return store_trial_put(db, e->trial, /* insert= */ false, err);
     case CORE_PUT_TASK:
-        return store_task_put(db, e->task, e->insert, err);
+        return store_task_put(db, e->task, /* insert= */ false, err);
     case CORE_PUT_ALLOCATION:
         return store_allocation_put(db, e->allocation, e->insert, err);
     case CORE_PUT_CONTAINER:
@@ -47,11 +47,48 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
     }
 }
 
+/* ---- many trials at once: a step puts rows by kind, so that a searcher's new trials stand beside each other ---- */
+
+static bool is_new(const struct core_effect *e, enum core_effect_type type) { return e->type == type && e->insert; }
+
+/* How many new trials of one experiment, or new tasks, begin at i. */
+static size_t new_rows_at(const struct core_effects *effects, size_t i)
+{
+    const struct core_effect *first = &effects->item[i];
+    size_t n = 0;
+    if (!is_new(first, CORE_PUT_TRIAL) && !is_new(first, CORE_PUT_TASK))
+        return 0;
+    while (i + n < effects->n && is_new(&effects->item[i + n], first->type) &&
+           (first->type == CORE_PUT_TASK ||
+            effects->item[i + n].trial->experiment_id == first->trial->experiment_id))
+        n++;
+    return n;
+}
+
+static int store_new_rows(struct store *db, const struct core_effect *first, size_t n, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    if (first->type == CORE_PUT_TASK) {
+        const struct task_row **row = arena_array(&a, const struct task_row *, n);
+        for (size_t i = 0; i < n; i++)
+            row[i] = first[i].task;
+        return store_tasks_insert(db, row, n, err);
+    }
+    const struct trial_row **row = arena_array(&a, const struct trial_row *, n);
+    for (size_t i = 0; i < n; i++)
+        row[i] = first[i].trial;
+    return store_trials_insert(db, row, n, err);
+}
+
 int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err)
 {
-    for (size_t i = 0; i < effects->n; i++)
-        if (store_row(db, &effects->item[i], now_us, err) < 0)
+    for (size_t i = 0; i < effects->n;) {
+        const struct core_effect *e = &effects->item[i];
+        size_t n = new_rows_at(effects, i);
+        if ((n ? store_new_rows(db, e, n, err) : store_row(db, e, now_us, err)) < 0)
             return -1;
+        i += n ? n : 1;
+    }
     return 0;
 }
 

@@ -183,9 +183,9 @@ static void run_job(struct writer *w, struct job *j)
     cleanup_error struct error err = ERROR_INIT;
     error_release(&j->err);
     int rc = store_savepoint(w->db, &err);
-    if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0)
-        rc = store_release(w->db, &err);
-    else if (rc == 0 && trouble_of(w->db) == TROUBLE_NONE)
+    if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0 && store_release(w->db, &j->err) == 0)
+        return;
+    if (rc == 0 && trouble_of(w->db) == TROUBLE_NONE)
         rc = store_rollback_to(w->db, &err);
     if (rc < 0 && trouble_of(w->db) == TROUBLE_NONE)
         die(&err);

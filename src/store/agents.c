@@ -29,8 +29,8 @@ int store_agent_put(struct store *st, const struct agent_row *x, struct error *e
 {
     cleanup_strbuf struct strbuf slots = STRBUF_INIT;
     print_slots(x, &slots);
-    return query_exec(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
-                                                 sql_bool(x->draining), sql_text(slots.s)), NULL, err);
+    return query_send(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
+                                                 sql_bool(x->draining), sql_text(slots.s)), err);
 }
 
 int store_agent_delete(struct store *st, const char *id, struct error *err)

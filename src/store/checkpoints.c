@@ -33,9 +33,9 @@ static int add_to_counters(struct store *st, const struct counted *c, int sign, 
     if (!c->has_trial || !counts(c->state))
         return 0;
     const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
-    if (query_exec(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), NULL, err) < 0)
+    if (query_send(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), err) < 0)
         return -1;
-    return query_exec(st, Q_EXPERIMENTS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->experiment_id), n, size), NULL, err);
+    return query_send(st, Q_EXPERIMENTS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->experiment_id), n, size), err);
 }
 
 /* Runs the statement that changes a checkpoint, and moves the counters by what changed. */

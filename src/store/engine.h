@@ -1,6 +1,7 @@
 /* The database engine under the store: one connection, its statements and transactions.
  *
- * SQLite is the engine that is embedded (engine_sqlite.c), PostgreSQL the one that is a server (engine_postgres.c).
+ * SQLite is the engine that is embedded (engine_sqlite.c), PostgreSQL the one that is a server (engine_postgres.c and
+ * postgres_*.c).
  * Nothing else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark
  * in `failure`. A conflict says what it was about in SQLite's words: "FOREIGN KEY …", "UNIQUE …: table.column". */
 #ifndef DET_STORE_ENGINE_H
@@ -34,6 +35,15 @@ enum engine_failure {
     ENGINE_AWAY = 1 << 3,
 };
 
+/* Rows for one table, COPY_COLUMNS_MAX columns at most, made one after the other: fill() sets the column_n values of row i, which it lends until the
+ * next call. */
+enum { COPY_COLUMNS_MAX = 64 };
+struct engine_rows {
+    size_t column_n, row_n;
+    void (*fill)(void *ctx, size_t i, struct sql_value *ret);
+    void *ctx;
+};
+
 struct engine_ops;
 struct engine {
     const struct engine_ops *ops;
@@ -53,16 +63,26 @@ struct engine_ops {
     /* A write transaction has the database for itself, as far as writing goes. A read transaction sees one version. */
     int (*begin)(struct engine *e, bool write, struct error *err);
     int (*commit)(struct engine *e, struct error *err); /* on failure the transaction may still be open */
+    void (*rollback)(struct engine *e);                 /* whatever is left of it */
+    int (*savepoint)(struct engine *e, struct error *err);
+    int (*release)(struct engine *e, struct error *err); /* fails for what was sent since; then rollback_to */
+    int (*rollback_to)(struct engine *e, struct error *err); /* and ends the savepoint */
     /* One version of everything, as a database file of its own; ERR_ABORTED once *cancel is true.
      * NULL: the engine is no file; its own tools make copies of it. */
     int (*backup)(struct engine *e, const char *to, const atomic_bool *cancel, struct error *err);
     bool (*in_transaction)(const struct engine *e);
-    int64_t (*total_changes)(const struct engine *e); /* rows written since the connection was opened */
 
     int (*prepare)(struct engine *e, const char *sql, struct engine_stmt **ret, struct error *err);
     void (*finalize)(struct engine_stmt *s);
     int (*bind)(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err); /* index from 1 */
     int (*step)(struct engine_stmt *s, struct error *err);                                       /* 1: a row, 0: done */
+    /* Runs a statement without waiting for its result, in a transaction of an engine that is a server; its failure is
+     * that of the next call that waits, at the latest of release, settle or commit. */
+    int (*send)(struct engine_stmt *s, struct error *err);
+    int (*settle)(struct engine *e, struct error *err);
+    /* Many rows at once; into is "table (column, …)". NULL: sending one after the other is as fast as it gets. */
+    int (*copy)(struct engine *e, const char *into, const struct engine_rows *rows, struct error *err);
+    int64_t (*changes)(struct engine_stmt *s); /* rows that the last run wrote, before reset */
     void (*reset)(struct engine_stmt *s); /* ready for new values; ends what it was reading */
     bool (*is_null)(struct engine_stmt *s, int column); /* columns from 0 */
     int64_t (*integer)(struct engine_stmt *s, int column);

@@ -19,6 +19,7 @@ struct sqlite_engine {
 struct engine_stmt {
     struct sqlite_engine *engine;
     sqlite3_stmt *stmt;
+    int64_t changes_before; /* of the whole connection, when the run began */
 };
 
 /* What went wrong, in the terms of store.h. */
@@ -145,6 +146,24 @@ static int op_begin(struct engine *base, bool write, struct error *err)
 
 static int op_commit(struct engine *base, struct error *err) { return op_exec(base, "COMMIT", err); }
 
+static bool op_in_transaction(const struct engine *base)
+{
+    return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
+}
+
+static void op_rollback(struct engine *base)
+{
+    if (op_in_transaction(base))
+        op_exec(base, "ROLLBACK", NULL);
+}
+
+static int op_savepoint(struct engine *base, struct error *err) { return op_exec(base, "SAVEPOINT job", err); }
+static int op_release(struct engine *base, struct error *err) { return op_exec(base, "RELEASE job", err); }
+static int op_rollback_to(struct engine *base, struct error *err)
+{
+    return op_exec(base, "ROLLBACK TO job; RELEASE job", err);
+}
+
 /* Our own read transaction holds one version still from the first page to the last, so that the copy never starts over
  * whatever the writer does meanwhile. */
 static int copy_pages(struct sqlite_engine *e, sqlite3 *copy, const atomic_bool *cancel, struct error *err)
@@ -176,16 +195,6 @@ static int op_backup(struct engine *base, const char *to, const atomic_bool *can
     }
     sqlite3_close(copy);
     return rc;
-}
-
-static bool op_in_transaction(const struct engine *base)
-{
-    return !sqlite3_get_autocommit(((const struct sqlite_engine *)base)->db);
-}
-
-static int64_t op_total_changes(const struct engine *base)
-{
-    return sqlite3_total_changes64(((const struct sqlite_engine *)base)->db);
 }
 
 static void op_finalize(struct engine_stmt *s)
@@ -236,10 +245,17 @@ static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, 
 
 static int op_step(struct engine_stmt *s, struct error *err)
 {
+    if (!sqlite3_stmt_busy(s->stmt))
+        s->changes_before = sqlite3_total_changes64(s->engine->db);
     int rc = sqlite3_step(s->stmt);
     if (rc == SQLITE_ROW)
         return 1;
     return rc == SQLITE_DONE ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
+}
+
+static int64_t op_changes(struct engine_stmt *s)
+{
+    return sqlite3_total_changes64(s->engine->db) - s->changes_before;
 }
 
 static void op_reset(struct engine_stmt *s)
@@ -247,6 +263,10 @@ static void op_reset(struct engine_stmt *s)
     sqlite3_reset(s->stmt);
     sqlite3_clear_bindings(s->stmt);
 }
+
+/* A call is all the way there is: nothing to send ahead. */
+static int op_send(struct engine_stmt *s, struct error *err) { return op_step(s, err) < 0 ? -1 : 0; }
+static int op_settle(struct engine *e, struct error *err) { return 0; }
 
 static bool op_is_null(struct engine_stmt *s, int column)
 {
@@ -275,11 +295,17 @@ const struct engine_ops engine_sqlite = {
     .commit = op_commit,
     .backup = op_backup,
     .in_transaction = op_in_transaction,
-    .total_changes = op_total_changes,
+    .rollback = op_rollback,
+    .savepoint = op_savepoint,
+    .release = op_release,
+    .rollback_to = op_rollback_to,
     .prepare = op_prepare,
     .finalize = op_finalize,
     .bind = op_bind,
     .step = op_step,
+    .send = op_send,
+    .settle = op_settle,
+    .changes = op_changes,
     .reset = op_reset,
     .is_null = op_is_null,
     .integer = op_integer,

@@ -71,14 +71,13 @@ int store_experiment_insert(struct store *st, const struct store_experiment *x, 
     const struct sql_value position = sql_int(x->queue_position ? x->queue_position : x->start_us);
     if (insert_row(st, x, model_definition_n, err) < 0)
         return -1;
-    if (query_exec(st, Q_EXPERIMENT_DOCUMENTS_INSERT, SQL_ARGS(sql_int(x->id), sql_text(x->config),
-                                                               sql_text(x->original_config)), NULL, err) < 0 ||
-        query_exec(st, Q_MODEL_DEFINITIONS_INSERT, SQL_ARGS(sql_int(x->id),
-                                                            sql_blob(model_definition, model_definition_n)),
-                   NULL, err) < 0 ||
-        query_exec(st, Q_JOBS_PUT, SQL_ARGS(sql_text(x->job_id), sql_text("EXPERIMENT"), sql_int(x->user_id),
+    if (query_send(st, Q_EXPERIMENT_DOCUMENTS_INSERT, SQL_ARGS(sql_int(x->id), sql_text(x->config),
+                                                               sql_text(x->original_config)), err) < 0 ||
+        query_send(st, Q_MODEL_DEFINITIONS_INSERT, SQL_ARGS(sql_int(x->id),
+                                                            sql_blob(model_definition, model_definition_n)), err) < 0 ||
+        query_send(st, Q_JOBS_PUT, SQL_ARGS(sql_text(x->job_id), sql_text("EXPERIMENT"), sql_int(x->user_id),
                                             sql_text(x->resource_pool), position, sql_null(), sql_null(),
-                                            sql_int(x->start_us)), NULL, err) < 0)
+                                            sql_int(x->start_us)), err) < 0)
         return error_wrap(err, "experiment %d", x->id);
     return 0;
 }
@@ -90,7 +89,7 @@ int store_experiment_put(struct store *st, const struct experiment_row *x, struc
                                                            sql_int(x->owner_id)),
                        err, "experiment %d", x->id) < 0)
         return -1;
-    return query_exec(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), NULL, err);
+    return query_send(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), err);
 }
 
 int store_experiment_set_state(struct store *st, int32_t id, const char *state, int64_t end_us, struct error *err)
@@ -121,7 +120,7 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
     if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err,
                        "experiment %d", id) < 0)
         return -1;
-    return query_exec(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), NULL, err);
+    return query_send(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), err);
 }
 
 int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err)
@@ -149,7 +148,7 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
     if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
-        if (query_exec(st, hanging[i], SQL_ARGS(sql_int(id)), NULL, err) < 0)
+        if (query_send(st, hanging[i], SQL_ARGS(sql_int(id)), err) < 0)
             return -1;
     return query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id);
 }
@@ -292,7 +291,7 @@ int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a,
 
 int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err)
 {
-    return query_exec(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
+    return query_send(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err);
 }
 
 /* ---- the list ---- */

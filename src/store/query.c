@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <stdio.h>
 
+/* A COPY costs two round trips of its own; fewer rows than this are sent ahead with what else the job writes. */
+enum { COPY_ROWS_MIN = 16 };
+
 static const struct engine_ops *ops(const struct query *q) { return store_engine(q->st)->ops; }
 
 static int bind_all(struct query *q, const struct sql_value *value, size_t n, struct error *err)
@@ -51,14 +54,48 @@ int query_exec(struct store *st, enum sql_query name, struct sql_args args, int6
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
-    int64_t before = store_changes(st);
     int rc;
     while ((rc = query_next(&q, err)) > 0)
         ;
-    query_end(&q);
     if (rc == 0 && ret_changes)
-        *ret_changes = store_changes(st) - before;
+        *ret_changes = ops(&q)->changes(q.stmt);
+    query_end(&q);
     return rc;
+}
+
+int query_send(struct store *st, enum sql_query name, struct sql_args args, struct error *err)
+{
+    struct query q;
+    if (query_start(st, name, args, &q, err) < 0)
+        return -1;
+    int rc = ops(&q)->send(q.stmt, err);
+    query_end(&q);
+    return rc;
+}
+
+/* One after the other; their failures come as those of query_send. */
+static int send_rows(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err)
+{
+    struct sql_value value[COPY_COLUMNS_MAX];
+    for (size_t i = 0; i < rows->row_n; i++) {
+        struct query q;
+        rows->fill(rows->ctx, i, value);
+        if (start(st, store_copy_stmt(st, name, err), value, rows->column_n, &q, err) < 0)
+            return -1;
+        int rc = ops(&q)->send(q.stmt, err);
+        query_end(&q);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err)
+{
+    struct engine *e = store_engine(st);
+    if (rows->row_n < COPY_ROWS_MIN || !e->ops->copy)
+        return send_rows(st, name, rows, err);
+    return e->ops->copy(e, sql_copy_rows[name], rows, err);
 }
 
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt,

@@ -13,6 +13,16 @@
  *     compose_add(&c, F_USERS_ACTIVE, SQL_ARGS(sql_bool(true)));
  *     query_all_composed(st, &c, …);
  *
+ * Writing much: a round trip to a server costs more than a small statement. query_send() does not wait for its answer,
+ * and query_copy() writes rows of one table, one or a million, as fast as the engine can (a COPY, or one statement for
+ * all of them):
+ *
+ *     query_send(st, Q_JOBS_PUT, SQL_ARGS(…), err)
+ *
+ *     -- copy: log_blocks (task_id, first_id, lines)                                  in queries/NAME.sql: C_LOG_BLOCKS
+ *     static void fill(void *ctx, size_t i, struct sql_value *ret);                   ret[0], ret[1], ret[2] of row i
+ *     query_copy(st, C_LOG_BLOCKS, &(struct engine_rows){.column_n = 3, .row_n = n, .fill = fill, .ctx = x}, err)
+ *
  * Statements are prepared once per connection. The same statement must not be run while its rows are being read. */
 #ifndef DET_STORE_QUERY_H
 #define DET_STORE_QUERY_H
@@ -58,6 +68,13 @@ typedef void row_fn(struct query *q, struct arena *a, void *row);
 
 /* Runs a statement to its end; *ret_changes (may be NULL) is how many rows it wrote. */
 int query_exec(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret_changes, struct error *err);
+/* As query_exec for a statement whose outcome nobody needs at once; it is run in its turn. Its failure may come with a
+ * later call of the same job, at the latest with the release of its savepoint, so it is not for conflicts that get a
+ * sentence of their own (explain_conflict). Values are copied. */
+int query_send(struct store *st, enum sql_query name, struct sql_args args, struct error *err);
+/* New rows: a duplicate is a conflict. Values must have the types of the columns (sql_real for a REAL). Its failure may
+ * come as late as that of query_send. */
+int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err);
 /* As query_exec, and fails with ERR_NOT_FOUND `WHAT ID does not exist` when it wrote no row. */
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
@@ -117,6 +134,7 @@ struct engine *store_engine(struct store *st);
 int store_open_as_it_is(const char *path, struct store **ret, struct error *err);
 /* The cached statement of this text; NULL and err on failure. */
 struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err);
+struct engine_stmt *store_copy_stmt(struct store *st, enum sql_copy name, struct error *err);
 struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struct error *err);
 
 #endif

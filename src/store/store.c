@@ -19,7 +19,7 @@ struct composed {
 struct store {
     struct engine *engine;
     int64_t epoch; /* taken by store_next_epoch; 0: none yet, nothing is checked */
-    struct engine_stmt *named[Q_NR];
+    struct engine_stmt *named[Q_NR], *copies[C_NR];
     struct composed composed[COMPOSED_MAX];
     uint64_t uses;
 };
@@ -28,15 +28,23 @@ struct engine *store_engine(struct store *st) { return st->engine; }
 
 /* ---- statements ---- */
 
-struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
+static struct engine_stmt *prepared(struct store *st, struct engine_stmt **kept, const struct sql_text *sql,
+                                    struct error *err)
 {
     const struct engine_ops *ops = st->engine->ops;
-    const char *sql = sql_queries[name].text[ops->dialect];
-    if (!st->named[name] && ops->prepare(st->engine, sql, &st->named[name], err) < 0) {
-        error_wrap(err, "statement %s", sql_queries[name].name);
-        return NULL;
-    }
-    return st->named[name];
+    if (!*kept && ops->prepare(st->engine, sql->text[ops->dialect], kept, err) < 0)
+        error_wrap(err, "statement %s", sql->name);
+    return *kept;
+}
+
+struct engine_stmt *store_named_stmt(struct store *st, enum sql_query name, struct error *err)
+{
+    return prepared(st, &st->named[name], &sql_queries[name], err);
+}
+
+struct engine_stmt *store_copy_stmt(struct store *st, enum sql_copy name, struct error *err)
+{
+    return prepared(st, &st->copies[name], &sql_copies[name], err);
 }
 
 static void composed_clear(struct store *st, struct composed *c)
@@ -74,6 +82,8 @@ static void release_statements(struct store *st)
 {
     for (size_t i = 0; i < Q_NR; i++)
         st->engine->ops->finalize(st->named[i]);
+    for (size_t i = 0; i < C_NR; i++)
+        st->engine->ops->finalize(st->copies[i]);
     for (size_t i = 0; i < COMPOSED_MAX; i++)
         composed_clear(st, &st->composed[i]);
 }
@@ -153,17 +163,11 @@ int store_version(struct store *st, int *ret_version, struct error *err)
 
 /* ---- transactions ---- */
 
-static int exec(struct store *st, const char *sql, struct error *err)
-{
-    return st->engine->ops->exec(st->engine, sql, err);
-}
-
 bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
 
 void store_rollback(struct store *st)
 {
-    if (store_in_transaction(st))
-        exec(st, "ROLLBACK", NULL);
+    st->engine->ops->rollback(st->engine);
 }
 
 int store_commit(struct store *st, struct error *err)
@@ -216,13 +220,12 @@ int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err)
     return 0;
 }
 
-int store_savepoint(struct store *st, struct error *err) { return exec(st, "SAVEPOINT job", err); }
-int store_release(struct store *st, struct error *err) { return exec(st, "RELEASE job", err); }
-int store_rollback_to(struct store *st, struct error *err) { return exec(st, "ROLLBACK TO job; RELEASE job", err); }
+int store_savepoint(struct store *st, struct error *err) { return st->engine->ops->savepoint(st->engine, err); }
+int store_release(struct store *st, struct error *err) { return st->engine->ops->release(st->engine, err); }
+int store_rollback_to(struct store *st, struct error *err) { return st->engine->ops->rollback_to(st->engine, err); }
 
 bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
 bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE_AWAY; }
 bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }
 bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
 void store_clear_failure(struct store *st) { st->engine->failure = 0; }
-int64_t store_changes(const struct store *st) { return st->engine->ops->total_changes(st->engine); }

@@ -56,10 +56,12 @@ int store_begin(struct store *st, struct error *err);
 int store_begin_read(struct store *st, struct error *err); /* several reads of one and the same version */
 int store_commit(struct store *st, struct error *err);     /* on failure the transaction is rolled back */
 void store_rollback(struct store *st);
-/* False as well after a failure that ended the transaction by itself. */
+/* SQLite may end one by itself when it fails. */
 bool store_in_transaction(const struct store *st);
 
-/* One job within a group: savepoint … release, or rollback_to, which undoes the job alone and ends the savepoint. */
+/* One job within a group: savepoint … release, or rollback_to, which undoes the job alone and ends the savepoint. What
+ * the job sent ahead (query_send) may show its failure as late as at the release, which is then the job's own: roll back
+ * to the savepoint. */
 int store_savepoint(struct store *st, struct error *err);
 int store_release(struct store *st, struct error *err);
 int store_rollback_to(struct store *st, struct error *err);
@@ -69,9 +71,6 @@ bool store_is_away(const struct store *st);
 bool store_is_fenced(const struct store *st);
 bool store_is_broken(const struct store *st);
 void store_clear_failure(struct store *st);
-
-/* Changes rows that the connection has written so far, for the writer's bound on a transaction's size. */
-int64_t store_changes(const struct store *st);
 
 /* The highest id ever used, deleted rows included; 0 if none. */
 enum store_ids { STORE_IDS_EXPERIMENTS, STORE_IDS_TRIALS, STORE_IDS_USERS, STORE_IDS_WORKSPACES, STORE_IDS_PROJECTS };

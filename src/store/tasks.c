@@ -44,25 +44,46 @@ static void read_task(struct query *q, struct arena *a, void *row)
     t->snapshot = take_opt_text(q, a);
 }
 
-int store_task_insert(struct store *st, const struct store_task *t, struct error *err)
+enum { TASK_COLUMNS = 13 };
+
+/* In the order of copy: tasks. */
+static void set_task(const struct store_task *t, struct sql_value *ret)
 {
-    if (query_exec(st, Q_TASKS_INSERT,
-                   SQL_ARGS(sql_text(t->id), sql_text(t->type), sql_text(t->job_id),
-                            sql_opt_int(t->has_trial, t->trial_id), sql_int(t->start_us), sql_time(t->end_us),
-                            sql_opt_int(t->has_log_retention, t->log_retention_days), sql_opt_text(t->state),
-                            sql_opt_text(t->config), sql_opt_text(t->parent_id), sql_opt_text(t->forked_from),
-                            sql_bool(t->no_pause), sql_opt_text(t->snapshot)), NULL, err) < 0)
-        return error_wrap(err, "task %s", t->id);
-    return 0;
+    const struct sql_value row[TASK_COLUMNS] = {
+        sql_text(t->id), sql_text(t->type), sql_text(t->job_id), sql_opt_int(t->has_trial, t->trial_id),
+        sql_int(t->start_us), sql_time(t->end_us), sql_opt_int(t->has_log_retention, t->log_retention_days),
+        sql_opt_text(t->state), sql_opt_text(t->config), sql_opt_text(t->parent_id), sql_opt_text(t->forked_from),
+        sql_bool(t->no_pause), sql_opt_text(t->snapshot)};
+    memcpy(ret, row, sizeof(row));
 }
 
-int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err)
+static void fill_task(void *ctx, size_t i, struct sql_value *ret) { set_task(&((const struct store_task *)ctx)[i], ret); }
+
+static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
 {
+    const struct task_row *t = ((const struct task_row *const *)ctx)[i];
     const struct store_task task = {
         .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
         .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
     };
-    return insert ? store_task_insert(st, &task, err) : store_task_set_end(st, t->id, t->end_us, err);
+    set_task(&task, ret);
+}
+
+int store_task_insert(struct store *st, const struct store_task *t, struct error *err)
+{
+    const struct engine_rows rows = {.column_n = TASK_COLUMNS, .row_n = 1, .fill = fill_task, .ctx = (void *)t};
+    return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s", t->id) : 0;
+}
+
+int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err)
+{
+    const struct engine_rows rows = {.column_n = TASK_COLUMNS, .row_n = n, .fill = fill_task_of_core, .ctx = (void *)t};
+    return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s%s", t[0]->id, n > 1 ? " and others" : "") : 0;
+}
+
+int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err)
+{
+    return insert ? store_tasks_insert(st, &t, 1, err) : store_task_set_end(st, t->id, t->end_us, err);
 }
 
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err)

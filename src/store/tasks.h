@@ -22,6 +22,7 @@ struct store_task {
 };
 
 int store_task_insert(struct store *st, const struct store_task *t, struct error *err);
+int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err);
 /* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
 int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err);
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err);

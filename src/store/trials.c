@@ -59,17 +59,27 @@ static struct sql_value opt_chars(const char *s) { return *s ? sql_text(s) : sql
 
 /* ---- writing ---- */
 
-static int insert(struct store *st, const struct trial_row *t, struct error *err)
+enum { TRIAL_COLUMNS = 16 };
+
+/* In the order of copy: trials. */
+static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
 {
-    if (query_exec(st, Q_TRIALS_INSERT,
-                   SQL_ARGS(sql_int(t->id), sql_int(t->experiment_id), sql_text(t->request_id), sql_text(t->task_id),
-                            sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us),
-                            sql_int(t->seed), sql_text(t->hparams ? t->hparams : "{}"), sql_int(t->run_id),
-                            sql_int(t->restarts), sql_int(t->steps_completed), opt_chars(t->latest_checkpoint),
-                            opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-                            sql_bool(t->stopped_by_searcher)), NULL, err) < 0)
-        return error_wrap(err, "trial %d of experiment %d", t->id, t->experiment_id);
-    return query_exec(st, Q_EXPERIMENTS_ADD_TRIAL, SQL_ARGS(sql_int(t->experiment_id)), NULL, err);
+    const struct trial_row *t = ((const struct trial_row *const *)ctx)[i];
+    const struct sql_value row[TRIAL_COLUMNS] = {
+        sql_int(t->id), sql_int(t->experiment_id), sql_text(t->request_id), sql_text(t->task_id),
+        sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us), sql_int(t->seed),
+        sql_text(t->hparams ? t->hparams : "{}"), sql_int(t->run_id), sql_int(t->restarts), sql_int(t->steps_completed),
+        opt_chars(t->latest_checkpoint), opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
+        sql_bool(t->stopped_by_searcher)};
+    memcpy(ret, row, sizeof(row));
+}
+
+int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err)
+{
+    const struct engine_rows rows = {.column_n = TRIAL_COLUMNS, .row_n = n, .fill = fill_trial, .ctx = (void *)t};
+    if (query_copy(st, C_TRIALS, &rows, err) < 0)
+        return error_wrap(err, "trial %d of experiment %d%s", t[0]->id, t[0]->experiment_id, n > 1 ? " and others" : "");
+    return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
 }
 
 static int update(struct store *st, const struct trial_row *t, struct error *err)
@@ -85,7 +95,7 @@ static int update(struct store *st, const struct trial_row *t, struct error *err
 
 int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
 {
-    return is_new ? insert(st, t, err) : update(st, t, err);
+    return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
 }
 
 int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err)

@@ -32,6 +32,8 @@ struct store_trial {
     struct store_validation best_validation, latest_validation;
 };
 
+/* New trials of one experiment, which counts them. */
+int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err);
 /* Writes what the core owns; beside it the row keeps what the functions below set. */
 int store_trial_put(struct store *st, const struct trial_row *t, bool insert, struct error *err);
 /* `full` fills the last block as well. */

@@ -103,8 +103,8 @@ UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, des
     labels = coalesce($5, labels)
 WHERE id = $1;
 
--- name: experiments_add_trial
-UPDATE experiments SET num_trials = num_trials + 1 WHERE id = $1;
+-- name: experiments_add_trials
+UPDATE experiments SET num_trials = num_trials + $2 WHERE id = $1;
 
 -- name: experiments_add_checkpoint
 UPDATE experiments SET checkpoint_count = checkpoint_count + $2, checkpoint_size = checkpoint_size + $3 WHERE id = $1;

@@ -1,7 +1,5 @@
--- name: tasks_insert
-INSERT INTO tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id,
-    forked_from, no_pause, snapshot)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+-- copy: tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id,
+--     forked_from, no_pause, snapshot)
 
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;

@@ -1,7 +1,5 @@
--- name: trials_insert
-INSERT INTO trials (id, experiment_id, request_id, task_id, state, start_us, end_us, seed, hparams, run_id, restarts,
-                    steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
+-- copy: trials (id, experiment_id, request_id, task_id, state, start_us, end_us, seed, hparams, run_id, restarts,
+--     steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher)
 
 -- name: trials_update
 UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,

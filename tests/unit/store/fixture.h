@@ -55,6 +55,16 @@ static inline void fixture_open(struct fixture *f) { OK(f, store_open(f->path, S
  * there, each in a schema of its own. */
 static inline const char *fixture_server(void) { return getenv("DET_TEST_POSTGRES"); }
 
+/* As a server does that is restarted, or an administrator. */
+static inline void fixture_cut_connections(void)
+{
+    struct engine *e;
+    assert_int_equal(engine_postgres.open(fixture_server(), true, &e, NULL), 0);
+    assert_int_equal(e->ops->exec(e, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                                  " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'", NULL), 0);
+    e->ops->close(e);
+}
+
 static inline void fixture_schema(struct fixture *f, const char *what)
 {
     struct engine *e;

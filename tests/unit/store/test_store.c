@@ -106,6 +106,9 @@ static void test_statements__are_all_valid(void **state)
     for (int i = 0; i < Q_NR; i++)
         if (!store_named_stmt(f->st, (enum sql_query)i, &f->err))
             fail_msg("%s: %s", sql_queries[i].name, error_msg(&f->err));
+    for (int i = 0; i < C_NR; i++)
+        if (!store_copy_stmt(f->st, (enum sql_copy)i, &f->err))
+            fail_msg("%s: %s", sql_copies[i].name, error_msg(&f->err));
 }
 
 static void test_reader__sees_commits_and_cannot_write(void **state)
@@ -234,15 +237,6 @@ static void test_kill_in_the_middle__committed_is_there_uncommitted_is_not(void 
 
 /* ---- a server that goes away ---- */
 
-static void cut_connections(void)
-{
-    struct engine *e;
-    assert_int_equal(engine_postgres.open(fixture_server(), true, &e, NULL), 0);
-    assert_int_equal(e->ops->exec(e, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                                  " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'", NULL), 0);
-    e->ops->close(e);
-}
-
 static void test_server__a_place_is_named_without_its_password(void **state)
 {
     static const char place[] = "postgresql://det:secret@/d?host=/nowhere";
@@ -266,7 +260,7 @@ static void test_server__a_connection_lost_while_idle_is_not_noticed(void **stat
     kv(f, "a", "1");
     OK(f, store_commit(f->st, &f->err));
     OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
-    cut_connections();
+    fixture_cut_connections();
     OK(f, store_kv_get(reader, "a", &f->a, &value, &f->err));
     assert_string_equal(value, "1");
     OK(f, store_begin(f->st, &f->err));
@@ -283,11 +277,11 @@ static void test_server__a_transaction_cut_in_the_middle_can_be_tried_again(void
     for_postgres_only();
     OK(f, store_begin(f->st, &f->err));
     kv(f, "a", "1");
-    cut_connections();
+    fixture_cut_connections();
     FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "b", "1", &f->err));
     assert_true(store_is_away(f->st));
-    assert_false(store_in_transaction(f->st));
     store_rollback(f->st);
+    assert_false(store_in_transaction(f->st));
     store_clear_failure(f->st);
     OK(f, store_begin(f->st, &f->err));
     assert_null(get(f, "a"));
@@ -296,13 +290,34 @@ static void test_server__a_transaction_cut_in_the_middle_can_be_tried_again(void
     assert_string_equal(get(f, "a"), "2");
 }
 
+/* A lost connection is opened again at a transaction's beginning, never in its middle: what was written before is gone,
+ * and what would follow alone is half a job. */
+static void test_server__nothing_is_written_beside_a_transaction_that_was_lost(void **state)
+{
+    struct fixture *f = *state;
+    const struct store_experiment_filter all = {.descending = true, .page = {.limit = 1}};
+    struct store_experiment_list list;
+    for_postgres_only();
+    OK(f, store_begin(f->st, &f->err));
+    kv(f, "a", "1");
+    fixture_cut_connections();
+    FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "b", "1", &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "c", "1", &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "away", store_experiment_list(f->st, &all, &f->a, &list, &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "away", store_rollback_to(f->st, &f->err));
+    store_rollback(f->st);
+    store_clear_failure(f->st);
+    assert_null(get(f, "a"));
+    assert_null(get(f, "c"));
+}
+
 static void test_server__what_became_of_a_commit_is_asked(void **state)
 {
     struct fixture *f = *state;
     for_postgres_only();
     OK(f, store_begin(f->st, &f->err));
     kv(f, "a", "1");
-    cut_connections();
+    fixture_cut_connections();
     FAILS(f, ERR_UNAVAILABLE, "before the commit", store_commit(f->st, &f->err));
     assert_true(store_is_away(f->st));
     store_clear_failure(f->st);
@@ -391,6 +406,7 @@ int main(void)
         TEST(test_server__a_place_is_named_without_its_password),
         TEST(test_server__a_connection_lost_while_idle_is_not_noticed),
         TEST(test_server__a_transaction_cut_in_the_middle_can_be_tried_again),
+        TEST(test_server__nothing_is_written_beside_a_transaction_that_was_lost),
         TEST(test_server__what_became_of_a_commit_is_asked),
         TEST(test_server__a_transaction_with_a_failed_statement_is_not_committed),
         TEST(test_server__two_writers_wait_for_each_other),

@@ -1,0 +1,131 @@
+/* PostgreSQL through libpq: what the files postgres_*.c share. Parameters and columns travel in binary form.
+ *
+ *     postgres_errors.c       SQLSTATE → the failures of store.h
+ *     postgres_connection.c   connecting, what a connection is told, connecting again; waiting for an answer
+ *     postgres_pipeline.c     statements that are sent ahead, and COPY
+ *     postgres_statements.c   preparing and running statements, reading their rows
+ *     postgres_wire.c         values in the form of the wire
+ *     engine_postgres.c       transactions, and the table of operations
+ *
+ * What SQLite gives by itself is made here: one writer at a time (an advisory lock that each write transaction takes),
+ * and a connection that is there: one that was lost is opened again at the next transaction or single read, never in
+ * the middle of a transaction, whose first half went with it. */
+#ifndef DET_STORE_POSTGRES_H
+#define DET_STORE_POSTGRES_H
+
+#include <libpq-fe.h>
+
+#include "common/strbuf.h"
+#include "store/engine.h"
+
+enum {
+    POSTGRES_LOCK_TIMEOUT_MS = 5000, /* for another master that is on its way out */
+    POSTGRES_PARAMS_MAX = 64,
+    POSTGRES_AHEAD_MAX = 256,        /* statements sent ahead before one waits for their results */
+};
+
+/* Types by their fixed numbers (pg_type.dat). */
+enum postgres_type {
+    TYPE_BOOL = 16, TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_INT2 = 21, TYPE_INT4 = 23, TYPE_TEXT = 25, TYPE_JSON = 114,
+    TYPE_FLOAT8 = 701,
+};
+
+struct postgres_engine {
+    struct engine base;
+    PGconn *conn;
+    bool writer;
+    bool serving;           /* set_durability was called: time-outs apply */
+    bool open;              /* a transaction is open as far as the caller knows, whatever became of the connection */
+    enum store_durability durability;
+    unsigned connection;    /* counts them: statements belong to one */
+    unsigned last_name;
+    char transaction[24];   /* id of the write transaction that is open */
+    int64_t own_timeout_ms; /* statement_timeout of the role or the database; 0: none, ours applies */
+    int64_t timeout_ms;     /* of a statement; 0: none */
+    int64_t retry_us;       /* when a lost connection may be tried again, and how long to wait after that */
+    int retry_pause_ms;
+    const char *ahead[POSTGRES_AHEAD_MAX]; /* what was sent and not looked at yet */
+    int ahead_n;
+    bool ahead_of_job;      /* among them is more than the beginning and the end of savepoints */
+};
+
+struct engine_stmt {
+    struct postgres_engine *engine;
+    char *sql, name[16];
+    unsigned connection; /* the one it is prepared on; 0: none yet */
+    int param_n;
+    Oid type[POSTGRES_PARAMS_MAX];
+    struct sql_value value[POSTGRES_PARAMS_MAX];
+    PGresult *result; /* what is being read */
+    int row;
+};
+
+static inline struct postgres_engine *postgres_of(const struct engine *base) { return (struct postgres_engine *)base; }
+
+/* ---- postgres_errors.c: all return -1 ---- */
+
+int postgres_fail(struct postgres_engine *e, const PGresult *result, const char *doing, struct error *err);
+int postgres_fail_connect(struct postgres_engine *e, struct error *err); /* no connection could be made at all */
+int postgres_fail_away(struct postgres_engine *e, struct error *err);
+bool postgres_is_good(const PGresult *result);
+/* Takes the result: 0 when it is good. */
+int postgres_finish(struct postgres_engine *e, PGresult *result, const char *doing, struct error *err);
+
+/* ---- postgres_connection.c ---- */
+
+int postgres_connect(struct postgres_engine *e, const char *uri, struct error *err);
+/* Not more often than a pause allows that doubles: a server that starts is not stormed. */
+int postgres_reconnect(struct postgres_engine *e, struct error *err);
+/* 0 when there is a connection, or one can be made: not within a transaction. */
+int postgres_connected(struct postgres_engine *e, struct error *err);
+/* Tells the connection what holds from now on: time-outs, durability. */
+int postgres_configure(struct postgres_engine *e, struct error *err);
+/* The next result of what was sent; NULL after the last. When the server lets the time of a statement pass, and
+ * does not say so itself, the connection is given up. */
+PGresult *postgres_next_result(struct postgres_engine *e);
+/* Of all results the first that is bad, else the last. */
+PGresult *postgres_result(struct postgres_engine *e);
+PGresult *postgres_query(struct postgres_engine *e, const char *sql); /* several statements without parameters */
+
+/* ---- postgres_pipeline.c ---- */
+
+/* doing names the statement in sentences; it must live until it is settled. */
+int postgres_send_text(struct postgres_engine *e, const char *text, const char *doing, struct error *err);
+int postgres_send_stmt(struct engine_stmt *s, struct error *err); /* prepared on this connection */
+/* Waits for everything that was sent. *ret_last (may be NULL) is the last one's result, only if all were good. */
+int postgres_settle(struct postgres_engine *e, PGresult **ret_last, struct error *err);
+/* A statement goes while its text may still be among what was sent. */
+void postgres_forget_text(struct postgres_engine *e, const char *text);
+int postgres_copy(struct engine *base, const char *into, const struct engine_rows *rows, struct error *err);
+
+/* ---- postgres_statements.c: operations of engine.h ---- */
+
+int postgres_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err);
+void postgres_finalize(struct engine_stmt *s);
+int postgres_bind(struct engine_stmt *s, int index, const struct sql_value *v, struct error *err);
+int postgres_step(struct engine_stmt *s, struct error *err);
+int postgres_send(struct engine_stmt *s, struct error *err);
+int64_t postgres_changes(struct engine_stmt *s);
+void postgres_reset(struct engine_stmt *s);
+bool postgres_is_null(struct engine_stmt *s, int column);
+int64_t postgres_integer(struct engine_stmt *s, int column);
+double postgres_real(struct engine_stmt *s, int column);
+const void *postgres_data(struct engine_stmt *s, int column, size_t *ret_n);
+
+/* ---- postgres_wire.c ---- */
+
+struct postgres_params {
+    const char *value[POSTGRES_PARAMS_MAX];
+    int length[POSTGRES_PARAMS_MAX], format[POSTGRES_PARAMS_MAX];
+    uint64_t number[POSTGRES_PARAMS_MAX];
+};
+/* Parameter i of the statement, borrowed from its value. */
+int postgres_put_param(const struct engine_stmt *s, struct postgres_params *w, int i, struct error *err);
+int64_t postgres_get_integer(const char *at, int size);
+double postgres_get_real(const char *at);
+/* Rows in COPY's binary form. */
+void postgres_copy_header(struct strbuf *out);
+int postgres_copy_row(const struct sql_value *value, size_t n, struct strbuf *out, struct error *err);
+void postgres_copy_trailer(struct strbuf *out);
+
+#endif

@@ -1,0 +1,131 @@
+/* What PostgreSQL says, in the terms of store.h. */
+#include <string.h>
+
+#include "store/postgres.h"
+
+static int line_n(const char *text) { return (int)strcspn(text, "\n"); } /* libpq ends its sentences with a line feed */
+
+static bool is_class(const char *state, const char *class) { return strncmp(state, class, strlen(class)) == 0; }
+
+/* ---- no connection ---- */
+
+/* libpq keeps no SQLSTATE of a refusal, so the words decide; they only choose an advice. */
+static const struct { const char *words, *advice; } advices[] = {
+    {"too many clients", ": the master needs five connections, raise max_connections or find who holds them"},
+    {"remaining connection slots", ": the master needs five connections, raise max_connections or find who holds them"},
+    {"too many connections for", ": the master needs five connections, raise the limit of the role or of the database"},
+    {"password authentication failed", ": check db.user and db.password"},
+    {"no password supplied", ": set db.password"},
+    {"hot standby", ": it takes no writes, db.host must name the primary"},
+    {"read-only", ": it takes no writes, db.host must name the primary"},
+    {"does not exist", ": check db.name and db.user (createdb -E UTF8 -T template0 NAME)"},
+};
+
+static const char *advice_for(const char *text)
+{
+    for (size_t i = 0; i < sizeof(advices) / sizeof(*advices); i++)
+        if (strstr(text, advices[i].words))
+            return advices[i].advice;
+    return "";
+}
+
+int postgres_fail_connect(struct postgres_engine *e, struct error *err)
+{
+    const char *text = PQerrorMessage(e->conn);
+    return error_set(err, ERR_UNAVAILABLE, "no connection: %.*s%s", line_n(text), text, advice_for(text));
+}
+
+int postgres_fail_away(struct postgres_engine *e, struct error *err)
+{
+    const char *text = PQerrorMessage(e->conn);
+    e->base.failure |= ENGINE_AWAY;
+    return error_set(err, ERR_UNAVAILABLE, "the database server is away, the master goes on when it is back: %.*s%s",
+                     line_n(text), text, advice_for(text));
+}
+
+/* ---- statements that failed ---- */
+
+/* In SQLite's words (engine.h). The names of constraints are those that PostgreSQL gives: projects_key_key. */
+static int fail_conflict(const PGresult *result, const char *state, const char *text, struct error *err)
+{
+    const char *table = PQresultErrorField(result, PG_DIAG_TABLE_NAME);
+    const char *name = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+    size_t table_n = table ? strlen(table) : 0;
+    if (strcmp(state, "23503") == 0)
+        return error_set(err, ERR_CONFLICT, "FOREIGN KEY constraint failed: %s", text);
+    if (strcmp(state, "23505") != 0 || !table || !name || strncmp(name, table, table_n) != 0)
+        return error_set(err, ERR_CONFLICT, "%s", text);
+    const char *column = name + table_n + (name[table_n] == '_');
+    size_t n = strlen(column);
+    if (n > 4 && strcmp(column + n - 4, "_key") == 0)
+        n -= 4;
+    return error_set(err, ERR_CONFLICT, "UNIQUE constraint failed: %s.%.*s", table, (int)n, column);
+}
+
+/* What passes: the writer rolls back and tries the same group again. */
+static int fail_for_now(struct postgres_engine *e, enum engine_failure failure, struct error *err, const char *sentence,
+                        const char *text)
+{
+    e->base.failure |= failure;
+    return error_set(err, ERR_UNAVAILABLE, "%s%s%s", sentence, *text ? ": " : "", text);
+}
+
+static int fail_timeout(struct postgres_engine *e, const char *state, struct error *err)
+{
+    if (strcmp(state, "55P03") == 0)
+        return error_set(err, ERR_UNAVAILABLE,
+                         "the database is locked by another process for more than %d s (is a second master"
+                         " running on it?)", POSTGRES_LOCK_TIMEOUT_MS / 1000);
+    return error_set(err, ERR_UNAVAILABLE, "the database took more than %g s for one statement",
+                     (double)e->timeout_ms / 1000);
+}
+
+/* The statement was refused for what it is or holds. */
+static int fail_statement(struct postgres_engine *e, const char *state, const char *text, const char *doing,
+                          struct error *err)
+{
+    if (is_class(state, "22021") || is_class(state, "22P05"))
+        return error_set(err, ERR_INVALID, "a text holds what the database can't store: %s", text);
+    if (is_class(state, "54"))
+        return error_set(err, ERR_TOO_LARGE, "a value is too large for the database: %s", text);
+    if (is_class(state, "58") || is_class(state, "XX")) {
+        e->base.failure |= ENGINE_BROKEN;
+        return error_set(err, ERR_IO, "%s: %s (PostgreSQL error %s)", doing, text, state);
+    }
+    return error_set(err, ERR_INTERNAL, "%s: %s (PostgreSQL error %s)", doing, text, state);
+}
+
+int postgres_fail(struct postgres_engine *e, const PGresult *result, const char *doing, struct error *err)
+{
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (PQstatus(e->conn) == CONNECTION_BAD || !state || !text || is_class(state, "08") || is_class(state, "57P0"))
+        return postgres_fail_away(e, err);
+    if (is_class(state, "23"))
+        return fail_conflict(result, state, text, err);
+    if (strcmp(state, "53100") == 0)
+        return fail_for_now(e, ENGINE_FULL, err,
+                            "the disk that holds the database is full: make room, the master goes on by itself", "");
+    if (strcmp(state, "53200") == 0)
+        return error_set(err, ERR_NO_MEMORY, "the database server is out of memory: %s", text);
+    if (is_class(state, "40")) /* serialization, deadlock: the same again will do */
+        return fail_for_now(e, ENGINE_AWAY, err, "the database asks to try again", text);
+    if (strcmp(state, "25006") == 0 && e->writer)
+        return fail_for_now(e, ENGINE_AWAY, err, "the database takes no writes, the master goes on when it does", text);
+    if (strcmp(state, "55P03") == 0 || strcmp(state, "57014") == 0)
+        return fail_timeout(e, state, err);
+    return fail_statement(e, state, text, doing, err);
+}
+
+bool postgres_is_good(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+}
+
+int postgres_finish(struct postgres_engine *e, PGresult *result, const char *doing, struct error *err)
+{
+    int rc = postgres_is_good(result) ? 0 : postgres_fail(e, result, doing, err);
+    PQclear(result);
+    return rc;
+}
