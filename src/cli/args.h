@@ -46,6 +46,7 @@ struct cli_command {
     const char *help;
     const char *default_subcommand;
     bool group, deprecated;
+    bool offline; /* needs no master */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;

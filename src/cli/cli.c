@@ -34,8 +34,6 @@ void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...)
     va_end(ap);
 }
 
-static bool needs_master(const struct cli_command *c) { return strncmp(c->path, "deploy", 6) != 0; }
-
 static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
 {
     const struct args_root *root = p->root;
@@ -43,7 +41,7 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
         return error_set(err, ERR_UNIMPLEMENTED, "'det %s' is planned, but not part of this version", p->command->path);
     cli->command = p->command;
     cli->user = root->user;
-    if (needs_master(p->command)) {
+    if (!p->command->offline) {
         if (address_canonical(address_choose(root->master), &cli->arena, &cli->master, err) < 0)
             return -1;
         if (strcmp(p->command->path, "version") != 0 && api_greet(cli, err) < 0) /* `version` says it itself */

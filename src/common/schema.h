@@ -126,6 +126,11 @@ void schema_validate(const struct schema_key *key, struct json_object *v, enum s
                      const struct schema_check *checks, const struct schema_place *place,
                      struct schema_problems *problems);
 
+/* The same for a value that stands at `path` of the document. */
+void schema_validate_at(const struct schema_key *key, struct json_object *v, const char *path, enum schema_phase phase,
+                        const struct schema_check *checks, const struct schema_place *place,
+                        struct schema_problems *problems);
+
 /* upper over lower by the rows' merge rules. Both are only read; the result shares nothing with them. Caller puts
  * it. */
 struct json_object *schema_merge(const struct schema_key *key, struct json_object *upper, struct json_object *lower);

@@ -292,6 +292,8 @@ static void check_members(struct validation *w, const struct schema_key *key, st
             length = enter_member(w, name);
             validate(w, member ? member : key->item, value);
             strbuf_truncate(&w->path, length);
+        } else if (open && key->check) {
+            continue; /* its own check looks into it */
         } else if (open) {
             length = enter_member(w, name);
             check_untyped(w, value);
@@ -373,17 +375,25 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
         return;
     }
     int before = w->problems->n;
-    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its own check is all that looks into it */
+    bool untyped = (key->types & SCHEMA_MAP) && !key->item; /* its check looks into it */
     check_typed(w, key, v);
     if (key->check && w->phase != SCHEMA_PARTIAL && (untyped || w->problems->n == before))
         run_named_check(w, key, v);
+}
+
+void schema_validate_at(const struct schema_key *key, struct json_object *v, const char *path, enum schema_phase phase,
+                        const struct schema_check *checks, const struct schema_place *place,
+                        struct schema_problems *problems)
+{
+    struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
+    strbuf_adds(&w.path, path);
+    validate(&w, key, v);
+    strbuf_release(&w.path);
 }
 
 void schema_validate(const struct schema_key *key, struct json_object *v, enum schema_phase phase,
                      const struct schema_check *checks, const struct schema_place *place,
                      struct schema_problems *problems)
 {
-    struct validation w = {.phase = phase, .checks = checks, .place = place, .problems = problems};
-    validate(&w, key, v);
-    strbuf_release(&w.path);
+    schema_validate_at(key, v, "", phase, checks, place, problems);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "gen/config_tables.h"
 
 #define CHECK(check) \
     static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
@@ -31,134 +32,31 @@ static char *member_path(const char *path, const char *name)
 
 /* ---- Hyperparameters ---------------------------------------------------------------------------------------------- */
 
-enum bound_type { BOUND_INT, BOUND_NUMBER };
-
-static bool check_bound(const struct site *s, struct json_object *v, const char *path, const char *name, enum bound_type type,
-                        bool required)
+static struct json_object *member(struct json_object *v, const char *name)
 {
-    struct json_object *bound = json_object_object_get(v, name);
-    cleanup_free char *p = member_path(path, name);
-    bool is_int = json_object_is_type(bound, json_type_int), is_double = json_object_is_type(bound, json_type_double);
-    if (is_double && !isfinite(json_object_get_double(bound)))
-        return false; /* reported for every number already */
-    if (!bound && required)
-        schema_problem(s->problems, s->place, path, "\"%s\" must be set", name);
-    else if (bound && !is_int && !(is_double && type == BOUND_NUMBER))
-        schema_problem(s->problems, s->place, p, "expected %s, found %s", type == BOUND_INT ? "a whole number" : "a number",
-                       json_object_to_json_string_ext(bound, JSON_C_TO_STRING_PLAIN));
-    else
-        return bound != NULL;
-    return false;
+    return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
-static void check_range(const struct site *s, struct json_object *v, const char *path, enum bound_type type)
-{
-    bool low = check_bound(s, v, path, "minval", type, true), high = check_bound(s, v, path, "maxval", type, true);
-    if (low && high) {
-        double a = json_object_get_double(json_object_object_get(v, "minval"));
-        double b = json_object_get_double(json_object_object_get(v, "maxval"));
-        if (a >= b)
-            schema_problem(s->problems, s->place, path, "minval must be less than maxval, found %s and %s",
-                           json_object_get_string(json_object_object_get(v, "minval")),
-                           json_object_get_string(json_object_object_get(v, "maxval")));
-    }
-    if (check_bound(s, v, path, "count", BOUND_INT, false) && json_object_get_int64(json_object_object_get(v, "count")) < 1)
-        schema_problem(s->problems, s->place, path, "count must be at least 1, found %s",
-                       json_object_get_string(json_object_object_get(v, "count")));
-}
+/* A value that no row describes: what JSON cannot hold is wrong with it. */
+static const struct schema_key anything = {.name = "", .types = SCHEMA_ANY, .help = ""};
 
-static void check_const(const struct site *s, struct json_object *v, const char *path)
+/* What its rows cannot say. */
+CHECK(check_typed_hyperparameter)
 {
-    if (!json_object_object_get_ex(v, "val", NULL))
-        schema_problem(s->problems, s->place, path, "\"val\" must be set");
-}
-
-static void check_int(const struct site *s, struct json_object *v, const char *path)
-{
-    check_range(s, v, path, BOUND_INT);
-}
-
-static void check_double(const struct site *s, struct json_object *v, const char *path)
-{
-    check_range(s, v, path, BOUND_NUMBER);
-}
-
-static void check_log(const struct site *s, struct json_object *v, const char *path)
-{
-    check_range(s, v, path, BOUND_NUMBER);
-    if (check_bound(s, v, path, "base", BOUND_NUMBER, true) && json_object_get_double(json_object_object_get(v, "base")) <= 0)
-        schema_problem(s->problems, s->place, path, "base must be more than 0, found %s",
-                       json_object_get_string(json_object_object_get(v, "base")));
-}
-
-static void check_categorical(const struct site *s, struct json_object *v, const char *path)
-{
-    struct json_object *vals = json_object_object_get(v, "vals");
-    cleanup_free char *p = member_path(path, "vals");
-    if (!vals)
-        schema_problem(s->problems, s->place, path, "\"vals\" must be set");
-    else if (!json_object_is_type(vals, json_type_array))
-        schema_problem(s->problems, s->place, p, "expected a list, found %s",
-                       json_object_to_json_string_ext(vals, JSON_C_TO_STRING_PLAIN));
-}
-
-static const struct hyperparameter_type {
-    const char *name;
-    void (*check)(const struct site *s, struct json_object *v, const char *path);
-    const char *members[6]; /* besides `type` */
-    bool needs_count;
-} hyperparameter_types[] = {
-    {"const", check_const, {"val"}, false},
-    {"int", check_int, {"minval", "maxval", "count"}, true},
-    {"double", check_double, {"minval", "maxval", "count"}, true},
-    {"log", check_log, {"minval", "maxval", "base", "count"}, true},
-    {"categorical", check_categorical, {"vals"}, false},
-};
-#define HYPERPARAMETER_TYPES (sizeof hyperparameter_types / sizeof *hyperparameter_types)
-
-static const struct hyperparameter_type *find_type(const char *name)
-{
-    for (size_t i = 0; name && i < HYPERPARAMETER_TYPES; i++) {
-        if (strcmp(hyperparameter_types[i].name, name) == 0)
-            return &hyperparameter_types[i];
-    }
-    return NULL;
-}
-
-static bool has_member(const struct hyperparameter_type *type, const char *name)
-{
-    for (const char *const *m = type->members; *m; m++) {
-        if (strcmp(*m, name) == 0)
-            return true;
-    }
-    return strcmp(name, "type") == 0;
-}
-
-static void check_typed(const struct site *s, struct json_object *v, const char *path)
-{
-    struct json_object *type_name = json_object_object_get(v, "type");
-    const struct hyperparameter_type *type = find_type(text(v, "type"));
-    if (!type) {
-        schema_problem(s->problems, s->place, path,
-                       "type must be one of const, int, double, log, categorical; found %s (a group may not have a member "
-                       "\"type\")", json_object_to_json_string_ext(type_name, JSON_C_TO_STRING_PLAIN));
-        return;
-    }
-    json_object_object_foreach(v, name, value) {
-        (void)value;
-        if (!has_member(type, name))
-            schema_problem_member(s->problems, s->place, path, name, "unknown field \"%s\" of a hyperparameter of type %s",
-                                  name, type->name);
-    }
-    type->check(s, v, path);
+    struct json_object *low = member(v, "minval"), *high = member(v, "maxval");
+    if (low && high && json_object_get_double(low) >= json_object_get_double(high))
+        problem("minval must be less than maxval, found %s and %s", json_object_get_string(low),
+                json_object_get_string(high));
+    if (strcmp(text(v, "type"), "const") == 0 && !json_object_object_get_ex(v, "val", NULL))
+        problem("\"val\" must be set");
 }
 
 static void check_hyperparameter(const struct site *s, struct json_object *v, const char *path)
 {
-    if (!json_object_is_type(v, json_type_object))
-        return;
-    if (json_object_object_get(v, "type")) {
-        check_typed(s, v, path);
+    bool is_object = json_object_is_type(v, json_type_object);
+    if (!is_object || json_object_object_get(v, "type")) {
+        schema_validate_at(is_object ? hyperparameter_config_keys : &anything, v, path, SCHEMA_PRESENT, expconf_checks,
+                           s->place, s->problems);
         return;
     }
     json_object_object_foreach(v, name, value) {
@@ -180,8 +78,8 @@ static void check_counts(const struct site *s, struct json_object *v, const char
 {
     if (!json_object_is_type(v, json_type_object))
         return;
-    const struct hyperparameter_type *type = find_type(text(v, "type"));
-    if (type && type->needs_count && !json_object_object_get(v, "count"))
+    const char *type = text(v, "type");
+    if (type && schema_member(hyperparameter_config_keys, "count", type) && !json_object_object_get(v, "count"))
         schema_problem(s->problems, s->place, path, "a grid search needs \"count\" here");
     if (type)
         return;
@@ -305,6 +203,7 @@ static void check_our_container(const struct site *s, struct json_object *contai
 CHECK(check_pod_spec)
 {
     struct site s = {place, problems};
+    schema_validate_at(&anything, v, path, SCHEMA_PRESENT, NULL, place, problems);
     struct json_object *metadata = json_object_object_get(v, "metadata"), *spec = json_object_object_get(v, "spec");
     if (text(metadata, "name") || text(metadata, "namespace"))
         problem("metadata.name and metadata.namespace of a pod cannot be set");
@@ -320,6 +219,7 @@ const struct schema_check expconf_checks[] = {
     {"device", check_device},
     {"entrypoint", check_entrypoint},
     {"experiment", check_experiment},
+    {"hyperparameter", check_typed_hyperparameter},
     {"hyperparameters", check_hyperparameters},
     {"length", check_length},
     {"log_policies", check_log_policies},
