@@ -136,6 +136,7 @@ struct api_services {
     bool (*healthy)(void *ctx); /* the store answers */
     /* One that is DELETING, with all that belongs to it, in the background. */
     void (*delete_experiment)(void *ctx, int32_t experiment_id);
+    void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* one more head of a task's log */
 };
 
 /* What requests to launch something start from: parts of the master's configuration, as JSON text or NULL. */
@@ -175,6 +176,10 @@ struct api_info {
     const struct config *config; /* effective configuration */
     int64_t epoch;
 };
+
+/* Loop. A batch of a task's log is durable: its followers and whoever else must hear of it do. */
+struct store_log_line;
+void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n);
 
 void req_add_header(struct req *r, const char *name, const char *value); /* arena or static */
 int req_need_admin(const struct req *r, const char *what, struct error *err);

@@ -16,32 +16,50 @@
 #include "store/tasks.h"
 #include "store/trials.h"
 
+/* ---- what is stored ---- */
+
+void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
+{
+    char topic[WAIT_TOPIC_MAX];
+    size_t text_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        text_bytes += line[i].text_n;
+    a->services.log_stored(a->services.ctx, task_id, text_bytes);
+    wait_topic(topic, "log", task_id);
+    api_wake(a, topic);
+}
+
 /* ---- post ---- */
 
 struct posted {
     const char *task_id;
     struct store_log_line *line;
     size_t n;
+    struct store_log_batch batch;
+    int64_t first_id;
 };
 
-static int posted_wake(struct req *r, struct error *err)
+static void posted_end(struct req *r)
+{
+    struct posted *p = r->state;
+    store_log_batch_release(&p->batch);
+}
+
+static int posted_told(struct req *r, struct error *err)
 {
     const struct posted *p = r->state;
-    char topic[WAIT_TOPIC_MAX];
-    wait_topic(topic, "log", p->task_id);
-    api_wake(r->api, topic);
+    api_log_stored(r->api, p->task_id, p->first_id, p->line, p->n);
     return 0;
 }
 
 static int posted_store(struct req *r, struct error *err)
 {
-    const struct posted *p = r->state;
+    struct posted *p = r->state;
     struct store_task task;
-    int64_t first_id;
     if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 ||
-        store_task_log_append(r->db, p->task_id, p->line, p->n, &first_id, err) < 0)
+        store_task_log_append_batch(r->db, p->task_id, &p->batch, &p->first_id, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, posted_wake);
+    return req_then(r, REQ_LOOP, posted_told);
 }
 
 static int check_posted(const struct wire_task_log *log, size_t n, struct error *err)
@@ -74,7 +92,9 @@ static int post(struct req *r, const struct wire_task_log *log, size_t n, struct
     *p = (struct posted){.task_id = log[0].task_id, .line = arena_array(&r->arena, struct store_log_line, n), .n = n};
     for (size_t i = 0; i < n; i++)
         p->line[i] = line_of_wire(&log[i], r->now_us);
+    store_log_batch_make(&p->batch, p->line, n);
     r->state = p;
+    r->on_end = posted_end;
     return req_then(r, REQ_WRITE, posted_store);
 }
 

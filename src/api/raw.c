@@ -14,7 +14,7 @@ const struct raw_route raw_routes[] = {
     {"GET", "/agents", REQ_LOOP, true, false, raw_agents, "The agents' WebSocket; asks for the agents' token."},
     {"GET", "/metrics", REQ_LOOP, false, false, raw_metrics, "OpenMetrics of the master."},
     {"GET", "/debug/prom/metrics", REQ_LOOP, false, false, raw_metrics, "The same under the predecessor's name."},
-    {"POST", "/task-logs", REQ_LOOP, false, true, raw_task_logs, "Appends task logs; a JSON array of entries."},
+    {"POST", "/task-logs", REQ_WORK, false, true, raw_task_logs, "Appends task logs; a JSON array of entries."},
     {"GET", "/experiments/:id/model_def", REQ_READ, false, false, raw_model_definition, "Model definition as .tar.gz."},
     {"GET", "/users/me", REQ_LOOP, false, false, raw_users_me, "The current user, in the legacy form."},
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "api/wait.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
@@ -319,16 +318,15 @@ struct log_batch {
     const char *agent_id, *task_id, *container_id;
     int64_t first_seq, seq;
     struct store_log_line *line;
-    size_t line_n;
+    size_t line_n, skipped;
+    int64_t first_id; /* of the first line that was not skipped */
 };
 
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
-    int64_t first_id;
-    size_t skipped;
-    return store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, b->line, b->line_n, &first_id,
-                                          &skipped, &b->seq, err);
+    return store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, b->line, b->line_n,
+                                          &b->first_id, &b->skipped, &b->seq, err);
 }
 
 static void log_batch_done(void *job, const struct error *err)
@@ -340,6 +338,8 @@ static void log_batch_done(void *job, const struct error *err)
         /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to
          * fill: it learns at its next hello where to go on. */
         b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->line_n - 1;
+    } else if (b->skipped < b->line_n) {
+        api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->line + b->skipped, b->line_n - b->skipped);
     }
     struct link *l = find_link(b->hub, b->agent_id);
     if (l && l->serial == b->serial && b->seq) {
@@ -348,9 +348,6 @@ static void log_batch_done(void *job, const struct error *err)
         out.logs_ack = &ack;
         link_send(l, &out);
     }
-    char topic[WAIT_TOPIC_MAX];
-    wait_topic(topic, "log", b->task_id);
-    api_wake(b->hub->m->api, topic);
     arena_release(&b->arena);
     free(b);
 }

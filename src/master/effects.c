@@ -1,12 +1,14 @@
 /* Steps of the core and what follows from them. Rows first, in one write job a step; everything else waits for that
  * job's commit, in the order of the steps. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "api/identity.h"
 #include "api/wait.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "master/log_sealer.h"
 #include "master/master.h"
 #include "store/sessions.h"
 
@@ -92,10 +94,13 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
     case CORE_PUT_TASK: /* its end closes followers of its log */
         wait_topic(topic, "log", e->task->id);
         api_wake(m->api, topic);
+        if (e->task->end_us)
+            log_sealer_ended(m->log_sealer, e->task->id);
         return;
     case CORE_TASK_LOG:
         wait_topic(topic, "log", e->log.task_id);
         api_wake(m->api, topic);
+        log_sealer_added(m->log_sealer, e->log.task_id, strlen(e->log.text));
         return;
     case CORE_START_CONTAINER:
         start_send(s->start[s->sent_n++]);

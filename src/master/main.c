@@ -18,6 +18,7 @@
 #include "master/data_dir.h"
 #include "master/deletions.h"
 #include "master/housekeeping.h"
+#include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
@@ -81,6 +82,11 @@ static bool agent_token_matches(void *ctx, const char *token)
     const struct master *m = ctx;
     size_t n = strlen(m->agent_token);
     return strlen(token) == n && CRYPTO_memcmp(token, m->agent_token, n) == 0;
+}
+
+static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
+{
+    log_sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
 }
 
 static bool healthy(void *ctx)
@@ -182,7 +188,7 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment};
+        .delete_experiment = delete_experiment, .log_stored = log_stored};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -245,6 +251,7 @@ static int restore(struct master *m, struct error *err)
         return -1;
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
+    m->log_sealer = log_sealer_new(m->loop, m->readers, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
@@ -277,6 +284,7 @@ static int master_start(struct master *m, struct error *err)
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
+    log_sealer_stop(m->log_sealer);
     admin_free(m->admin);
     if (m->writer)
         master_stop(m);
@@ -287,6 +295,7 @@ static void master_release(struct master *m)
     pool_free(m->readers);
     pool_free(m->workers);
     writer_free(m->writer);
+    log_sealer_free(m->log_sealer);
     api_free(m->api);
     if (m->core_timer)
         loop_timer_free(m->core_timer);

@@ -20,6 +20,7 @@
 struct tls_files;
 struct deletions;
 struct admin;
+struct log_sealer;
 
 struct master {
     struct loop *loop;
@@ -34,6 +35,7 @@ struct master {
     struct loop_timer *core_timer;
     struct housekeeping *housekeeping;
     struct deletions *deletions;
+    struct log_sealer *log_sealer;
     struct agent_hub *agents;
     struct admin *admin;
     struct api *api;

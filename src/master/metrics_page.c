@@ -3,6 +3,7 @@
 
 #include "api/identity.h"
 #include "common/clock.h"
+#include "master/log_sealer.h"
 #include "master/master.h"
 
 static void gauge(struct strbuf *out, const char *name, const char *help, double value)
@@ -41,6 +42,10 @@ void metrics_page(void *ctx, struct strbuf *out)
     gauge(out, "loop_delay_max_seconds", "longest delay of the loop since the last look",
           (double)loop_take_max_delay_us(m->loop) / 1e6);
     gauge(out, "commit_max_seconds", "longest commit since the last look", (double)w.commit_us_max / 1e6);
+    gauge(out, "log_unsealed_bytes", "text of task logs that waits to be sealed into blocks",
+          (double)log_sealer_stats(m->log_sealer).waiting_bytes);
+    counter(out, "log_seal_rounds", "times that heads of a task's log became blocks",
+            log_sealer_stats(m->log_sealer).rounds);
     counter(out, "commits", "transactions of the writer", w.commits);
     counter(out, "commit_jobs", "writes in those transactions", w.jobs);
     counter(out, "commit_retries", "transactions repeated because the disk was full", w.retries);

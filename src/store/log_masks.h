@@ -1,4 +1,4 @@
-/* Within the store: bits of task_log_heads.level_mask and rank_mask, by which a reader passes over whole batches. */
+/* Within the store: bits of task_log_blocks.level_mask and rank_mask, by which a reader passes over whole batches. */
 #ifndef DET_STORE_LOG_MASKS_H
 #define DET_STORE_LOG_MASKS_H
 

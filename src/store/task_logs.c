@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "store/log_block.h"
 #include "store/log_masks.h"
+#include "store/log_seal.h"
 #include "store/query.h"
 
 /* ---- the state of a task's log: last line, distinct values of the fields ---- */
@@ -92,52 +93,63 @@ static int set_state(struct store *st, const char *task_id, const struct log_sta
 
 /* ---- appending ---- */
 
-/* The value that all lines share; NULL when they differ. */
-static const char *common(const struct store_log_line *line, size_t n, size_t offset)
+void log_batch_make(struct store_log_batch *b, const struct store_log_line *line, size_t line_n, int level)
 {
-    const char *first = *(const char *const *)((const char *)&line[0] + offset);
-    for (size_t i = 1; i < n && first; i++) {
-        const char *s = *(const char *const *)((const char *)&line[i] + offset);
-        if (!s || (s != first && strcmp(s, first) != 0))
-            return NULL;
+    *b = (struct store_log_batch){.line = line, .line_n = line_n, .first_us = INT64_MAX, .last_us = INT64_MIN};
+    for (size_t i = 0; i < line_n; i++) {
+        b->levels |= log_level_bit(line[i].level);
+        b->ranks |= log_rank_bit(rank_of(&line[i]));
+        b->first_us = line[i].time_us < b->first_us ? line[i].time_us : b->first_us;
+        b->last_us = line[i].time_us > b->last_us ? line[i].time_us : b->last_us;
+        b->text_n += line[i].text_n;
     }
-    return first;
+    log_block_encode(line, line_n, level, &b->block);
 }
 
-static int insert_head(struct store *st, const char *task_id, int64_t first_id, const struct store_log_line *line,
-                       size_t n, struct error *err)
+void store_log_batch_make(struct store_log_batch *b, const struct store_log_line *line, size_t line_n)
 {
-    cleanup_strbuf struct strbuf block = STRBUF_INIT;
-    int64_t levels = 0, ranks = 0, first_us = line[0].time_us, last_us = line[0].time_us;
-    for (size_t i = 0; i < n; i++) {
-        levels |= log_level_bit(line[i].level);
-        ranks |= log_rank_bit(rank_of(&line[i]));
-        first_us = line[i].time_us < first_us ? line[i].time_us : first_us;
-        last_us = line[i].time_us > last_us ? line[i].time_us : last_us;
-    }
-    log_block_encode(line, n, &block);
-    return query_exec(st, Q_TASK_LOG_HEADS_INSERT,
-                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)n - 1),
-                               sql_int(first_us), sql_int(last_us), sql_int(levels), sql_int(ranks),
-                               sql_opt_text(common(line, n, offsetof(struct store_log_line, allocation_id))),
-                               sql_opt_text(common(line, n, offsetof(struct store_log_line, agent_id))),
-                               sql_opt_text(common(line, n, offsetof(struct store_log_line, container_id))),
-                               sql_blob(block.s, block.n)), NULL, err);
+    log_batch_make(b, line, line_n, LOG_BLOCK_QUICK);
+}
+
+void store_log_batch_release(struct store_log_batch *b)
+{
+    strbuf_release(&b->block);
+}
+
+int insert_log_block(struct store *st, const char *task_id, int64_t first_id, const struct store_log_batch *b,
+                     bool sealed, const struct strbuf *words, struct error *err)
+{
+    struct sql_value words_value = words ? sql_blob(words->s, words->n) : sql_null();
+    return query_exec(st, Q_TASK_LOG_BLOCKS_INSERT,
+                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)b->line_n - 1),
+                               sql_bool(sealed), sql_int(b->first_us), sql_int(b->last_us), sql_int(b->levels),
+                               sql_int(b->ranks), sql_int((int64_t)b->text_n), words_value,
+                               sql_blob(b->block.s, b->block.n)), NULL, err);
+}
+
+int store_task_log_append_batch(struct store *st, const char *task_id, const struct store_log_batch *b,
+                                int64_t *ret_first_id, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct log_state state;
+    if (b->line_n == 0)
+        return error_set(err, ERR_INVALID, "task %s: a batch of logs needs at least one line", task_id);
+    if (get_state(st, task_id, &a, &state, err) < 0 ||
+        insert_log_block(st, task_id, state.last_id + 1, b, /* sealed= */ false, /* words= */ NULL, err) < 0 ||
+        set_state(st, task_id, &state, b->line, b->line_n, err) < 0)
+        return -1;
+    *ret_first_id = state.last_id + 1;
+    return 0;
 }
 
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
                           int64_t *ret_first_id, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct log_state state;
-    if (line_n == 0)
-        return error_set(err, ERR_INVALID, "task %s: a batch of logs needs at least one line", task_id);
-    if (get_state(st, task_id, &a, &state, err) < 0 ||
-        insert_head(st, task_id, state.last_id + 1, line, line_n, err) < 0 ||
-        set_state(st, task_id, &state, line, line_n, err) < 0)
-        return -1;
-    *ret_first_id = state.last_id + 1;
-    return 0;
+    struct store_log_batch b;
+    store_log_batch_make(&b, line, line_n);
+    int rc = store_task_log_append_batch(st, task_id, &b, ret_first_id, err);
+    store_log_batch_release(&b);
+    return rc;
 }
 
 int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err)
@@ -238,7 +250,7 @@ int store_task_log_fields(struct store *st, const char *task_id, struct arena *a
 /* The numbers go on where they were, and the marks stay: what an agent sends again must not come back. */
 static int delete_log(struct store *st, const char *task_id, struct error *err)
 {
-    if (query_exec(st, Q_TASK_LOG_HEADS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
+    if (query_exec(st, Q_TASK_LOG_BLOCKS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
         return -1;
     return query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err);
 }

@@ -1,9 +1,11 @@
-/* Task logs: lines in durable heads, one row per batch. Lines of a task are numbered 1, 2, 3 … as they arrive, and keep
- * their numbers for ever. A batch of a container's spool names its first sequence number; what was stored before is
- * skipped, so that each line is stored exactly once however often the agent sends it. */
+/* Task logs: lines in durable heads, one row per batch, that are sealed into compressed blocks later (log_seal.h). Lines
+ * of a task are numbered 1, 2, 3 … as they arrive, and keep their numbers for ever. A batch of a container's spool names
+ * its first sequence number; what was stored before is skipped, so that each line is stored exactly once however often
+ * the agent sends it. */
 #ifndef DET_STORE_TASK_LOGS_H
 #define DET_STORE_TASK_LOGS_H
 
+#include "common/strbuf.h"
 #include "store/store.h"
 
 struct store_log_line {
@@ -16,6 +18,17 @@ struct store_log_line {
     const char *text; size_t text_n; /* any bytes; the line's own newline included if it has one */
 };
 
+/* A batch as it will stand in the store, made on any thread: what the writer's thread need not do. Borrows the lines. */
+struct store_log_batch {
+    const struct store_log_line *line;
+    size_t line_n, text_n;
+    int64_t first_us, last_us, levels, ranks;
+    struct strbuf block;
+};
+void store_log_batch_make(struct store_log_batch *b, const struct store_log_line *line, size_t line_n);
+void store_log_batch_release(struct store_log_batch *b);
+int store_task_log_append_batch(struct store *st, const char *task_id, const struct store_log_batch *b,
+                                int64_t *ret_first_id, struct error *err);
 /* Appends the batch to the task's log in one row; *ret_first_id is the number of its first line. */
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
                           int64_t *ret_first_id, struct error *err);
@@ -39,18 +52,19 @@ struct store_log_filter {
 };
 
 /* A reader holds the compiled filter and walks the log in either direction. Its lines live in the arena of each
- * call. */
+ * call; their texts are C strings as well. A regular expression that needs too many steps on a line ends the reading
+ * with ERR_INVALID: no answer is better than one that leaves lines out. */
 struct store_log_reader;
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
                          struct error *err);
 void store_log_reader_free(struct store_log_reader *r);
 /* Up to max matching lines after line *cursor (before it when descending); moves *cursor past what was looked at. Start
  * at 0. *ret_n 0 with *ret_end set: nothing further for now; new lines (ascending) will be found by the same cursor.
- * Looks at a bounded number of heads a call, so *ret_n can be 0 without *ret_end; long lines come fewer at a time. */
+ * Looks at a bounded number of blocks a call, so *ret_n can be 0 without *ret_end; long lines come fewer at a time. */
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err);
-/* Does the line match? For lines that are fed to followers from memory. */
-bool store_log_matches(const struct store_log_reader *r, const struct store_log_line *line);
+/* 1: the line matches, 0: it does not, -1: the regular expression gave up. For lines that come from memory. */
+int store_log_matches(const struct store_log_reader *r, const struct store_log_line *line, struct error *err);
 
 int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err); /* 0: no lines */
 int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err);

@@ -1,33 +1,54 @@
-/* Reading task logs: a compiled filter, and a walk over the heads in either direction. */
+/* Reading task logs: a compiled filter, and a walk over the blocks in either direction. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 
 #include "store/task_logs.h"
 
 #include <pcre2.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "store/log_block.h"
+#include "store/log_find.h"
 #include "store/log_masks.h"
+#include "store/log_words.h"
 #include "store/query.h"
 
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
-    HEADS_PER_CALL = 16,
-    TEXT_PER_CALL = 64 * 1024, /* bytes; the line that goes over it is the last one */
+    BLOCKS_PER_CALL = 64,
+    LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; one block at least */
+    TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
+    /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
+     * that, so ever so many slow followers take no more memory than these. */
+    KEEPERS_MAX = 32,
     REGEX_MATCH_LIMIT = 100000,
     REGEX_DEPTH_LIMIT = 1000,
     REGEX_HEAP_LIMIT_KIB = 4096,
 };
 
+static atomic_int keepers;
+
 struct store_log_reader {
     struct arena arena; /* the filter's own copies */
     struct store_log_filter filter;
+    size_t search_n;
     bool descending;
     int64_t levels, ranks; /* masks; 0: any */
-    const char *allocation_ids, *agent_ids, *container_ids; /* JSON lists; NULL: any */
+    struct key_group {     /* of each field with a filter: a block must hold one of its keys */
+        const uint64_t *key;
+        size_t n;
+    } group[5];
+    size_t group_n;
+    uint64_t *text_key; /* a block must hold them all */
+    size_t text_key_n;
     pcre2_code *regex;
     pcre2_match_data *match;
     pcre2_match_context *limits;
+    struct log_block *block;
+    /* The block that the last call stopped in, while `keeps`. */
+    bool keeps;
+    struct store_log_line *kept;
+    size_t kept_n;
 };
 
 /* ---- the filter ---- */
@@ -60,6 +81,16 @@ static void copy_filter(struct store_log_reader *r, const struct store_log_filte
     r->filter.search = f->search && *f->search ? arena_strdup(a, f->search) : NULL;
 }
 
+static void add_group(struct store_log_reader *r, enum log_words_field field, struct store_texts t)
+{
+    if (t.n == 0)
+        return;
+    uint64_t *key = arena_array(&r->arena, uint64_t, t.n);
+    for (size_t i = 0; i < t.n; i++)
+        key[i] = log_words_field_key(field, t.text[i]);
+    r->group[r->group_n++] = (struct key_group){key, t.n};
+}
+
 static void make_masks(struct store_log_reader *r)
 {
     const struct store_log_filter *f = &r->filter;
@@ -67,12 +98,14 @@ static void make_masks(struct store_log_reader *r)
         r->levels |= log_level_bit(f->levels.value[i]);
     for (size_t i = 0; i < f->rank_ids.n; i++)
         r->ranks |= log_rank_bit(f->rank_ids.value[i]);
-    if (f->allocation_ids.n)
-        r->allocation_ids = json_of_texts(&r->arena, f->allocation_ids);
-    if (f->agent_ids.n)
-        r->agent_ids = json_of_texts(&r->arena, f->agent_ids);
-    if (f->container_ids.n)
-        r->container_ids = json_of_texts(&r->arena, f->container_ids);
+    add_group(r, LOG_WORDS_ALLOCATION, f->allocation_ids);
+    add_group(r, LOG_WORDS_AGENT, f->agent_ids);
+    add_group(r, LOG_WORDS_CONTAINER, f->container_ids);
+    add_group(r, LOG_WORDS_SOURCE, f->sources);
+    add_group(r, LOG_WORDS_STDTYPE, f->stdtypes);
+    r->search_n = f->search ? strlen(f->search) : 0;
+    if (f->search && !f->regex)
+        r->text_key_n = log_words_text_keys(f->search, r->search_n, &r->arena, &r->text_key);
 }
 
 static int compile(struct store_log_reader *r, struct error *err)
@@ -92,10 +125,18 @@ static int compile(struct store_log_reader *r, struct error *err)
     r->limits = pcre2_match_context_create(NULL);
     if (!r->match || !r->limits)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
+    pcre2_jit_compile(r->regex, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
     pcre2_set_match_limit(r->limits, REGEX_MATCH_LIMIT);
     pcre2_set_depth_limit(r->limits, REGEX_DEPTH_LIMIT);
     pcre2_set_heap_limit(r->limits, REGEX_HEAP_LIMIT_KIB);
     return 0;
+}
+
+static void drop_kept(struct store_log_reader *r)
+{
+    if (r->keeps)
+        atomic_fetch_sub(&keepers, 1);
+    r->keeps = false;
 }
 
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
@@ -105,6 +146,7 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
     if (!r)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
     r->descending = descending;
+    r->block = log_block_new();
     copy_filter(r, f);
     make_masks(r);
     if (compile(r, err) < 0) {
@@ -119,6 +161,8 @@ void store_log_reader_free(struct store_log_reader *r)
 {
     if (!r)
         return;
+    drop_kept(r);
+    log_block_free(r->block);
     pcre2_match_context_free(r->limits);
     pcre2_match_data_free(r->match);
     pcre2_code_free(r->regex);
@@ -144,117 +188,266 @@ static bool among_ints(struct store_ints t, int32_t v)
     return t.n == 0;
 }
 
-static bool contains_nocase(const char *text, size_t n, const char *what)
-{
-    size_t m = strlen(what);
-    for (size_t i = 0; m <= n && i <= n - m; i++)
-        if (strncasecmp(text + i, what, m) == 0)
-            return true;
-    return false;
-}
-
-/* A pattern that runs into its limits does not match: the line is left out rather than the master held up. */
-static bool found(const struct store_log_reader *r, const struct store_log_line *l)
+/* 1, 0, or -1 with *err: a pattern that runs into its limits says neither yes nor no. */
+static int found(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
 {
     if (!r->filter.search)
-        return true;
+        return 1;
     if (!r->regex)
-        return contains_nocase(l->text, l->text_n, r->filter.search);
-    return pcre2_match(r->regex, (PCRE2_SPTR)l->text, l->text_n, 0, 0, r->match, r->limits) >= 0;
+        return log_find(l->text, l->text_n, r->filter.search, r->search_n);
+    int rc = pcre2_match(r->regex, (PCRE2_SPTR)l->text, l->text_n, 0, 0, r->match, r->limits);
+    if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
+        return rc >= 0;
+    char text[160];
+    pcre2_get_error_message(rc, (PCRE2_UCHAR *)text, sizeof(text));
+    return error_set(err, ERR_INVALID, "search \"%s\" takes too long on line %lld (%s): write it with fewer"
+                     " repetitions within repetitions", r->filter.search, (long long)l->id, text);
 }
 
-bool store_log_matches(const struct store_log_reader *r, const struct store_log_line *l)
+int store_log_matches(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
 {
     const struct store_log_filter *f = &r->filter;
-    return among_ints(f->levels, l->level) && among_ints(f->rank_ids, l->has_rank ? l->rank : -1) &&
-           (!f->before_us || l->time_us <= f->before_us) && (!f->after_us || l->time_us > f->after_us) &&
-           among(f->allocation_ids, l->allocation_id) && among(f->agent_ids, l->agent_id) &&
-           among(f->container_ids, l->container_id) && among(f->stdtypes, l->stdtype) && among(f->sources, l->source) &&
-           found(r, l);
+    bool fits = among_ints(f->levels, l->level) && among_ints(f->rank_ids, l->has_rank ? l->rank : -1) &&
+                (!f->before_us || l->time_us <= f->before_us) && (!f->after_us || l->time_us > f->after_us) &&
+                among(f->allocation_ids, l->allocation_id) && among(f->agent_ids, l->agent_id) &&
+                among(f->container_ids, l->container_id) && among(f->stdtypes, l->stdtype) &&
+                among(f->sources, l->source);
+    return fits ? found(r, l, err) : 0;
 }
 
-/* ---- the walk ---- */
+/* ---- what a call gives ---- */
 
 struct walk {
-    const struct store_log_reader *r;
+    struct store_log_reader *r;
+    struct arena *arena;
     struct store_log_line *out;
     size_t n, max, bytes;
     int64_t cursor;
+    struct store_log_line last; /* as it stands in its block: whose strings those of the last in `out` are copies of */
 };
 
-/* Takes what matches of a block, line by line in the direction; false when the batch is full before the block is
- * done. */
-static bool take_lines(struct walk *w, const struct store_log_line *line, size_t n)
+/* The few distinct strings of a block are copied once, not once a line. */
+static const char *copy_string(struct walk *w, const char *s, const char *last, const char *last_copy)
 {
+    return s && s == last ? last_copy : arena_strdup(w->arena, s);
+}
+
+static void take_line(struct walk *w, const struct store_log_line *l)
+{
+    static const struct store_log_line none = {0};
+    const struct store_log_line *copied = w->n ? &w->out[w->n - 1] : &none;
+    struct store_log_line *out = &w->out[w->n++];
+    *out = *l;
+    out->allocation_id = copy_string(w, l->allocation_id, w->last.allocation_id, copied->allocation_id);
+    out->agent_id = copy_string(w, l->agent_id, w->last.agent_id, copied->agent_id);
+    out->container_id = copy_string(w, l->container_id, w->last.container_id, copied->container_id);
+    out->source = copy_string(w, l->source, w->last.source, copied->source);
+    out->stdtype = copy_string(w, l->stdtype, w->last.stdtype, copied->stdtype);
+    out->text = arena_strndup(w->arena, l->text, l->text_n);
+    w->last = *l;
+    w->bytes += l->text_n;
+}
+
+/* Takes what matches of a block, line by line in the direction. 1: all of it, 0: the batch is full before, -1. */
+static int take_lines(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
+{
+    w->last = (struct store_log_line){0}; /* another block's strings may lie at the same addresses */
     for (size_t i = 0; i < n; i++) {
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];
         if (w->r->descending ? l->id >= w->cursor : l->id <= w->cursor)
             continue;
         if (w->n == w->max || w->bytes >= TEXT_PER_CALL)
-            return false;
-        if (store_log_matches(w->r, l)) {
-            w->out[w->n++] = *l;
-            w->bytes += l->text_n;
-        }
+            return 0;
+        int match = store_log_matches(w->r, l, err);
+        if (match < 0)
+            return -1;
+        if (match > 0)
+            take_line(w, l);
         w->cursor = l->id;
+    }
+    return 1;
+}
+
+/* ---- the walk over blocks ---- */
+
+/* What is known of a block before its lines are read. */
+struct candidate {
+    int64_t first_id, last_id, text_bytes;
+    bool wanted;
+};
+
+static bool may_hold(const struct store_log_reader *r, const void *words, size_t n)
+{
+    for (size_t i = 0; i < r->text_key_n; i++)
+        if (!log_words_may_hold(words, n, r->text_key[i]))
+            return false;
+    for (size_t g = 0; g < r->group_n; g++) {
+        bool any = false;
+        for (size_t i = 0; i < r->group[g].n && !any; i++)
+            any = log_words_may_hold(words, n, r->group[g].key[i]);
+        if (!any)
+            return false;
     }
     return true;
 }
 
-static int start_walk(struct store *st, const struct store_log_reader *r, int64_t cursor, struct query *q,
-                      struct error *err)
+static int read_candidates(struct store *st, const struct store_log_reader *r, int64_t cursor,
+                           struct candidate list[BLOCKS_PER_CALL], size_t *ret_n, struct error *err)
 {
     const struct store_log_filter *f = &r->filter;
-    return query_start(st, r->descending ? Q_TASK_LOG_HEADS_BEFORE : Q_TASK_LOG_HEADS_AFTER,
-                       SQL_ARGS(sql_text(f->task_id), sql_int(cursor), sql_int(r->levels), sql_int(r->ranks),
-                                sql_int(f->before_us), sql_int(f->after_us), sql_opt_text(r->allocation_ids),
-                                sql_opt_text(r->agent_ids), sql_opt_text(r->container_ids),
-                                sql_int(HEADS_PER_CALL)), q, err);
+    struct query q;
+    int rc;
+    size_t n = 0, words_n;
+    if (query_start(st, r->descending ? Q_TASK_LOG_BLOCKS_BEFORE : Q_TASK_LOG_BLOCKS_AFTER,
+                    SQL_ARGS(sql_text(f->task_id), sql_int(cursor), sql_int(r->levels), sql_int(r->ranks),
+                             sql_int(f->before_us), sql_int(f->after_us), sql_int(BLOCKS_PER_CALL)), &q, err) < 0)
+        return -1;
+    while (n < BLOCKS_PER_CALL && (rc = query_next(&q, err)) > 0) {
+        struct candidate *c = &list[n++];
+        *c = (struct candidate){.first_id = take_int(&q), .last_id = take_int(&q), .text_bytes = take_int(&q)};
+        const void *words = take_borrowed(&q, &words_n);
+        c->wanted = may_hold(r, words, words_n);
+    }
+    query_end(&q);
+    *ret_n = n;
+    return rc < 0 ? -1 : 0;
 }
 
-/* 1: the heads are at an end, 0: stopped before it, -1: failure. */
-static int walk_heads(struct query *q, struct walk *w, struct arena *a, struct error *err)
+/* So that the next call goes on in this block without reading it again. */
+static void keep(struct store_log_reader *r, struct store_log_line *line, size_t n)
 {
-    for (int heads = 0; heads < HEADS_PER_CALL; heads++) {
-        struct store_log_line *line;
-        size_t line_n, block_n;
-        int rc = query_next(q, err);
-        if (rc <= 0)
-            return rc < 0 ? -1 : 1;
-        int64_t first_id = take_int(q);
-        take_skip(q);
-        const void *block = take_borrowed(q, &block_n);
-        if (log_block_decode(block, block_n, first_id, a, &line, &line_n, err) < 0)
-            return error_wrap(err, "logs of task %s from line %lld on", w->r->filter.task_id, (long long)first_id);
-        if (!take_lines(w, line, line_n))
-            return 0;
+    if (!r->keeps && atomic_fetch_add(&keepers, 1) >= KEEPERS_MAX) {
+        atomic_fetch_sub(&keepers, 1);
+        return;
     }
-    return 0;
+    r->keeps = true;
+    r->kept = line;
+    r->kept_n = n;
+}
+
+/* A block's text is searched as a whole before it is cut into lines. As take_lines(). */
+static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t data_n, struct error *err)
+{
+    struct store_log_reader *r = w->r;
+    struct store_log_line *line;
+    const char *text;
+    size_t text_n, n;
+    if (log_block_open(r->block, data, data_n, &text, &text_n, err) < 0)
+        return -1;
+    if (text && r->search_n && !r->regex && !log_find(text, text_n, r->filter.search, r->search_n))
+        return 1;
+    if (log_block_lines(r->block, first_id, &line, &n, err) < 0)
+        return -1;
+    int rc = take_lines(w, line, n, err);
+    if (rc == 0)
+        keep(r, line, n);
+    return rc;
+}
+
+/* Neighbours that are wanted, in one statement. As take_lines(). */
+static int walk_run(struct store *st, struct walk *w, const struct candidate *first, const struct candidate *last,
+                    struct error *err)
+{
+    const struct store_log_reader *r = w->r;
+    int64_t from = r->descending ? last->first_id : first->first_id;
+    int64_t to = r->descending ? first->first_id : last->first_id;
+    struct query q;
+    bool full = false;
+    int rc = query_start(st, r->descending ? Q_TASK_LOG_LINES_DOWN : Q_TASK_LOG_LINES_UP,
+                         SQL_ARGS(sql_text(r->filter.task_id), sql_int(from), sql_int(to)), &q, err);
+    if (rc < 0)
+        return -1;
+    while (!full && (rc = query_next(&q, err)) > 0) {
+        size_t n;
+        int64_t first_id = take_int(&q);
+        const void *data = take_borrowed(&q, &n);
+        rc = walk_block(w, first_id, data, n, err);
+        if (rc < 0)
+            break;
+        full = rc == 0;
+    }
+    query_end(&q);
+    return rc < 0 ? -1 : !full;
+}
+
+static void pass(struct walk *w, const struct candidate *c)
+{
+    w->cursor = w->r->descending ? c->first_id : c->last_id;
+}
+
+/* As take_lines(); 0 as well when the call has done its share. */
+static int walk_candidates(struct store *st, struct walk *w, const struct candidate *list, size_t n, struct error *err)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        end = i + 1;
+        if (!list[i].wanted) {
+            pass(w, &list[i]);
+            continue;
+        }
+        if (bytes > LINES_BYTES_PER_CALL)
+            return 0;
+        for (bytes += list[i].text_bytes; end < n && list[end].wanted && bytes <= LINES_BYTES_PER_CALL; end++)
+            bytes += list[end].text_bytes;
+        int rc = walk_run(st, w, &list[i], &list[end - 1], err);
+        if (rc <= 0)
+            return rc;
+        pass(w, &list[end - 1]);
+    }
+    return 1;
+}
+
+/* 1: the log is at its end, 0: stopped before it, -1. */
+static int walk_log(struct store *st, struct walk *w, struct error *err)
+{
+    struct store_log_reader *r = w->r;
+    struct candidate list[BLOCKS_PER_CALL];
+    int64_t last_id;
+    size_t n;
+    if (store_task_log_last_id(st, r->filter.task_id, &last_id, err) < 0 ||
+        read_candidates(st, r, w->cursor, list, &n, err) < 0)
+        return -1;
+    int rc = walk_candidates(st, w, list, n, err);
+    if (rc <= 0 || n == BLOCKS_PER_CALL)
+        return rc < 0 ? -1 : 0;
+    if (r->descending)
+        w->cursor = 1; /* nothing lies before line 1 */
+    else if (last_id > w->cursor)
+        w->cursor = last_id; /* blocks that were passed over need not be looked at again */
+    return 1;
+}
+
+/* Blocks are looked at twice, and sealing must not come in between: one version of the store for a call. */
+static int walk_version(struct store *st, struct walk *w, struct error *err)
+{
+    bool own = !store_in_transaction(st);
+    if (own && store_begin_read(st, err) < 0)
+        return -1;
+    int rc = walk_log(st, w, err);
+    if (own && (rc < 0 || store_commit(st, err) < 0)) {
+        store_rollback(st);
+        return -1;
+    }
+    return rc;
 }
 
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err)
 {
-    struct walk w = {.r = r, .max = max, .cursor = *cursor, .out = arena_array(a, struct store_log_line, max + 1)};
-    struct query q;
-    int64_t last_id;
+    struct walk w = {.r = r, .arena = a, .max = max, .cursor = *cursor,
+                     .out = arena_array(a, struct store_log_line, max + 1)};
+    int rc = 1;
     if (r->descending && w.cursor == 0)
         w.cursor = INT64_MAX;
-    /* Before the heads: lines that arrive in between are for the next call. */
-    if (store_task_log_last_id(st, r->filter.task_id, &last_id, err) < 0 || start_walk(st, r, w.cursor, &q, err) < 0)
-        return -1;
-    int rc = walk_heads(&q, &w, a, err);
-    query_end(&q);
-    if (rc < 0)
-        return -1;
-    if (rc > 0 && r->descending)
-        w.cursor = 1; /* nothing lies before line 1 */
-    else if (rc > 0 && last_id > w.cursor)
-        w.cursor = last_id; /* batches that were passed over need not be looked at again */
+    if (r->keeps && (rc = take_lines(&w, r->kept, r->kept_n, err)) == 1)
+        drop_kept(r);
+    int end = rc == 1 && w.n < max && w.bytes < TEXT_PER_CALL ? walk_version(st, &w, err) : rc < 0 ? -1 : 0;
+    if (end < 0)
+        return error_wrap(err, "logs of task %s", r->filter.task_id);
     *cursor = w.cursor;
     *ret = w.out;
     *ret_n = w.n;
-    *ret_end = rc > 0;
+    *ret_end = end;
     return 0;
 }
 

@@ -371,7 +371,7 @@ CREATE TABLE task_log_heads (
     container_id TEXT,
     lines BLOB NOT NULL
 ) STRICT;
--- for task_log_heads_after, task_log_heads_before
+-- for task_log_blocks_after, task_log_blocks_before
 CREATE UNIQUE INDEX task_log_heads_by_line ON task_log_heads (task_id, first_id);
 
 CREATE TABLE task_log_state (

@@ -126,7 +126,7 @@ WHERE id = $1;
 -- ---- deletion: what hangs on an experiment without a foreign key ----
 
 -- name: experiments_delete_logs
-DELETE FROM task_log_heads WHERE task_id IN (
+DELETE FROM task_log_blocks WHERE task_id IN (
     SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
 
 -- name: experiments_delete_log_state
@@ -143,8 +143,8 @@ DELETE FROM metric_reports WHERE id IN (
     SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE t.experiment_id = $1 LIMIT $2);
 
 -- name: experiments_delete_some_logs
-DELETE FROM task_log_heads WHERE id IN (
-    SELECT h.id FROM task_log_heads h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
+DELETE FROM task_log_blocks WHERE id IN (
+    SELECT h.id FROM task_log_blocks h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
     WHERE t.experiment_id = $1 LIMIT $2);
 
 -- name: experiments_delete_some_checkpoints

@@ -8,46 +8,59 @@ ON CONFLICT (task_id) DO UPDATE SET last_id = excluded.last_id, fields = exclude
 -- name: task_log_state_forget_fields
 UPDATE task_log_state SET fields = '{}' WHERE task_id = $1;
 
--- name: task_log_heads_insert
-INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask, allocation_id,
-    agent_id, container_id, lines)
+-- name: task_log_blocks_insert
+INSERT INTO task_log_blocks (task_id, first_id, last_id, sealed, first_us, last_us, level_mask, rank_mask, text_bytes,
+    words, lines)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
--- Whole batches that cannot hold a line the reader wants are passed over: NULL or 0 means that any will do.
--- define: head_filters
-  AND ($3 = 0 OR (h.level_mask & $3) <> 0)
-  AND ($4 = 0 OR (h.rank_mask & $4) <> 0)
-  AND ($5 = 0 OR h.first_us <= $5)
-  AND ($6 = 0 OR h.last_us > $6)
--- sqlite: AND ($7 IS NULL OR h.allocation_id IS NULL OR h.allocation_id IN (SELECT value FROM json_each($7)))
--- postgres: AND ($7::text IS NULL OR h.allocation_id IS NULL OR h.allocation_id IN (SELECT
--- postgres: json_array_elements_text($7::json)))
--- sqlite: AND ($8 IS NULL OR h.agent_id IS NULL OR h.agent_id IN (SELECT value FROM json_each($8)))
--- postgres: AND ($8::text IS NULL OR h.agent_id IS NULL OR h.agent_id IN (SELECT json_array_elements_text($8::json)))
--- sqlite: AND ($9 IS NULL OR h.container_id IS NULL OR h.container_id IN (SELECT value FROM json_each($9)))
--- postgres: AND ($9::text IS NULL OR h.container_id IS NULL OR h.container_id IN (SELECT
--- postgres: json_array_elements_text($9::json)))
+-- What a reader wants to know of blocks before it reads their lines. Those that cannot hold what it looks for are
+-- passed over: 0 means that any will do.
+-- define: block_filters
+  AND ($3 = 0 OR (b.level_mask & $3) <> 0)
+  AND ($4 = 0 OR (b.rank_mask & $4) <> 0)
+  AND ($5 = 0 OR b.first_us <= $5)
+  AND ($6 = 0 OR b.last_us > $6)
 
--- The batch that line $2 + 1 lies in, and those after it.
--- name: task_log_heads_after
-SELECT h.first_id, h.last_id, h.lines FROM task_log_heads h
-WHERE h.task_id = $1
-  AND h.first_id >= coalesce(
-    (SELECT max(b.first_id) FROM task_log_heads b WHERE b.task_id = $1 AND b.first_id <= $2 + 1), 0)
-  {head_filters}
-ORDER BY h.first_id LIMIT $10;
+-- The block that line $2 + 1 lies in, and those after it.
+-- name: task_log_blocks_after
+SELECT b.first_id, b.last_id, b.text_bytes, b.words FROM task_log_blocks b
+WHERE b.task_id = $1
+  AND b.first_id >= coalesce(
+    (SELECT max(h.first_id) FROM task_log_blocks h WHERE h.task_id = $1 AND h.first_id <= $2 + 1), 0)
+  AND b.last_id > $2
+  {block_filters}
+ORDER BY b.first_id LIMIT $7;
 
--- name: task_log_heads_before
-SELECT h.first_id, h.last_id, h.lines FROM task_log_heads h
-WHERE h.task_id = $1 AND h.first_id < $2
-  {head_filters}
-ORDER BY h.first_id DESC LIMIT $10;
+-- name: task_log_blocks_before
+SELECT b.first_id, b.last_id, b.text_bytes, b.words FROM task_log_blocks b
+WHERE b.task_id = $1 AND b.first_id < $2
+  {block_filters}
+ORDER BY b.first_id DESC LIMIT $7;
+
+-- name: task_log_lines_up
+SELECT first_id, lines FROM task_log_blocks
+WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id;
+
+-- name: task_log_lines_down
+SELECT first_id, lines FROM task_log_blocks
+WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id DESC;
 
 -- name: task_log_count
-SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM task_log_heads WHERE task_id = $1;
+SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM task_log_blocks WHERE task_id = $1;
+
+-- name: task_log_blocks_delete
+DELETE FROM task_log_blocks WHERE task_id = $1;
+
+-- The heads of a task that have waited longest.
+-- name: task_log_heads_first
+SELECT first_id, last_id, text_bytes, lines FROM task_log_blocks
+WHERE task_id = $1 AND sealed = 0 ORDER BY first_id LIMIT $2;
 
 -- name: task_log_heads_delete
-DELETE FROM task_log_heads WHERE task_id = $1;
+DELETE FROM task_log_blocks WHERE task_id = $1 AND sealed = 0 AND first_id >= $2 AND last_id <= $3;
+
+-- name: task_log_heads_by_task
+SELECT task_id, CAST(sum(text_bytes) AS INTEGER), count(*) FROM task_log_blocks WHERE sealed = 0 GROUP BY task_id;
 
 -- name: container_log_marks_get
 SELECT seq FROM container_log_marks WHERE container_id = $1;
@@ -64,4 +77,4 @@ DELETE FROM container_log_marks WHERE task_id = $1;
 SELECT k.id FROM tasks k
 WHERE k.end_us IS NOT NULL AND coalesce(k.log_retention_days, $2) >= 0
   AND k.end_us <= $1 - coalesce(k.log_retention_days, $2) * 86400000000
-  AND EXISTS (SELECT 1 FROM task_log_heads h WHERE h.task_id = k.id);
+  AND EXISTS (SELECT 1 FROM task_log_blocks b WHERE b.task_id = k.id);

@@ -2,6 +2,10 @@
 #include "store/fixture.h"
 
 #include "store/log_block.h"
+#include "store/log_bytes.h"
+#include "store/log_find.h"
+#include "store/log_seal.h"
+#include "store/log_words.h"
 #include "store/task_logs.h"
 
 static struct store_log_line line(int i, const char *text)
@@ -174,7 +178,15 @@ static void test_regex__is_checked_and_bounded(void **state)
                                                                                              .search = "a(",
                                                                                           .regex = true}, false, &r,
                                                                                               &f->err));
-    assert_string_equal(READ(.search = "^(a+)+$", .regex = true), ""); /* would take for ever without a limit */
+    OK(f, store_log_reader_new(&(struct store_log_filter){.task_id = "t", .search = "^(a+)+$", .regex = true}, false, &r,
+                               &f->err));
+    struct store_log_line *out;
+    int64_t cursor = 0;
+    size_t n;
+    bool end;
+    FAILS(f, ERR_INVALID, "search \"^(a+)+$\" takes too long on line 1", /* for ever, without a limit */
+          store_log_read(f->st, r, &cursor, 1, &f->a, &out, &n, &end, &f->err));
+    store_log_reader_free(r);
 }
 
 static void test_follow__the_cursor_finds_new_lines(void **state)
@@ -196,8 +208,8 @@ static void test_follow__the_cursor_finds_new_lines(void **state)
     OK(f, store_log_read(f->st, r, &cursor, 10, &f->a, &out, &n, &end, &f->err));
     assert_int_equal(n, 1);
     assert_int_equal(out[0].id, 4);
-    assert_true(store_log_matches(r, &l[1]));
-    assert_false(store_log_matches(r, &l[0]));
+    assert_int_equal(store_log_matches(r, &l[1], &f->err), 1);
+    assert_int_equal(store_log_matches(r, &l[0], &f->err), 0);
     store_log_reader_free(r);
 }
 
@@ -252,6 +264,220 @@ static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
     append(f, l, 1, 3); /* numbers go on */
 }
 
+/* ---- sealing ---- */
+
+static int64_t rows(struct fixture *f, const char *where)
+{
+    const struct engine_ops *ops = store_engine(f->st)->ops;
+    struct engine_stmt *s;
+    char sql[128];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM task_log_blocks WHERE %s", where);
+    OK(f, ops->prepare(store_engine(f->st), sql, &s, &f->err));
+    OK(f, ops->step(s, &f->err));
+    int64_t n = ops->integer(s, 0);
+    ops->finalize(s);
+    return n;
+}
+
+/* Heads of `per_head` lines each, numbered texts of about 100 bytes, every tenth by rank 1 of another container. */
+static void append_many(struct fixture *f, int heads, int per_head)
+{
+    static char text[512][128];
+    struct store_log_line l[512];
+    int64_t id, last;
+    OK(f, store_task_log_last_id(f->st, "t", &last, &f->err));
+    for (int h = 0, number = (int)last; h < heads; h++) {
+        for (int i = 0; i < per_head; i++) {
+            snprintf(text[i], sizeof(text[i]), "step %d of many, and the rest of the line is what it is in each of %d "
+                     "lines or so\n", ++number, heads * per_head);
+            l[i] = line(number, text[i]);
+            if (number % 10 == 0) {
+                l[i].has_rank = true;
+                l[i].rank = 1;
+                l[i].container_id = "c2";
+            }
+        }
+        OK(f, store_task_log_append(f->st, "t", l, (size_t)per_head, &id, &f->err));
+    }
+}
+
+static bool seal(struct fixture *f, bool rest)
+{
+    struct log_seal *s;
+    OK(f, store_log_seal_make(f->st, "t", LOG_SEAL_DENSE, rest, &s, &f->err));
+    if (!s)
+        return false;
+    OK(f, store_begin(f->st, &f->err));
+    OK(f, store_log_seal_put(f->st, s, &f->err));
+    OK(f, store_commit(f->st, &f->err));
+    log_seal_free(s);
+    return true;
+}
+
+static void test_seal__keeps_every_line_and_its_number(void **state)
+{
+    struct fixture *f = *state;
+    const char *c2[] = {"c2"};
+    append_many(f, 70, 100); /* 7,000 lines, 600 KB */
+    const char *up = READ(0), *down = read_log(f, (struct store_log_filter){0}, true, 700);
+    const char *of_c2 = READ(.container_ids = {c2, 1}), *found = READ(.search = "STEP 4711 OF");
+    assert_true(seal(f, false));
+    assert_int_equal(rows(f, "sealed = 0"), 0);
+    assert_int_equal(rows(f, "sealed = 1"), 2);
+    assert_string_equal(READ(0), up);
+    assert_string_equal(read_log(f, (struct store_log_filter){0}, true, 700), down);
+    assert_string_equal(READ(.container_ids = {c2, 1}), of_c2);
+    assert_string_equal(READ(.search = "STEP 4711 OF"), found);
+    assert_non_null(strstr(found, "4711 step 4711 of many"));
+    append_many(f, 1, 1);
+    assert_non_null(strstr(READ(.search = "step 7001"), "7001 step 7001 of"));
+}
+
+static void test_seal__takes_what_is_worth_it(void **state)
+{
+    struct fixture *f = *state;
+    assert_false(seal(f, true)); /* nothing is there */
+    append_many(f, 3, 100);
+    assert_false(seal(f, false)); /* 25 KB */
+    assert_int_equal(rows(f, "sealed = 0"), 3);
+    assert_true(seal(f, true));
+    assert_int_equal(rows(f, "sealed = 1"), 1);
+    append_many(f, LOG_SEAL_HEADS + 5, 1); /* short, but many */
+    assert_true(seal(f, false));
+    assert_int_equal(rows(f, "sealed = 0"), 5);
+    append_many(f, 40, 512); /* more than a round: one after the other */
+    assert_true(seal(f, false));
+    assert_true(rows(f, "sealed = 0") > 0);
+    assert_true(seal(f, false));
+    for (int i = 0; seal(f, true) && i < 10; i++)
+        ;
+    assert_int_equal(rows(f, "sealed = 0"), 0);
+}
+
+static void test_seal__long_lines_are_not_cut(void **state)
+{
+    struct fixture *f = *state;
+    static char text[3 * LOG_SEAL_BYTES];
+    memset(text, 'x', sizeof(text));
+    struct store_log_line l[] = {line(1, "before"), line(2, ""), line(3, "")};
+    l[1].text = l[2].text = text;
+    l[1].text_n = l[2].text_n = sizeof(text);
+    append(f, l, 3, 1);
+    assert_true(seal(f, false));
+    assert_int_equal(rows(f, "sealed = 1"), 2);
+    assert_string_equal(READ(.search = "e"), "1 before|");
+    assert_int_equal(strlen(READ(.search = "xxx")), 2 * (sizeof(text) + strlen("2 |")));
+}
+
+static void test_seal__heads_that_are_gone_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct log_seal *s;
+    append_many(f, 3, 10);
+    OK(f, store_log_seal_make(f->st, "t", LOG_SEAL_QUICK, true, &s, &f->err));
+    assert_int_equal(log_seal_taken(s).heads, 3);
+    assert_true(seal(f, true)); /* somebody else was first */
+    OK(f, store_begin(f->st, &f->err));
+    FAILS(f, ERR_CONFLICT, "3 of 3 heads of its log are gone", store_log_seal_put(f->st, s, &f->err));
+    store_rollback(f->st);
+    log_seal_free(s);
+    assert_int_equal(rows(f, "sealed = 1"), 1);
+}
+
+static void test_waiting__counts_heads_by_task(void **state)
+{
+    struct fixture *f = *state;
+    struct store_log_waiting *w;
+    size_t n;
+    struct store_log_line l[] = {line(1, "12345")};
+    int64_t id;
+    append(f, l, 1, 1);
+    append(f, l, 1, 2);
+    OK(f, store_task_log_append(f->st, "u", l, 1, &id, &f->err));
+    OK(f, store_log_waiting(f->st, &f->a, &w, &n, &f->err));
+    assert_int_equal(n, 2);
+    const struct store_log_waiting *t = strcmp(w[0].task_id, "t") == 0 ? &w[0] : &w[1];
+    assert_int_equal(t->size.heads, 2);
+    assert_int_equal(t->size.text_bytes, 10);
+}
+
+/* ---- a store from before sealed blocks ---- */
+
+static void put_v1_string(struct strbuf *b, const char *s)
+{
+    log_bytes_add_varint(b, strlen(s));
+    strbuf_adds(b, s);
+}
+
+/* Two lines of a v1 head: "one" at T0, "two" 5 µs later at level 3 of rank 7. */
+static void make_v1_head(struct strbuf *out)
+{
+    static const uint64_t second[] = {10, 3, 8, 1, 0, 2, 0, 0}; /* time, level, rank, strings */
+    cleanup_strbuf struct strbuf plain = STRBUF_INIT;
+    log_bytes_add_varint(&plain, 2);
+    put_v1_string(&plain, "t.1");
+    put_v1_string(&plain, "c1");
+    log_bytes_add_varint(&plain, 2);
+    log_bytes_add_varint(&plain, log_bytes_zigzag(T0));
+    for (int i = 0; i < 7; i++)
+        log_bytes_add_varint(&plain, 0);
+    put_v1_string(&plain, "one");
+    for (int i = 0; i < 8; i++)
+        log_bytes_add_varint(&plain, second[i]);
+    put_v1_string(&plain, "two");
+    strbuf_addc(out, 1);
+    strbuf_addc(out, 0);
+    log_bytes_add_varint(out, plain.n);
+    strbuf_add(out, plain.s, plain.n);
+}
+
+/* The database as a program without sealed blocks left it: its tables, and a head of the task. */
+static void make_store_before_blocks(struct fixture *f)
+{
+    cleanup_strbuf struct strbuf head = STRBUF_INIT, sql = STRBUF_INIT;
+    struct engine *e;
+    store_close(f->st);
+    f->st = NULL;
+    if (fixture_server()) {
+        fixture_schema(f, "DROP");
+        fixture_schema(f, "CREATE");
+    } else {
+        fixture_remove(f->path);
+    }
+    OK(f, (fixture_server() ? &engine_postgres : &engine_sqlite)->open(f->path, true, &e, &f->err));
+    OK(f, e->ops->exec(e, "CREATE TABLE migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)", &f->err));
+    for (int i = 0; !strstr(sql_migrations[i].name, "_log_blocks"); i++) {
+        OK(f, e->ops->exec(e, sql_migrations[i].text[e->ops->dialect], &f->err));
+        strbuf_addf(&sql, "INSERT INTO migrations VALUES (%d, '%s');", i + 1, sql_migrations[i].name);
+    }
+    make_v1_head(&head);
+    strbuf_addf(&sql, "INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask,"
+                " container_id, lines) VALUES ('t', 1, 2, %lld, %lld, 9, 129, NULL, %s", (long long)T0,
+                (long long)T0 + 5, fixture_server() ? "'\\x" : "X'");
+    for (size_t i = 0; i < head.n; i++)
+        strbuf_addf(&sql, "%02x", (unsigned char)head.s[i]);
+    strbuf_adds(&sql, "'); INSERT INTO task_log_state VALUES ('t', 2, '{}')");
+    OK(f, e->ops->exec(e, sql.s, &f->err));
+    e->ops->close(e);
+}
+
+static void test_store_from_before_blocks__keeps_its_log(void **state)
+{
+    struct fixture *f = *state;
+    const char *c1[] = {"c1"};
+    struct store_log_line l[] = {line(1, "three")};
+    make_store_before_blocks(f);
+    fixture_open(f);
+    assert_string_equal(READ(0), "1 one|2 two|");
+    assert_string_equal(READ(.container_ids = {c1, 1}), "2 two|");
+    append(f, l, 1, 3);
+    assert_true(seal(f, true));
+    assert_string_equal(READ(0), "1 one|2 two|3 three|");
+    assert_string_equal(READ(.container_ids = {c1, 1}), "2 two|3 three|");
+}
+
+/* ---- blocks, words, finding ---- */
+
 static void test_block__compresses(void **state)
 {
     (void)state;
@@ -260,34 +486,102 @@ static void test_block__compresses(void **state)
     char text[] = "epoch 1 loss 0.123456 accuracy 0.98 this is a line like many others\n";
     for (int i = 0; i < 500; i++)
         l[i] = line(i, text);
-    log_block_encode(l, 500, &b);
+    log_block_encode(l, 500, LOG_BLOCK_QUICK, &b);
     assert_true(b.n * 10 < 500 * strlen(text));
 }
 
+static int decode(struct log_block *b, const void *data, size_t n, struct error *err)
+{
+    struct store_log_line *out;
+    const char *text;
+    size_t text_n, out_n;
+    if (log_block_open(b, data, n, &text, &text_n, err) < 0)
+        return -1;
+    return log_block_lines(b, 1, &out, &out_n, err);
+}
+
 /* Whatever a damaged disk makes of a block: an error or lines, no crash. */
+static void check_damage(const struct strbuf *whole)
+{
+    struct log_block *block = log_block_new();
+    for (size_t n = 0; n < whole->n; n++) {
+        cleanup_error struct error err = ERROR_INIT;
+        char *cut = malloc(n + 1); /* so that a byte too far is seen */
+        memcpy(cut, whole->s, n);
+        assert_int_equal(decode(block, cut, n, &err), -1);
+        assert_int_equal(err.kind, ERR_IO);
+        free(cut);
+    }
+    for (size_t i = 0; i < whole->n * 8; i++) {
+        cleanup_error struct error err = ERROR_INIT;
+        whole->s[i / 8] ^= (char)(1 << i % 8);
+        decode(block, whole->s, whole->n, &err);
+        whole->s[i / 8] ^= (char)(1 << i % 8);
+    }
+    log_block_free(block);
+}
+
 static void test_block__damage_is_an_error_not_a_crash(void **state)
 {
     (void)state;
-    struct store_log_line l[] = {line(1, "one"), line(2, "two"), line(3, "three")};
-    cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    log_block_encode(l, 3, &b);
-    for (size_t n = 0; n < b.n; n++) {
-        cleanup_arena struct arena a = ARENA_INIT;
-        cleanup_error struct error err = ERROR_INIT;
-        struct store_log_line *out;
-        size_t out_n;
-        assert_int_equal(log_block_decode(b.s, n, 1, &a, &out, &out_n, &err), -1); /* cut short */
-        assert_int_equal(err.kind, ERR_IO);
-    }
-    for (size_t i = 0; i < b.n * 8; i++) {
-        cleanup_arena struct arena a = ARENA_INIT;
-        cleanup_error struct error err = ERROR_INIT;
-        struct store_log_line *out;
-        size_t out_n;
-        b.s[i / 8] ^= (char)(1 << i % 8);
-        log_block_decode(b.s, b.n, 1, &a, &out, &out_n, &err);
-        b.s[i / 8] ^= (char)(1 << i % 8);
-    }
+    struct store_log_line l[] = {line(1, "one"), line(2, "two"), line(3, "three")}, many[60];
+    cleanup_strbuf struct strbuf plain = STRBUF_INIT, packed = STRBUF_INIT, v1 = STRBUF_INIT;
+    for (int i = 0; i < 60; i++)
+        many[i] = line(i, "one of many that compress well");
+    log_block_encode(l, 3, LOG_BLOCK_QUICK, &plain);
+    log_block_encode(many, 60, LOG_BLOCK_DENSE, &packed);
+    make_v1_head(&v1);
+    check_damage(&plain);
+    check_damage(&packed);
+    check_damage(&v1);
+}
+
+static bool may_hold(const struct strbuf *words, const char *text)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    uint64_t *key;
+    size_t n = log_words_text_keys(text, strlen(text), &a, &key);
+    for (size_t i = 0; i < n; i++)
+        if (!log_words_may_hold(words->s, words->n, key[i]))
+            return false;
+    return true;
+}
+
+static void test_words__never_hide_a_text_that_is_there(void **state)
+{
+    (void)state;
+    const struct store_log_line l[] = {line(1, "CUDA out of memory: tried to allocate 20.00 MiB"), line(2, "Épôque 3")};
+    cleanup_strbuf struct strbuf words = STRBUF_INIT;
+    log_words_make(l, 2, &words);
+    for (size_t from = 0; from < l[0].text_n; from++)
+        for (size_t n = 1; from + n <= l[0].text_n; n++) {
+            char part[64] = "";
+            memcpy(part, l[0].text + from, n);
+            assert_true(may_hold(&words, part));
+        }
+    assert_true(may_hold(&words, "cUdA OUT"));
+    assert_true(may_hold(&words, "42")); /* says nothing */
+    assert_false(may_hold(&words, "gradient overflow"));
+    assert_true(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_CONTAINER, "c1")));
+    assert_false(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_CONTAINER, "c2")));
+    assert_false(log_words_may_hold(words.s, words.n, log_words_field_key(LOG_WORDS_AGENT, "c1")));
+    assert_true(log_words_may_hold(NULL, 0, 1)); /* a head */
+}
+
+static void test_find__everywhere_in_a_text(void **state)
+{
+    (void)state;
+    char text[80];
+    for (size_t n = 1; n < 70; n++)
+        for (size_t at = 0; at + 3 <= n; at++) {
+            memset(text, 'a', sizeof(text));
+            memcpy(text + at, "aB[", 3);
+            assert_true(log_find(text, n, "Ab[", 3));
+            assert_false(log_find(text, n, "Ab{", 3)); /* '[' and '{' differ by the bit of case */
+            assert_int_equal(log_find(text, at + 2, "ab[", 3), false);
+        }
+    assert_true(log_find("", 0, "", 0));
+    assert_false(log_find("", 0, "x", 1));
 }
 
 int main(void)
@@ -303,8 +597,16 @@ int main(void)
         TEST(test_count__with_and_without_filter),
         TEST(test_fields__are_distinct_and_sorted),
         TEST(test_retention__sweeps_what_ended_long_enough_ago),
+        TEST(test_seal__keeps_every_line_and_its_number),
+        TEST(test_seal__takes_what_is_worth_it),
+        TEST(test_seal__long_lines_are_not_cut),
+        TEST(test_seal__heads_that_are_gone_change_nothing),
+        TEST(test_waiting__counts_heads_by_task),
+        TEST(test_store_from_before_blocks__keeps_its_log),
         cmocka_unit_test(test_block__compresses),
         cmocka_unit_test(test_block__damage_is_an_error_not_a_crash),
+        cmocka_unit_test(test_words__never_hide_a_text_that_is_there),
+        cmocka_unit_test(test_find__everywhere_in_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
