@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/slots.h"
 #include "agent/task.h"
 #include "common/cleanup.h"
 #include "common/files.h"
@@ -18,6 +17,7 @@
 
 #define WORKERS 4
 #define QUEUE_MAX 4096
+#define GPU_WATCH_US 30000000
 
 /* ---- the link's side ---- */
 
@@ -25,8 +25,8 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
 {
     struct agent *a = ctx;
     ret->container_runtime = a->runtime->name;
-    ret->devices = a->device;
-    ret->devices_n = a->device_n;
+    ret->devices = a->slots.device;
+    ret->devices_n = a->slots.n;
     ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_describe(t, &ret->tasks[ret->tasks_n++]);
@@ -180,17 +180,20 @@ static int set_up(struct agent *a, struct error *err)
 {
     const struct agent_config *c = a->config;
     struct pool_options pool = {.name = "agent-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
+    struct slots_request slots = {.slot_type = c->slot_type, .artificial = c->artificial_slots, .visible_gpus = c->visible_gpus,
+                                  .cpuinfo = "/proc/cpuinfo"};
     struct link_handler link = {.make_hello = make_hello, .on_up = on_up, .on_message = on_message, .on_down = on_down,
                                 .on_lost = on_lost, .on_fatal = on_fatal, .on_closed = on_closed, .ctx = a};
     if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
-        slots_find(c->slot_type, c->artificial_slots, "/proc/cpuinfo", &a->arena, &a->device, &a->device_n, err) < 0 ||
-        take_lock(a, err) < 0)
+        slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
     cleanup_error struct error no_user = ERROR_INIT;
     if (!c->allow_root_tasks && account_ensure_default(&no_user) < 0)
         log_error("agent.no_task_user", "error=%s", log_quote(error_msg(&no_user)));
     if (check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
         return -1;
+    if (a->slots.maker)
+        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US);
     a->link = link_new(a->loop, c, &link);
     return find_tasks(a, err);
 }
@@ -208,7 +211,7 @@ int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, 
         return -1;
     }
     log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id),
-             log_quote(c->resource_pool), a->runtime->name, a->device_n, log_quote(c->run_root));
+             log_quote(c->resource_pool), a->runtime->name, a->slots.n, log_quote(c->run_root));
     link_open(a->link);
     *ret = a;
     return 0;
@@ -234,6 +237,8 @@ void agent_free(struct agent *a)
         return;
     if (a->pool)
         pool_free(a->pool);
+    gpu_watch_free(a->gpu_watch);
+    slots_release(&a->slots);
     while (a->tasks)
         task_forget(a->tasks);
     link_free(a->link);

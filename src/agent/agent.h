@@ -9,7 +9,9 @@
 
 #include "agent/config.h"
 #include "agent/link.h"
+#include "agent/gpu_watch.h"
 #include "agent/runtime.h"
+#include "agent/slots.h"
 #include "common/arena.h"
 #include "common/error.h"
 #include "net/loop.h"
@@ -23,9 +25,9 @@ struct agent {
     const struct agent_config *config;
     const struct runtime *runtime;
     struct link *link;
-    struct arena arena; /* devices */
-    struct wire_link_device *device;
-    size_t device_n;
+    struct arena arena; /* slots */
+    struct slots slots;
+    struct gpu_watch *gpu_watch; /* NULL without GPUs */
     struct task *tasks; /* by container id */
     int lock_fd;
     pid_t hook; /* hooks.on_connection_lost, until reaped; 0 if none */

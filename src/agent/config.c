@@ -114,9 +114,18 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
                        "certificate, the other not to");
 }
 
+/* Unlike the key, a variable that is set and empty hides all of them, as it does from every other program. */
+static const char *visible_gpus(const struct config *c, struct arena *a)
+{
+    const char *rocm = getenv("ROCR_VISIBLE_DEVICES"), *cuda = getenv("CUDA_VISIBLE_DEVICES");
+    const char *of_environment = rocm ? rocm : cuda ? arena_strdup(a, cuda) : NULL;
+    return text_or(c, "visible_gpus", of_environment, a);
+}
+
 static void read_tasks(const struct config *c, struct arena *a, struct agent_config *x)
 {
     x->slot_type = text_or(c, "slot_type", "auto", a);
+    x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->allow_root_tasks = config_bool(c, "allow_root_tasks");

@@ -17,6 +17,7 @@ struct agent_config {
     int container_master_port;
     const char *agent_id, *hostname, *resource_pool;
     const char *slot_type;
+    const char *visible_gpus;                      /* NULL: all of them */
     int artificial_slots;
     const char *container_runtime;                 /* as configured; "auto" by default */
     const char *token;                             /* never logged */

@@ -12,6 +12,7 @@
 #include "agent/account.h"
 #include "agent/cgroup.h"
 #include "agent/config.h"
+#include "agent/slots.h"
 #include "agent/taskdir.h"
 #include "agent/taskenv.h"
 #include "common/arena.h"
@@ -22,6 +23,7 @@
 struct runtime_task {
     struct arena arena;
     const struct agent_config *config;
+    const struct slots *slots; /* of this agent */
     const struct runtime *runtime;
     const char *container_id;
     const char *master_id, *cluster_id;

@@ -79,10 +79,10 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
         return -1;
     t->work_dir = work_dir_of(t);
-    struct taskenv_facts facts = {.config = t->config, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
+    struct taskenv_facts facts = {.config = t->config, .slots = t->slots, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
                                   .run_dir = t->dir.run, .work_dir = t->work_dir};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (taskfiles_write_info(&t->dir, s, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
+    if (taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
         return -1;

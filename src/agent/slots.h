@@ -4,13 +4,31 @@
 
 #include <stddef.h>
 
+#include "agent/gpu.h"
 #include "common/arena.h"
 #include "common/error.h"
 #include "gen/wire.h"
 
-/* slot_type: auto, none, cpu; gpu, cuda and rocm are an error as long as this build finds no such devices. artificial >
- * 0 gives so many CPU slots, whatever the machine has. The processor's name is read from `cpuinfo` (/proc/cpuinfo). */
-int slots_find(const char *slot_type, int artificial, const char *cpuinfo, struct arena *a,
-               struct wire_link_device **ret, size_t *ret_n, struct error *err);
+struct slots_request {
+    const char *slot_type;    /* auto, none, cpu, gpu (cuda or rocm), cuda, rocm */
+    int artificial;           /* > 0: so many CPU slots, whatever the machine has */
+    const char *visible_gpus; /* indices or uuids, separated by commas; "" or "-1": none; NULL: all */
+    const char *cpuinfo;      /* "/proc/cpuinfo": has the processor's name */
+};
+
+struct slots {
+    struct wire_link_device *device;
+    size_t n;
+    const struct gpu_maker *maker; /* whose GPUs the slots are, in the same order; NULL if they are none */
+    struct gpu *gpu;
+    const char *driver;            /* its version; "" without GPUs */
+};
+
+/* auto takes GPUs if there are any, else all processors as one slot. GPUs that were asked for and are not there are an
+ * error, which says why. Everything lives in the arena; the maker's library stays open until slots_release(). */
+int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret, struct error *err);
+void slots_release(struct slots *s);
+/* By its id; NULL if there is none. */
+const struct wire_link_device *slots_device(const struct slots *s, int32_t id);
 
 #endif

@@ -89,6 +89,7 @@ static struct runtime_task *runtime_task_new(struct agent *a, const char *contai
     struct runtime_task *rt = arena_new(&arena, struct runtime_task);
     rt->arena = arena;
     rt->config = a->config;
+    rt->slots = &a->slots;
     rt->runtime = a->runtime;
     rt->container_id = arena_strdup(&rt->arena, container_id);
     rt->master_id = arena_strdup(&rt->arena, link_master_id(a->link));
@@ -383,11 +384,22 @@ static void accelerators_told(void *ctx, struct http_fetch_reply *reply, const s
 /* For the record only (which devices ran what), so nothing waits for it and nothing depends on it. */
 static void tell_accelerators(struct task *t)
 {
+    struct runtime_task *rt = t->rt;
+    size_t n = rt->start->device_ids_n;
+    const char **uuid = arena_array(&rt->arena, const char *, n + 1);
+    const struct wire_link_device *d = NULL;
+    bool gpus = rt->slots->maker;
+    for (size_t i = 0; i < n && gpus; i++) {
+        d = slots_device(rt->slots, rt->start->device_ids[i]);
+        uuid[i] = d ? d->uuid : "";
+    }
     struct wire_accelerator_data data = {.container_id = t->container_id,
                                          .allocation_id = t->allocation_id,
                                          .task_id = t->task_id,
                                          .node_name = t->agent->config->hostname,
-                                         .accelerator_type = "cpu",
+                                         .accelerator_type = d ? d->brand : "cpu",
+                                         .accelerator_uuids = uuid,
+                                         .accelerator_uuids_n = gpus ? n : 0,
                                          .resource_pool = t->agent->config->resource_pool};
     struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
                                                               .accelerator_data = &data};

@@ -120,6 +120,23 @@ static const char *slot_ids(const struct wire_link_start_task *t, struct arena *
     return arena_strdup(a, b.s);
 }
 
+/* No container means that nothing but these variables keeps a task to its own GPUs; one without slots sees none. By uuid,
+ * since numbers depend on who counts. */
+static void add_gpus(struct taskenv *e, const struct wire_link_start_task *t, const struct slots *slots)
+{
+    if (!slots->maker)
+        return;
+    cleanup_strbuf struct strbuf list = STRBUF_INIT;
+    for (size_t i = 0; i < t->device_ids_n; i++) {
+        const struct wire_link_device *d = slots_device(slots, t->device_ids[i]);
+        if (d)
+            strbuf_addf(&list, "%s%s", list.n ? "," : "", d->uuid);
+    }
+    taskenv_set(e, slots->maker->visible_variable, strbuf_str(&list));
+    if (slots->maker->type == WIRE_DEVICE_TYPE_CUDA)
+        taskenv_set(e, "NVIDIA_VISIBLE_DEVICES", list.n ? list.s : "void");
+}
+
 /* The master names the file by its place in a container. */
 static void map_cert_file(struct taskenv *e, const struct taskenv_facts *f)
 {
@@ -142,6 +159,7 @@ static void add_agent_part(struct taskenv *e, const struct wire_link_start_task 
         taskenv_set(e, "DET_MASTER_CERT_NAME", c->tls_cert_name);
     taskenv_set(e, "DET_CONTAINER_ID", t->container_id);
     taskenv_set(e, "DET_SLOT_IDS", slot_ids(t, e->arena));
+    add_gpus(e, t, f->slots);
 }
 
 static void prepend_path(struct taskenv *e, const char *name, const char *dir)

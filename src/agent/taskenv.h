@@ -5,6 +5,7 @@
 
 #include "agent/account.h"
 #include "agent/config.h"
+#include "agent/slots.h"
 #include "common/arena.h"
 #include "gen/wire.h"
 
@@ -21,6 +22,7 @@ struct taskenv {
 struct taskenv_facts {
     const struct agent_config *config;
     const struct account *account;
+    const struct slots *slots;
     const char *master_id, *cluster_id;
     const char *run_dir; /* stands for /run/determined */
     const char *work_dir;

@@ -79,13 +79,26 @@ static int write_trial(const struct taskdir *d, const struct taskenv *e, struct 
     return put_json(d, "info/trial.json", o, err);
 }
 
-int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env,
-                         struct error *err)
+static int write_resources(const struct taskdir *d, const struct wire_link_start_task *t, const struct slots *slots,
+                           struct error *err)
 {
-    static const char no_gpus[] = "{\"gpu_uuids\":[]}"; /* this build offers CPU slots only (slots.h) */
+    cleanup_json struct json_object *o = json_object_new_object();
+    struct json_object *uuids = json_object_new_array();
+    for (size_t i = 0; i < t->device_ids_n && slots->maker; i++) {
+        const struct wire_link_device *device = slots_device(slots, t->device_ids[i]);
+        if (device)
+            json_object_array_add(uuids, json_object_new_string(device->uuid));
+    }
+    json_object_object_add(o, "gpu_uuids", uuids);
+    return put_json(d, "info/resources.json", o, err);
+}
+
+int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env,
+                         const struct slots *slots, struct error *err)
+{
     if (write_cluster(d, t, env, err) < 0 || (t->task_type == WIRE_TASK_TYPE_TRIAL && write_trial(d, env, err) < 0))
         return -1;
-    return taskdir_put_file(d, "info/resources.json", no_gpus, sizeof(no_gpus) - 1, 0600, err);
+    return write_resources(d, t, slots, err);
 }
 
 int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_start_task *t,

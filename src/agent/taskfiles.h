@@ -10,7 +10,7 @@
 #include "gen/wire.h"
 
 int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env,
-                         struct error *err);
+                         const struct slots *slots, struct error *err);
 /* One node knows its rendezvous at once (`info` NULL); else it is the master's answer. */
 int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_start_task *t,
                                const struct wire_trial_rendezvous_info *info, struct error *err);

@@ -28,6 +28,7 @@ struct start {
     struct token session, user;
     int64_t session_id, user_session_id;
     const char *cert_pem; /* NULL without TLS */
+    const char *device_kind; /* of its first slot: what image and variables go by */
     struct strbuf message;
     struct error err; /* why it could not be prepared */
 };
@@ -180,7 +181,7 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
     env_of_task(&env, st, owner->username);
     env_of_trial(&env, s, config_json);
     env_of_cluster(&env, st->m->config);
-    env_of_user(&env, exp_config_environment_variables(config, "cpu"));
+    env_of_user(&env, exp_config_environment_variables(config, st->device_kind));
 
     struct wire_link_task_limits limits = {.shm_bytes = config->resources.shm_bytes};
     struct wire_link_start_task t = {
@@ -188,7 +189,7 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
         .task_type = WIRE_TASK_TYPE_TRIAL, .description = s->description, .device_ids = (int32_t *)s->device_id,
         .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
         .user = task_user(owner, st->m->config, a), .fetch_context = true, .limits = &limits,
-        .image = exp_config_image(config, "cpu"), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
+        .image = exp_config_image(config, st->device_kind), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
     argv_of(config->entrypoint, &t, a);
     bind_mounts_of(config, &t, a);
     if (st->cert_pem)
@@ -279,6 +280,15 @@ static void start_stored(void *job, const struct error *err)
     error_copy(&st->err, err);
 }
 
+static const char *device_kind(const struct core *c, const struct core_start *s)
+{
+    struct core_slot_view v;
+    for (size_t i = 0; s->device_n > 0 && core_slot(c, s->agent_id, i, &v); i++)
+        if (v.device->id == s->device_id[0])
+            return v.device->type == WIRE_DEVICE_TYPE_CUDA ? "cuda" : v.device->type == WIRE_DEVICE_TYPE_ROCM ? "rocm" : "cpu";
+    return "cpu";
+}
+
 struct start *start_prepare(struct master *m, const struct core_start *s)
 {
     struct start *st = calloc(1, sizeof(*st));
@@ -286,6 +296,7 @@ struct start *start_prepare(struct master *m, const struct core_start *s)
         abort();
     st->m = m;
     st->s = s;
+    st->device_kind = device_kind(m->core, s);
     if (m->tls) /* a copy: the message is made on the writer's thread */
         st->cert_pem = arena_strdup(&st->arena, tls_files_pem(m->tls));
     if (token_new(&st->session, &st->err) < 0 || token_new(&st->user, &st->err) < 0)

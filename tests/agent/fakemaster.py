@@ -268,13 +268,15 @@ class Agent:
         self.keys = {"master_host": "127.0.0.1", "master_port": master.port, "agent_id": "a1", "token": TOKEN,
                      "run_root": str(self.root / "tasks"), **keys}
         self.process = None
+        self.environment, self.prefix = {}, []  # more variables, and words of a program that becomes the agent
 
     def start(self):
         self.root.mkdir(exist_ok=True)
         config = self.root / "agent.yaml"
         config.write_text(json.dumps(self.keys))
         self.log = open(self.root / "agent.log", "a")
-        self.process = subprocess.Popen([BUILD / "determined-agent", "run", "--config-file", config], stderr=self.log)
+        self.process = subprocess.Popen([*self.prefix, BUILD / "determined-agent", "run", "--config-file", config], stderr=self.log,
+                                        env={**os.environ, **self.environment})
         return self
 
     def kill(self, signo=signal.SIGKILL):

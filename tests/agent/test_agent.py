@@ -2,32 +2,15 @@
 
 import json
 import os
-import pathlib
 import signal
 import tarfile
-import tempfile
 import time
 
 import fakemaster
 import pytest
-from fakemaster import Agent, Master, wait_for
+from fakemaster import Agent, wait_for
 
 ROOT = os.geteuid() == 0
-
-
-@pytest.fixture
-def master():
-    m = Master()
-    yield m
-    m.close()
-
-
-@pytest.fixture
-def place():
-    """Tasks run as another user when the agent is root, and any run of pytest closes pytest's own directories to others."""
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
-        yield pathlib.Path(directory)
 
 
 @pytest.fixture

@@ -27,55 +27,63 @@ static int remove_cpuinfo(void **state)
     return unlink(cpuinfo);
 }
 
+static struct arena arena = ARENA_INIT;
+static struct slots slots;
+
+/* No GPU is visible, so that what the machine has makes no difference. */
+static int find(const char *type, int artificial, const char *cpuinfo_file, struct error *err)
+{
+    struct slots_request q = {.slot_type = type, .artificial = artificial, .visible_gpus = "", .cpuinfo = cpuinfo_file};
+    slots = (struct slots){0};
+    return slots_find(&q, &arena, &slots, err);
+}
+
+static int release(void **state)
+{
+    slots_release(&slots);
+    arena_release(&arena);
+    return 0;
+}
+
 static void test_slots__all_processors_are_one_slot_named_by_model_and_vendor(void **state)
 {
-    struct arena a = ARENA_INIT;
-    struct wire_link_device *d;
-    size_t n;
-    assert_int_equal(slots_find("auto", 0, cpuinfo, &a, &d, &n, NULL), 0);
-    assert_int_equal(n, 1);
-    assert_int_equal(d[0].id, 0);
-    assert_int_equal(d[0].type, WIRE_DEVICE_TYPE_CPU);
-    assert_string_equal(d[0].brand, "Xeon A x 2 cores, Xeon B x 1 cores");
-    assert_string_equal(d[0].uuid, "GenuineIntel");
-    arena_release(&a);
+    assert_int_equal(find("auto", 0, cpuinfo, NULL), 0);
+    assert_int_equal(slots.n, 1);
+    assert_int_equal(slots.device[0].id, 0);
+    assert_int_equal(slots.device[0].type, WIRE_DEVICE_TYPE_CPU);
+    assert_string_equal(slots.device[0].brand, "Xeon A x 2 cores, Xeon B x 1 cores");
+    assert_string_equal(slots.device[0].uuid, "GenuineIntel");
+    assert_ptr_equal(slots_device(&slots, 0), &slots.device[0]);
+    assert_null(slots_device(&slots, 1));
 }
 
 static void test_slots__none_and_artificial(void **state)
 {
-    struct arena a = ARENA_INIT;
-    struct wire_link_device *d;
-    size_t n;
-    assert_int_equal(slots_find("none", 0, cpuinfo, &a, &d, &n, NULL), 0);
-    assert_int_equal(n, 0);
-    assert_int_equal(slots_find("auto", 3, "/no/such/file", &a, &d, &n, NULL), 0);
-    assert_int_equal(n, 3);
-    assert_int_equal(d[2].id, 2);
-    assert_string_not_equal(d[1].uuid, d[2].uuid);
-    arena_release(&a);
+    assert_int_equal(find("none", 0, cpuinfo, NULL), 0);
+    assert_int_equal(slots.n, 0);
+    assert_int_equal(find("auto", 3, "/no/such/file", NULL), 0);
+    assert_int_equal(slots.n, 3);
+    assert_int_equal(slots.device[2].id, 2);
+    assert_string_not_equal(slots.device[1].uuid, slots.device[2].uuid);
 }
 
 static void test_slots__devices_that_are_not_there_are_an_error(void **state)
 {
     static const char *const type[] = {"gpu", "cuda", "rocm", "tpu"};
     for (size_t i = 0; i < 4; i++) {
-        struct arena a = ARENA_INIT;
-        struct wire_link_device *d;
-        size_t n;
         struct error err = ERROR_INIT;
-        assert_int_equal(slots_find(type[i], 0, cpuinfo, &a, &d, &n, &err), -1);
+        assert_int_equal(find(type[i], 0, cpuinfo, &err), -1);
         assert_non_null(strstr(error_msg(&err), type[i]));
         error_release(&err);
-        arena_release(&a);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots__all_processors_are_one_slot_named_by_model_and_vendor),
-        cmocka_unit_test(test_slots__none_and_artificial),
-        cmocka_unit_test(test_slots__devices_that_are_not_there_are_an_error),
+        cmocka_unit_test_teardown(test_slots__all_processors_are_one_slot_named_by_model_and_vendor, release),
+        cmocka_unit_test_teardown(test_slots__none_and_artificial, release),
+        cmocka_unit_test_teardown(test_slots__devices_that_are_not_there_are_an_error, release),
     };
     return cmocka_run_group_tests(tests, write_cpuinfo, remove_cpuinfo);
 }

@@ -11,13 +11,16 @@ static const struct agent_config config = {
     .agent_id = "a1", .tls_cert_name = "", .http_proxy = "http://proxy:3128", .https_proxy = "", .ftp_proxy = "", .no_proxy = "local",
     .python_path = "/opt/lib",
 };
+static const struct gpu_maker maker = {.type = WIRE_DEVICE_TYPE_CUDA, .visible_variable = "CUDA_VISIBLE_DEVICES"};
+static struct wire_link_device gpus[] = {{.id = 2, .uuid = "GPU-two"}, {.id = 4, .uuid = "GPU-four"}, {.id = 5, .uuid = "GPU-five"}};
+static const struct slots slots = {.device = gpus, .n = 3, .maker = &maker};
 static const struct account account = {.name = "ada", .home = "/", .shell = "/bin/sh"};
 
 static void build(struct taskenv *e, const char **env, size_t n, char *const *machine, struct arena *a)
 {
     int32_t devices[] = {2, 5};
     struct wire_link_start_task t = {.container_id = "c1", .env = env, .env_n = n, .device_ids = devices, .device_ids_n = 2};
-    struct taskenv_facts f = {.config = &config, .account = &account, .master_id = "m", .cluster_id = "k", .run_dir = "/r",
+    struct taskenv_facts f = {.config = &config, .account = &account, .slots = &slots, .master_id = "m", .cluster_id = "k", .run_dir = "/r",
                               .work_dir = "/r/workdir"};
     taskenv_build(e, &t, &f, machine, a);
 }
@@ -33,6 +36,8 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
     assert_string_equal(taskenv_get(&e, "X"), "user's");
     assert_string_equal(taskenv_get(&e, "DET_AGENT_ID"), "a1");
     assert_string_equal(taskenv_get(&e, "DET_SLOT_IDS"), "[2,5]");
+    assert_string_equal(taskenv_get(&e, "CUDA_VISIBLE_DEVICES"), "GPU-two,GPU-five");
+    assert_string_equal(taskenv_get(&e, "NVIDIA_VISIBLE_DEVICES"), "GPU-two,GPU-five");
     assert_string_equal(taskenv_get(&e, "DET_MASTER"), "http://10.0.0.1:80");
     assert_string_equal(taskenv_get(&e, "DET_RUN_DIR"), "/r");
     assert_string_equal(taskenv_get(&e, "DET_MASTER_CERT_FILE"), "/r/etc/ssl/master.crt");

@@ -1,0 +1,28 @@
+"""GPUs from a stub of NVIDIA's library, from the agent through the master to the command line and into a task."""
+import os
+import pathlib
+import subprocess
+
+from support.cluster import BUILD, wait_for
+
+STUB = pathlib.Path(__file__).resolve().parents[1] / "support/nvml_stub.c"
+
+
+def test_gpus__are_listed_and_the_tasks_on_them_get_the_variables_of_their_kind(new_cluster, tmp_path):
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-o", tmp_path / "libnvidia-ml.so.1", STUB], check=True)
+    (tmp_path / "stub").write_text("count=2")
+    cluster = new_cluster(env={"LD_LIBRARY_PATH": str(tmp_path), "STUB_NVML": str(tmp_path / "stub")})
+    cluster.start_master()
+    cluster.start_agent(slots=0, slot_type="auto")
+    cluster.login()
+    env = {**os.environ, "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": cluster.password, "HOME": str(tmp_path)}
+    lists = [subprocess.run([BUILD / "det", *words], env=env, capture_output=True, text=True, timeout=60).stdout
+             for words in (["slot", "list"], ["agent", "list"])]
+    assert lists[0].count("Stub S100") == 2 and lists[0].count("cuda") == 2, lists
+    assert "agent0" in lists[1], lists
+    experiment = cluster.create(
+        resources={"slots_per_trial": 2}, entrypoint="echo $KIND $CUDA_VISIBLE_DEVICES",
+        environment={"environment_variables": {"cpu": ["KIND=cpu"], "cuda": ["KIND=cuda"]}})
+    [trial] = wait_for("its trial", lambda: cluster.trial_ids(experiment))
+    cluster.wait_experiment(experiment)
+    assert "cuda GPU-00000000-aaaa,GPU-00000001-aaaa" in cluster.trial_log(trial)

@@ -1,0 +1,112 @@
+/* libnvidia-ml.so.1 as a machine with GPUs would have it, for tests: what it tells is in the file $STUB_NVML, words
+ * `name=number`, read at each call, so that a test can break a GPU while the agent runs.
+ *
+ *   count=N          GPUs (default 0)             mig=I        GPU I is cut into two instances
+ *   init=CODE        nvmlInit fails               lost=I       GPU I does not answer (from the start or later)
+ *   error=CODE       counting fails
+ *
+ * Built with -DOLD it lacks functions that the agent needs; with -DNO_MIG only those of MIG. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, INVALID = 2, NO_DRIVER = 9, LOST = 15 };
+
+struct memory { unsigned long long total, free, used; };
+struct utilization { unsigned gpu, memory; };
+
+static int setting(const char *name, int otherwise)
+{
+    char text[4096] = "";
+    FILE *f = fopen(getenv("STUB_NVML"), "r");
+    size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    for (char *word = strtok(text, " \n"); word; word = strtok(NULL, " \n"))
+        if (strncmp(word, name, strlen(name)) == 0 && word[strlen(name)] == '=')
+            return atoi(word + strlen(name) + 1);
+    return otherwise;
+}
+
+/* A handle is 1 + card + 100 * (1 + instance). */
+static int card(void *device) { return (int)((long)device - 1) % 100; }
+static int instance(void *device) { return (int)((long)device - 1) / 100; }
+static int answer(void *device) { return setting("lost", -1) == card(device) ? LOST : SUCCESS; }
+
+int nvmlInit_v2(void) { return setting("init", SUCCESS); }
+int nvmlShutdown(void) { return SUCCESS; }
+
+const char *nvmlErrorString(int code)
+{
+    return code == LOST ? "GPU is lost" : code == NO_DRIVER ? "Driver Not Loaded" : "some error";
+}
+
+int nvmlSystemGetDriverVersion(char *text, unsigned n)
+{
+    snprintf(text, n, "535.104.05");
+    return SUCCESS;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *n)
+{
+    *n = (unsigned)setting("count", 0);
+    return setting("error", SUCCESS);
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device)
+{
+    if ((int)i >= setting("count", 0))
+        return INVALID;
+    *device = (void *)(long)(1 + i);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetUUID(void *device, char *text, unsigned n)
+{
+    if (instance(device))
+        snprintf(text, n, "MIG-%08d-000%d", card(device), instance(device));
+    else
+        snprintf(text, n, "GPU-%08d-aaaa", card(device));
+    return answer(device);
+}
+
+int nvmlDeviceGetName(void *device, char *text, unsigned n)
+{
+    snprintf(text, n, instance(device) ? "Stub S100 MIG 1g.5gb" : "Stub S100");
+    return answer(device);
+}
+
+int nvmlDeviceGetMemoryInfo(void *device, struct memory *m)
+{
+    *m = (struct memory){.total = 80ull << 30, .used = 3ull << 30};
+    return answer(device);
+}
+
+#ifndef OLD
+int nvmlDeviceGetUtilizationRates(void *device, struct utilization *u)
+{
+    *u = (struct utilization){.gpu = 42};
+    return answer(device);
+}
+#endif
+
+#if !defined(OLD) && !defined(NO_MIG)
+int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *pending)
+{
+    *current = *pending = setting("mig", -1) == card(device);
+    return answer(device);
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *n)
+{
+    *n = 7;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned i, void **ret)
+{
+    *ret = (void *)((long)device + 100 * (1 + (long)i));
+    return i < 2 ? SUCCESS : INVALID;
+}
+#endif
