@@ -318,6 +318,14 @@ static enum exit_kind sum_up(const struct allocation *a)
     return EXIT_OK;
 }
 
+/* The first failure does, but for this: when a node goes, the task's other parts fail at once for want of their peer,
+ * long before the node is given up. */
+static bool explains_the_end(const struct allocation *a, enum exit_kind kind)
+{
+    bool lost = kind == EXIT_AGENT_FAILED || kind == EXIT_RESTORE_ERROR;
+    return a->row.exit_kind == EXIT_NONE || (lost && !exit_kind_is_transient(a->row.exit_kind));
+}
+
 void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text)
 {
     struct allocation *a = k->allocation;
@@ -329,7 +337,7 @@ void container_exited(struct core *c, struct container *k, enum exit_kind kind, 
     a->pool->rm->released(c, k);
 
     bool told_to = a->row.killed || (k->row.daemon && workers_done(a));
-    if (kind != EXIT_OK && !told_to && a->row.exit_kind == EXIT_NONE) {
+    if (kind != EXIT_OK && !told_to && explains_the_end(a, kind)) {
         a->row.exit_kind = kind;
         a->row.exit_code = code;
         record_touch(c, &a->record);

@@ -6,6 +6,7 @@
 #include "core/allocation.h"
 #include "core/effects.h"
 #include "core/experiment.h"
+#include "core/ids.h"
 #include "core/objects.h"
 #include "core/restore.h"
 #include "core/rm.h"
@@ -112,10 +113,27 @@ static int from_task(struct core *c, const struct core_event *ev, struct error *
         return 0;
     case CORE_TRIAL_EARLY_EXIT:
         return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
+    case CORE_TRIAL_LOG_MATCHED:
+        trial_log_matched(c, ev->log_matched.trial_id, ev->log_matched.policy, ev->log_matched.agent_id,
+                          ev->log_matched.action);
+        return 0;
     default:
         trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
         return 0;
     }
+}
+
+static int new_id(struct core *c, enum core_event_type type)
+{
+    char job_id[CORE_UUID_MAX];
+    if (type == CORE_NEW_TRIAL_ID) {
+        c->out->trial_id = ++c->last_trial_id;
+        return 0;
+    }
+    new_uuid(c, job_id);
+    c->out->experiment_id = ++c->last_experiment_id;
+    c->out->job_id = arena_strdup(&c->out->arena, job_id);
+    return 0;
 }
 
 static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
@@ -123,6 +141,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     switch (ev->type) {
     case CORE_EXPERIMENT_CREATE:
         return experiment_create(c, ev->create.spec, ev->create.activate, err);
+    case CORE_EXPERIMENT_CONTINUE:
+        return experiment_continue(c, ev, err);
     case CORE_EXPERIMENT_ACTIVATE:
     case CORE_EXPERIMENT_PAUSE:
     case CORE_EXPERIMENT_CANCEL:
@@ -147,6 +167,9 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_TIMER:
         fire_timers(c);
         return 0;
+    case CORE_NEW_EXPERIMENT_ID:
+    case CORE_NEW_TRIAL_ID:
+        return new_id(c, ev->type);
     default:
         return from_task(c, ev, err);
     }

@@ -100,7 +100,7 @@ int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, s
 
 enum core_event_type {
     /* requests of users */
-    CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
+    CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_CONTINUE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
     CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
@@ -108,7 +108,9 @@ enum core_event_type {
     /* what tasks say */
     CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
-    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_EARLY_EXIT, CORE_TRIAL_CHECKPOINTED,
+    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_EARLY_EXIT, CORE_TRIAL_CHECKPOINTED, CORE_TRIAL_LOG_MATCHED,
+    /* what lives outside the core, and only needs ids of its sequences */
+    CORE_NEW_EXPERIMENT_ID, CORE_NEW_TRIAL_ID,
     /* time */
     CORE_TIMER,
     CORE_EVENT_NR,
@@ -147,6 +149,15 @@ struct core_event {
             const struct core_experiment_spec *spec;
             bool activate; /* else it is left PAUSED */
         } create;                            /* CORE_EXPERIMENT_CREATE; effects.experiment_id, .job_id answer */
+        /* CORE_EXPERIMENT_CONTINUE: one that is over, with all its trials, and the configuration that holds from now
+         * on. Trials that had completed are left alone, but for the only one of a single-trial experiment; all others
+         * run again from their latest checkpoints when the searcher comes to them. */
+        struct {
+            const struct core_restored_experiment *experiment; /* a snapshot is not looked at */
+            const struct trial_row *trial;
+            size_t trial_n;
+            bool rerun_completed;
+        } resume;
         int32_t experiment_id;               /* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL */
         struct {
             int32_t experiment_id;
@@ -195,6 +206,12 @@ struct core_event {
             const char *uuid;
             int32_t steps_completed;
         } checkpoint;                        /* CORE_TRIAL_CHECKPOINTED; the newest by steps is kept */
+        struct {
+            int32_t trial_id;
+            const char *policy;   /* its name or pattern, for the trial's log */
+            const char *agent_id; /* where the line came from; may be NULL */
+            enum log_policy_action action;
+        } log_matched;                       /* CORE_TRIAL_LOG_MATCHED; the same again does nothing */
     };
 };
 
@@ -269,8 +286,9 @@ struct core_effects {
     struct core_effect *item;
     size_t n, cap;
     int64_t next_timer_us; /* send CORE_TIMER then; 0: nothing to wait for. Set by every step */
-    int32_t experiment_id; /* CORE_EXPERIMENT_CREATE */
-    const char *job_id;
+    int32_t experiment_id; /* CORE_EXPERIMENT_CREATE, CORE_NEW_EXPERIMENT_ID */
+    const char *job_id;    /* of these */
+    int32_t trial_id;      /* CORE_NEW_TRIAL_ID */
     /* CORE_TRIAL_VALIDATED: the searcher could not use the metrics, the experiment stops in error */
     const char *searcher_error;
 };

@@ -40,10 +40,13 @@ void record_touch(struct core *c, struct record *r)
     STAILQ_INSERT_TAIL(&c->touched, r, next);
 }
 
-static const struct trial_row *copy_trial(struct arena *a, const struct trial_row *row, bool insert)
+static const struct trial_row *copy_trial(struct arena *a, const struct record *r)
 {
-    struct trial_row *copy = arena_dup(a, row, sizeof *row);
-    copy->hparams = insert ? arena_strdup(a, row->hparams) : NULL;
+    struct trial *t = container_of(r, struct trial, record);
+    struct trial_row *copy = arena_dup(a, &t->row, sizeof t->row);
+    copy->hparams = t->new_hparams || !r->stored ? arena_strdup(a, t->row.hparams) : NULL;
+    copy->excluded_agents = t->excluded != NULL ? arena_strdup(a, t->excluded) : NULL;
+    t->new_hparams = false;
     return copy;
 }
 
@@ -55,7 +58,7 @@ static void fill_put(struct arena *a, const struct record *r, struct core_effect
         ret->experiment = arena_dup(a, r->row, sizeof(struct experiment_row));
         break;
     case CORE_PUT_TRIAL:
-        ret->trial = copy_trial(a, r->row, ret->insert);
+        ret->trial = copy_trial(a, r);
         break;
     case CORE_PUT_TASK:
         ret->task = arena_dup(a, r->row, sizeof(struct task_row));

@@ -93,11 +93,27 @@ static void searcher_failed(struct core *c, struct experiment *x)
         move(c, x, RUN_STOPPING_ERROR);
 }
 
+/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+static int tell_searcher_of_old_trial(struct experiment *x, const struct trial *t, struct searcher_actions *more)
+{
+    if (trial_has_invalid_hp(t) && searcher_trial_exited_early(x->searcher, t->row.request_id, SEARCHER_EXIT_INVALID_HP,
+                                                               more, NULL) < 0)
+        return -1;
+    return searcher_trial_exited(x->searcher, t->row.request_id, more, NULL);
+}
+
+/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
 static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action,
                              struct searcher_actions *more)
 {
-    trial_create(c, x, action);
-    if (searcher_trial_created(x->searcher, action->request_id, more, NULL) < 0)
+    struct trial *t = trial_by_request(x, action->request_id);
+    bool leave_alone = t != NULL && t->sm.state == RUN_COMPLETED && !x->rerun_completed;
+    if (t == NULL)
+        trial_create(c, x, action);
+    else if (!leave_alone)
+        trial_again(c, t, action->hparams);
+    if (searcher_trial_created(x->searcher, action->request_id, more, NULL) < 0 ||
+        (leave_alone && tell_searcher_of_old_trial(x, t, more) < 0))
         searcher_failed(c, x);
 }
 
@@ -194,19 +210,26 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
+/* With the trials that it wants to begin with. */
+static int new_searcher(const struct core_experiment_spec *spec, struct searcher **ret, struct searcher_actions *actions,
+                        struct error *err)
+{
+    if (searcher_new(spec->searcher, spec->hyperparameters, spec->seed, ret, err) < 0)
+        return -1;
+    if (searcher_initial_trials(*ret, actions, err) == 0)
+        return 0;
+    searcher_actions_release(actions);
+    searcher_free(*ret);
+    return -1;
+}
+
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err)
 {
     struct pool *pool;
     struct searcher *searcher;
     struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
-    if (check_spec(c, spec, &pool, err) < 0 ||
-        searcher_new(spec->searcher, spec->hyperparameters, spec->seed, &searcher, err) < 0)
+    if (check_spec(c, spec, &pool, err) < 0 || new_searcher(spec, &searcher, &actions, err) < 0)
         return -1;
-    if (searcher_initial_trials(searcher, &actions, err) < 0) {
-        searcher_actions_release(&actions);
-        searcher_free(searcher);
-        return -1;
-    }
 
     struct experiment_row row = {.id = ++c->last_experiment_id, .state = RUN_PAUSED, .start_us = c->now_us,
                                  .queue_position = c->now_us, .owner_id = spec->owner_id};
@@ -219,6 +242,48 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
         move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;
     c->out->job_id = arena_strdup(&c->out->arena, row.job_id);
+    return 0;
+}
+
+/* ---- continue ---------------------------------------------------------------------------------------------------- */
+
+static struct experiment *reopen(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
+{
+    struct experiment_row row = from->row;
+    row.state = RUN_PAUSED;
+    row.progress = 0;
+    row.end_us = 0;
+    row.queue_position = c->now_us;
+    struct experiment *x = new_experiment(c, &row, &from->spec, pool, true);
+    struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
+    e->state.experiment_id = row.id;
+    e->state.from = from->row.state;
+    e->state.to = RUN_PAUSED;
+    record_touch(c, &x->record);
+    return x;
+}
+
+int experiment_continue(struct core *c, const struct core_event *ev, struct error *err)
+{
+    const struct core_restored_experiment *from = ev->resume.experiment;
+    struct pool *pool;
+    struct searcher *searcher;
+    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
+    if (experiment_find(c, from->row.id) != NULL || !run_state_is_over(from->row.state))
+        return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it",
+                         from->row.id);
+    if (check_spec(c, &from->spec, &pool, err) < 0 || new_searcher(&from->spec, &searcher, &actions, err) < 0)
+        return -1;
+    struct experiment *x = reopen(c, from, pool);
+    x->searcher = searcher;
+    x->rerun_completed = ev->resume.rerun_completed;
+    for (size_t i = 0; i < ev->resume.trial_n; i++)
+        trial_restore(c, x, &ev->resume.trial[i]);
+    carry_out(c, x, &actions);
+    x->rerun_completed = false;
+    if (x->sm.state == RUN_PAUSED)
+        move(c, x, RUN_ACTIVE);
+    maybe_end(c, x);
     return 0;
 }
 

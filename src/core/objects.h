@@ -40,6 +40,7 @@ struct experiment {
     LIST_HEAD(, trial) trials; /* newest first */
     int trial_n, live_n;       /* live: not in a terminal state */
     int open_n;                /* its allocations in the pool's queue */
+    bool rerun_completed;      /* while it is being continued */
     LIST_ENTRY(experiment) in_ended;
     UT_hash_handle hh;
 };
@@ -48,7 +49,8 @@ struct trial {
     struct record record;
     struct trial_row row;
     struct sm sm;
-    char *hparams;
+    char *hparams, *excluded;
+    bool new_hparams; /* since its row was last put */
     struct record task_record;
     struct task_row task;
     struct experiment *experiment;

@@ -1,5 +1,6 @@
 /* The resource manager of our own agents: snapshot → scheduler → containers on agents. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/agents.h"
 #include "core/allocation.h"
@@ -43,6 +44,17 @@ static void snapshot_agents(const struct core *c, const struct pool *p, struct a
     ret->snapshot.agent = agent;
 }
 
+/* Lines to a list. */
+static void block_agents(const char *excluded, struct arena *a, struct sched_request *ret)
+{
+    if (excluded == NULL)
+        return;
+    const char **id = arena_array(a, const char *, strlen(excluded));
+    for (const char *line = excluded; *line != '\0'; line += strcspn(line, "\n") + 1)
+        id[ret->blocked_n++] = arena_strndup(a, line, strcspn(line, "\n"));
+    ret->blocked_agent = id;
+}
+
 static struct sched_request request_snapshot(const struct allocation *al, struct arena *a)
 {
     const struct experiment *x = al->trial->experiment;
@@ -50,9 +62,11 @@ static struct sched_request request_snapshot(const struct allocation *al, struct
     *group = (struct sched_group){.job_id = x->row.job_id, .priority = x->spec.priority, .weight = x->spec.weight,
                                   .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position,
                                   .submitted_us = x->row.start_us};
-    return (struct sched_request){.allocation_id = al->row.id, .group = group, .slots = al->row.slots,
+    struct sched_request request = {.allocation_id = al->row.id, .group = group, .slots = al->row.slots,
                                   .request_us = al->row.request_us, .single_agent = x->spec.single_node, .preemptible = true,
                                   .allocated = al->sm.state != ALLOCATION_PENDING};
+    block_agents(al->trial->excluded, a, &request);
+    return request;
 }
 
 /* Is anything free that anyone waits for? */

@@ -32,8 +32,8 @@ struct experiment_row {
     int32_t owner_id;
 };
 
-/* Changes of the columns that never change after insert (experiment_id, request_id, seed, hparams) need not be
- * written. */
+/* Changes of the columns that never change after insert (experiment_id, request_id, seed) need not be written; nor of
+ * hparams when it is NULL. */
 struct trial_row {
     int32_t id, experiment_id;
     char request_id[CORE_UUID_MAX];
@@ -49,6 +49,8 @@ struct trial_row {
     char warm_start_checkpoint[CORE_UUID_MAX];  /* somebody else's; empty: none */
     enum early_exit early_exit;
     bool stopped_by_searcher;
+    bool retries_canceled;                      /* by a log policy: its next failure is the last */
+    const char *excluded_agents; /* by log policies: it never runs there again; one a line, NULL for none; borrowed */
 };
 
 struct task_row {

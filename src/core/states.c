@@ -177,6 +177,11 @@ bool exit_kind_is_transient(enum exit_kind k)
     return k >= EXIT_ABORTED;
 }
 
+bool exit_kind_is_node_fault(enum exit_kind k)
+{
+    return k == EXIT_AGENT_FAILED || k == EXIT_AGENT_ERROR || k == EXIT_RESTORE_ERROR;
+}
+
 static const char *const early_exits[EARLY_EXIT_NR] = {
     [EARLY_EXIT_NONE] = "NONE",
     [EARLY_EXIT_USER_REQUESTED_STOP] = "USER_REQUESTED_STOP",

@@ -59,6 +59,9 @@ enum early_exit {
     EARLY_EXIT_NR,
 };
 
+/* What a log policy does when a line of the task's output matches its pattern. */
+enum log_policy_action { LOG_POLICY_NONE, LOG_POLICY_CANCEL_RETRIES, LOG_POLICY_EXCLUDE_NODE, LOG_POLICY_ACTION_NR };
+
 extern const struct sm_type experiment_sm, trial_sm, allocation_sm, container_sm;
 
 bool run_state_is_terminal(enum run_state s); /* CANCELED, COMPLETED, ERROR and what comes after them */
@@ -78,6 +81,9 @@ const char *exit_kind_text(enum exit_kind k); /* the sentence for people */
 int exit_kind_parse(const char *name, enum exit_kind *ret);
 /* The machine's fault, not the task's: another allocation is asked for and max_restarts is not touched. */
 bool exit_kind_is_transient(enum exit_kind k);
+
+/* The node's fault: an agent that was lost or could not launch. Reported as such, and never counted. */
+bool exit_kind_is_node_fault(enum exit_kind k);
 
 const char *early_exit_name(enum early_exit e);
 int early_exit_parse(const char *name, enum early_exit *ret);

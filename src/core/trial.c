@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/strbuf.h"
 #include "core/allocation.h"
 #include "core/effects.h"
 #include "core/experiment.h"
@@ -33,7 +34,8 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
         abort();
     t->row = *row;
     t->row.hparams = t->hparams = strdup(row->hparams);
-    if (t->hparams == NULL)
+    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? strdup(row->excluded_agents) : NULL;
+    if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
         abort();
     record_init(&t->record, CORE_PUT_TRIAL, &t->row, stored);
     sm_restore(&t->sm, &trial_sm, row->id, row->state);
@@ -62,6 +64,43 @@ void trial_create(struct core *c, struct experiment *x, const struct searcher_ac
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
     if (x->sm.state == RUN_ACTIVE)
+        trial_patch(c, t, RUN_ACTIVE);
+}
+
+/* E.REQUEST, E.REQUEST-1, E.REQUEST-2 … */
+static void next_task_id(struct trial *t)
+{
+    char first[CORE_TASK_ID_MAX - 12];
+    int n = snprintf(first, sizeof first, "%d.%s", t->row.experiment_id, t->row.request_id);
+    int last = t->row.task_id[n] == '-' ? (int)strtol(t->row.task_id + n + 1, NULL, 10) : 0;
+    snprintf(t->row.task_id, sizeof t->row.task_id, "%s-%d", first, last + 1);
+}
+
+void trial_again(struct core *c, struct trial *t, const char *hparams)
+{
+    next_task_id(t);
+    t->row.state = RUN_PAUSED;
+    t->row.end_us = 0;
+    t->row.restarts = 0;
+    t->row.early_exit = EARLY_EXIT_NONE;
+    t->row.stopped_by_searcher = t->row.retries_canceled = false;
+    free(t->excluded);
+    t->row.excluded_agents = t->excluded = NULL;
+    if (strcmp(hparams, t->hparams) != 0) { /* the configuration was changed */
+        free(t->hparams);
+        if ((t->row.hparams = t->hparams = strdup(hparams)) == NULL)
+            abort();
+        t->new_hparams = true;
+    }
+    sm_restore(&t->sm, &trial_sm, t->row.id, RUN_PAUSED);
+    SET_TEXT(t->task.id, t->row.task_id);
+    t->task.start_us = c->now_us;
+    t->task.end_us = 0;
+    record_init(&t->task_record, CORE_PUT_TASK, &t->task, false);
+    t->experiment->live_n++;
+    record_touch(c, &t->record);
+    record_touch(c, &t->task_record);
+    if (t->experiment->sm.state == RUN_ACTIVE)
         trial_patch(c, t, RUN_ACTIVE);
 }
 
@@ -98,6 +137,7 @@ void trial_free(struct core *c, struct trial *t)
     timer_clear(&c->timers, &t->retry);
     HASH_DEL(c->trials, t);
     free(t->hparams);
+    free(t->excluded);
     free(t);
 }
 
@@ -162,7 +202,7 @@ static bool is_failure(enum exit_kind kind)
     return kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
 }
 
-static bool invalid_hp(const struct trial *t)
+bool trial_has_invalid_hp(const struct trial *t)
 {
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
 }
@@ -185,10 +225,32 @@ static void run_again_later(struct core *c, struct trial *t)
 
 static void failed(struct core *c, struct trial *t)
 {
+    int max_restarts = t->experiment->spec.max_restarts;
     t->row.restarts++;
     record_touch(c, &t->record);
-    if (t->row.restarts > t->experiment->spec.max_restarts)
+    if (t->row.restarts > max_restarts) {
         end(c, t, RUN_ERROR);
+    } else if (t->row.retries_canceled) {
+        trial_log(c, t, true, "the trial failed and is not restarted: a log policy canceled its retries");
+        end(c, t, RUN_ERROR);
+    } else {
+        trial_log(c, t, false, "restarting the trial: restart %d of %d", t->row.restarts, max_restarts);
+        run_again(c, t);
+    }
+}
+
+static void say_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
+{
+    if (t->sm.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
+        trial_log(c, t, false, "the node failed, not the task: the trial runs again, and this does not count against "
+                  "max_restarts (restarts so far: %d of %d)", t->row.restarts, t->experiment->spec.max_restarts);
+}
+
+static void not_its_fault(struct core *c, struct trial *t, enum exit_kind kind)
+{
+    say_not_counted(c, t, kind);
+    if (kind == EXIT_AGENT_ERROR)
+        run_again_later(c, t);
     else
         run_again(c, t);
 }
@@ -200,16 +262,14 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
         return;
     if (run_state_is_stopping(t->sm.state))
         end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
-    else if (invalid_hp(t))
+    else if (trial_has_invalid_hp(t))
         end(c, t, RUN_COMPLETED);
     else if (kind == EXIT_OK && (!ended->preempt_acked || t->row.early_exit == EARLY_EXIT_USER_REQUESTED_STOP))
         end(c, t, RUN_COMPLETED);
     else if (is_failure(kind))
         failed(c, t);
-    else if (kind == EXIT_AGENT_ERROR)
-        run_again_later(c, t);
     else
-        run_again(c, t);
+        not_its_fault(c, t, kind);
 }
 
 /* ---- requests and reports ---------------------------------------------------------------------------------------- */
@@ -233,7 +293,7 @@ int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct 
                          early_exit_name(t->row.early_exit));
     t->row.early_exit = reason;
     record_touch(c, &t->record);
-    if (invalid_hp(t)) {
+    if (trial_has_invalid_hp(t)) {
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
         experiment_trial_invalid_hp(c, t->experiment, t);
     }
@@ -250,6 +310,42 @@ void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t st
     SET_TEXT(t->row.latest_checkpoint, uuid);
     t->row.steps_completed = steps_completed;
     record_touch(c, &t->record);
+}
+
+bool trial_excludes(const struct trial *t, const char *agent_id)
+{
+    size_t n = strlen(agent_id);
+    for (const char *line = t->excluded; line != NULL && *line != '\0'; line += strcspn(line, "\n") + 1)
+        if (strncmp(line, agent_id, n) == 0 && line[n] == '\n')
+            return true;
+    return false;
+}
+
+static void exclude(struct core *c, struct trial *t, const char *policy, const char *agent_id)
+{
+    if (agent_id == NULL || agent_id[0] == '\0' || strlen(agent_id) >= CORE_AGENT_ID_MAX || trial_excludes(t, agent_id))
+        return;
+    struct strbuf lines = STRBUF_INIT;
+    strbuf_addf(&lines, "%s%s\n", t->excluded != NULL ? t->excluded : "", agent_id);
+    free(t->excluded);
+    t->row.excluded_agents = t->excluded = strbuf_detach(&lines);
+    record_touch(c, &t->record);
+    trial_log(c, t, false, "log policy %s matched: the trial will not be restarted on node %s", policy, agent_id);
+}
+
+void trial_log_matched(struct core *c, int32_t id, const char *policy, const char *agent_id,
+                       enum log_policy_action action)
+{
+    struct trial *t = trial_find(c, id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return;
+    if (action == LOG_POLICY_EXCLUDE_NODE) {
+        exclude(c, t, policy, agent_id);
+    } else if (action == LOG_POLICY_CANCEL_RETRIES && !t->row.retries_canceled) {
+        t->row.retries_canceled = true;
+        record_touch(c, &t->record);
+        trial_log(c, t, false, "log policy %s matched: the trial will not be restarted if it fails", policy);
+    }
 }
 
 void trial_timer(struct core *c, struct timer *timer)
@@ -274,7 +370,7 @@ void trial_resume(struct core *c, struct trial *t)
 {
     if (run_state_is_terminal(t->sm.state))
         return;
-    if (invalid_hp(t))
+    if (trial_has_invalid_hp(t))
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
     act(c, t);
 }

@@ -10,6 +10,7 @@
  *                                          max_restarts are used up
  *     KILLED by the master                 next allocation               waits               x
  *     agent's or master's fault            next allocation, not counted  waits               x
+ *                                          and the task's log says so
  *     INVALID_HP was reported              COMPLETED                     COMPLETED           x
  */
 #ifndef DET_CORE_TRIAL_H
@@ -22,6 +23,10 @@ struct searcher_action;
 enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000 };
 
 void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
+/* One that has ended starts over in a continued experiment: a new task, no restarts yet, its checkpoints and the number
+ * of its runs as they were. */
+void trial_again(struct core *c, struct trial *t, const char *hparams);
+bool trial_has_invalid_hp(const struct trial *t);
 /* The experiment (or the user) wants it to be in this state. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted);
 void trial_stop_by_searcher(struct core *c, struct trial *t);
@@ -30,6 +35,10 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
 int trial_kill(struct core *c, int32_t id, struct error *err);
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err);
 void trial_checkpointed(struct core *c, int32_t id, const char *uuid, int32_t steps_completed);
+/* A line of its output matched a log policy: what follows from it follows at its next failure, or start. */
+void trial_log_matched(struct core *c, int32_t id, const char *policy, const char *agent_id,
+                       enum log_policy_action action);
+bool trial_excludes(const struct trial *t, const char *agent_id);
 void trial_timer(struct core *c, struct timer *t);
 
 struct trial *trial_find(const struct core *c, int32_t id);

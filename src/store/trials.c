@@ -26,6 +26,8 @@ static void read_core(struct query *q, struct arena *a, void *row)
     take_chars(q, name, sizeof(name));
     early_exit_parse(name, &t->early_exit);
     t->stopped_by_searcher = take_bool(q);
+    t->retries_canceled = take_bool(q);
+    t->excluded_agents = take_opt_text(q, a);
 }
 
 static void read_validation(struct query *q, struct arena *a, struct store_validation *v)
@@ -59,7 +61,7 @@ static struct sql_value opt_chars(const char *s) { return *s ? sql_text(s) : sql
 
 /* ---- writing ---- */
 
-enum { TRIAL_COLUMNS = 16 };
+enum { TRIAL_COLUMNS = 18 };
 
 /* In the order of copy: trials. */
 static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
@@ -70,7 +72,7 @@ static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
         sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us), sql_int(t->seed),
         sql_text(t->hparams ? t->hparams : "{}"), sql_int(t->run_id), sql_int(t->restarts), sql_int(t->steps_completed),
         opt_chars(t->latest_checkpoint), opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-        sql_bool(t->stopped_by_searcher)};
+        sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled), sql_opt_text(t->excluded_agents)};
     memcpy(ret, row, sizeof(row));
 }
 
@@ -89,7 +91,8 @@ static int update(struct store *st, const struct trial_row *t, struct error *err
                                    sql_int(t->start_us), sql_time(t->end_us), sql_int(t->run_id), sql_int(t->restarts),
                                    sql_int(t->steps_completed), opt_chars(t->latest_checkpoint),
                                    opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-                                   sql_bool(t->stopped_by_searcher)),
+                                   sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled),
+                                   sql_opt_text(t->excluded_agents), sql_opt_text(t->hparams)),
                           err, "trial %d", t->id);
 }
 
@@ -187,6 +190,13 @@ int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struc
                                   size_t *ret_n, struct error *err)
 {
     return query_all(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_id, sizeof(**ret), a, ret,
+                     ret_n, err);
+}
+
+int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
+                                   size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_core, sizeof(**ret), a, ret,
                      ret_n, err);
 }
 

@@ -45,6 +45,9 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
                                   size_t *ret_n, struct error *err);
 
+/* As the core has them, in order of their ids: what continuing an experiment takes up. */
+int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
+                                   size_t *ret_n, struct error *err);
 /* Of experiments that are not over, by id: what a starting master restores. */
 int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
                             struct error *err);

@@ -103,6 +103,7 @@ void sim_release(struct sim *sim)
     store_free(sim->store);
     strbuf_release(&sim->story);
     strbuf_release(&sim->last_log);
+    strbuf_release(&sim->logs);
 }
 
 /* ---- effects after the commit ------------------------------------------------------------------------------------ */
@@ -212,6 +213,7 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
         if (e->type == CORE_TASK_LOG) {
             strbuf_reset(&sim->last_log);
             strbuf_adds(&sim->last_log, e->log.text);
+            strbuf_adds(&sim->logs, e->log.text);
         }
         if (e->type == CORE_TASK_LOG && e->log.error)
             tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
@@ -454,8 +456,8 @@ static void report_invalid_hp(struct sim *sim, struct sim_container *k)
 {
     struct core_event ev = {.type = CORE_TRIAL_EARLY_EXIT,
                             .early_exit = {.trial_id = k->trial_id, .reason = EARLY_EXIT_INVALID_HP}};
-    call(sim, k, &ev);
-    k->tick_us = 0; /* and does not exit */
+    if (call(sim, k, &ev))
+        k->tick_us = 0; /* and does not exit */
 }
 
 static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
@@ -515,6 +517,30 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id)
 {
     struct core_event ev = {.type = request, .experiment_id = experiment_id};
+    return sim_step(sim, &ev, NULL) ? 0 : -1;
+}
+
+int sim_continue(struct sim *sim, int experiment_id)
+{
+    struct core_restored_experiment from = {0};
+    struct trial_row trial[SIM_TRIALS];
+    struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .resume = {.experiment = &from, .trial = trial}};
+    for (size_t i = 0; i < sim->store->experiment_n; i++)
+        if (sim->store->experiment[i].id == experiment_id)
+            from = (struct core_restored_experiment){sim->store->experiment[i], sim->store->spec[i], NULL};
+    if (from.row.id == 0 || !run_state_is_terminal(from.row.state))
+        return -1; /* the API reads the store first, as here */
+    for (size_t i = 0; i < sim->store->trial_n; i++)
+        if (sim->store->trial[i].experiment_id == experiment_id)
+            trial[ev.resume.trial_n++] = sim->store->trial[i];
+    ev.resume.rerun_completed = strstr(from.spec.searcher, "single") != NULL;
+    return sim_step(sim, &ev, NULL) ? 0 : -1;
+}
+
+int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action)
+{
+    struct core_event ev = {.type = CORE_TRIAL_LOG_MATCHED, .log_matched = {.trial_id = trial_id, .policy = "ECC Error",
+                                                                            .agent_id = agent_id, .action = action}};
     return sim_step(sim, &ev, NULL) ? 0 : -1;
 }
 

@@ -72,6 +72,7 @@ struct sim {
     struct sim_store *store;
     struct strbuf story;
     struct strbuf last_log;    /* the newest line that the core wrote into a task's log */
+    struct strbuf logs;        /* all of them */
     int steps;                 /* of the core, in all its lives */
     int crash_at;              /* crash in this step */
     enum sim_crash crash_mode;
@@ -86,6 +87,8 @@ void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the li
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
 int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
+int sim_continue(struct sim *sim, int experiment_id);                   /* 0, or -1 when refused */
+int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action);
 /* false: no answer came, or it was refused */
 bool sim_step(struct sim *sim, const struct core_event *ev, struct error *err);
 void sim_crash_master(struct sim *sim, int64_t ms);

@@ -19,9 +19,17 @@
 static void apply_trial(struct sim_store *s, const struct core_effect *e)
 {
     struct trial_row *old = store_trial(s, e->trial->id);
-    const char *hparams = old != NULL ? old->hparams : strdup(e->trial->hparams);
+    char *hparams = old != NULL ? (char *)old->hparams : NULL;
+    if (e->trial->hparams != NULL) {
+        free(hparams);
+        hparams = strdup(e->trial->hparams);
+    }
+    if (old != NULL)
+        free((char *)old->excluded_agents);
     APPLY(s->trial, s->trial_n, e->trial, e->insert, s->trial[i_].id == e->trial->id);
-    store_trial(s, e->trial->id)->hparams = hparams;
+    struct trial_row *now = store_trial(s, e->trial->id);
+    now->hparams = hparams;
+    now->excluded_agents = e->trial->excluded_agents != NULL ? strdup(e->trial->excluded_agents) : NULL;
 }
 
 static void apply_searcher(struct sim_store *s, int32_t experiment_id, const char *snapshot)
@@ -194,8 +202,10 @@ void store_rows_free(struct core_rows *rows)
 
 void store_free(struct sim_store *s)
 {
-    for (size_t i = 0; i < s->trial_n; i++)
+    for (size_t i = 0; i < s->trial_n; i++) {
         free((char *)s->trial[i].hparams);
+        free((char *)s->trial[i].excluded_agents);
+    }
     for (size_t i = 0; i < s->experiment_n; i++)
         free(s->snapshot[i]);
     free(s->allocation);

@@ -32,6 +32,15 @@ static void user_does_something(struct sim *sim, struct rng *rng, int experiment
     };
     enum core_event_type request = requests[one_of(rng, 7)];
     struct core_event ev = {.type = request};
+    if (one_of(rng, 6) == 0) {
+        sim_continue(sim, 1 + one_of(rng, experiments + 1));
+        return;
+    }
+    if (one_of(rng, 8) == 0) { /* a node that every trial avoids would leave a wide one waiting for ever */
+        sim_log_matched(sim, 1 + one_of(rng, 3 * experiments + 1), "a3",
+                        one_of(rng, 2) ? LOG_POLICY_EXCLUDE_NODE : LOG_POLICY_CANCEL_RETRIES);
+        return;
+    }
     if (request == CORE_TRIAL_KILL)
         ev.trial_id = 1 + one_of(rng, 3 * experiments + 1);
     else

@@ -1,16 +1,19 @@
 -- copy: trials (id, experiment_id, request_id, task_id, state, start_us, end_us, seed, hparams, run_id, restarts,
---     steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher)
+--     steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher, retries_canceled,
+--     excluded_agents)
 
 -- name: trials_update
 UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,
     steps_completed = $8,
-    latest_checkpoint = $9, warm_start_checkpoint = $10, early_exit = $11, stopped_by_searcher = $12
+    latest_checkpoint = $9, warm_start_checkpoint = $10, early_exit = $11, stopped_by_searcher = $12,
+    retries_canceled = $13, excluded_agents = $14, hparams = coalesce($15, hparams)
 WHERE id = $1;
 
 -- What the core owns, in the order of struct trial_row.
 -- define: trial_core
 t.id, t.experiment_id, t.request_id, t.task_id, t.state, t.start_us, t.end_us, t.seed, t.hparams, t.run_id, t.restarts,
-t.steps_completed, t.latest_checkpoint, t.warm_start_checkpoint, t.early_exit, t.stopped_by_searcher
+t.steps_completed, t.latest_checkpoint, t.warm_start_checkpoint, t.early_exit, t.stopped_by_searcher,
+t.retries_canceled, t.excluded_agents
 
 -- define: trial_columns
 {trial_core},
@@ -39,6 +42,9 @@ SELECT {trial_columns}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM tria
 
 -- name: trial_ids_of_experiment
 SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
+
+-- name: trials_of_experiment
+SELECT {trial_core} FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id;
 
 -- name: trials_unfinished
 SELECT {trial_core} FROM trials t JOIN experiments x ON x.id = t.experiment_id
