@@ -51,14 +51,19 @@ static bool contains(struct json_object *list, struct json_object *v)
     return false;
 }
 
+/* Whole numbers first, by their value; then all else by its text. A set holds one or the other, but it is not checked
+ * yet. */
 static int compare_items(const void *a, const void *b)
 {
     struct json_object *x = *(struct json_object *const *)a, *y = *(struct json_object *const *)b;
-    if (json_object_is_type(x, json_type_int) && json_object_is_type(y, json_type_int)) {
+    bool x_int = json_object_is_type(x, json_type_int), y_int = json_object_is_type(y, json_type_int);
+    if (x_int != y_int)
+        return x_int ? -1 : 1;
+    if (x_int) {
         int64_t m = json_object_get_int64(x), n = json_object_get_int64(y);
         return m < n ? -1 : m > n;
     }
-    return strcmp(json_object_get_string(x), json_object_get_string(y));
+    return strcmp(x ? json_object_get_string(x) : "null", y ? json_object_get_string(y) : "null");
 }
 
 static struct json_object *unite(struct json_object *upper, struct json_object *lower)

@@ -140,7 +140,10 @@ void expconf_normalize_hyperparameters(struct json_object *config);
 /* config over template, both as parsed; the result is checked and in normal form. Caller puts *ret. */
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                   struct error *err);
-/* What a template may hold: part of a configuration, and no template. `name` is for the message. */
+/* The same for the configuration of a command, notebook, shell, TensorBoard or generic task. */
+int taskconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
+                   struct error *err);
+/* What a template may hold: part of a configuration of either kind, and no template. `name` is for the message. */
 int expconf_check_template(struct json_object *config, const char *name, struct error *err);
 /* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */
 struct json_object *expconf_fill(struct json_object *config);

@@ -8,6 +8,10 @@
 
 void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_container_defaults section */
 
+/* config over template as the table's rows say, in normal form, whatever it may look like. Caller puts the result. */
+struct json_object *template_lay(const struct schema_key *table, struct json_object *config,
+                                 struct json_object *template_config);
+
 /* What is there is right. */
 int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err);
 

@@ -1,5 +1,6 @@
-/* Templates: a configuration that lies below the one of the request. The rule is that of the table's rows (`merge`), on
- * the two documents as they were written, before defaults; the whole is what gets checked. */
+/* Templates: a configuration that lies below the one of the request, for experiments and tasks alike. The rule is that
+ * of the table's rows (`merge`), on the two documents as they were written, before defaults; the whole is what gets
+ * checked. */
 #include <stdlib.h>
 
 #include "common/cleanup.h"
@@ -17,16 +18,61 @@ static struct json_object *normal_copy(struct json_object *v)
     return copy;
 }
 
+struct json_object *template_lay(const struct schema_key *table, struct json_object *config,
+                                 struct json_object *template_config)
+{
+    cleanup_json struct json_object *upper = normal_copy(config), *lower = normal_copy(template_config);
+    return schema_merge(table, upper, lower);
+}
+
+static int check(const struct schema_key *table, struct json_object *config, enum schema_phase phase, const char *root,
+                 int *ret_problems, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = root};
+    schema_validate(table, config, phase, expconf_checks, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    *ret_problems = problems.n;
+    schema_problems_release(&problems);
+    return r;
+}
+
+static int merge(const struct schema_key *table, struct json_object *config, struct json_object *template_config,
+                 struct json_object **ret, struct error *err)
+{
+    cleanup_json struct json_object *merged = template_lay(table, config, template_config);
+    int problems;
+    if (check(table, merged, SCHEMA_PRESENT, "<config>", &problems, err) < 0)
+        return error_wrap(err, "with the template merged");
+    *ret = take_ptr(merged);
+    return 0;
+}
+
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                   struct error *err)
 {
-    cleanup_json struct json_object *upper = normal_copy(config), *lower = normal_copy(template_config);
-    cleanup_json struct json_object *merged = schema_merge(experiment_config_keys, upper, lower);
-    if (expconf_check_present(merged, NULL, err) < 0)
-        return error_wrap(err, "with the template merged");
-    expconf_normalize_hyperparameters(merged);
-    *ret = take_ptr(merged);
+    if (merge(experiment_config_keys, config, template_config, ret, err) < 0)
+        return -1;
+    expconf_normalize_hyperparameters(*ret);
     return 0;
+}
+
+int taskconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
+                   struct error *err)
+{
+    return merge(task_config_keys, config, template_config, ret, err);
+}
+
+/* It fits experiments or tasks; if neither, the mistakes are those of the kind that it is nearer to. */
+static int check_kinds(struct json_object *config, struct error *err)
+{
+    cleanup_error struct error of_task = ERROR_INIT, of_experiment = ERROR_INIT;
+    int task, experiment;
+    if (check(experiment_config_keys, config, SCHEMA_PARTIAL, "<template>", &experiment, &of_experiment) == 0 ||
+        check(task_config_keys, config, SCHEMA_PARTIAL, "<template>", &task, &of_task) == 0)
+        return 0;
+    error_move(err, task < experiment ? &of_task : &of_experiment);
+    return -1;
 }
 
 int expconf_check_template(struct json_object *config, const char *name, struct error *err)
@@ -35,10 +81,5 @@ int expconf_check_template(struct json_object *config, const char *name, struct 
         return error_set(err, ERR_INVALID, "template '%s' must hold a configuration: keys and values", name);
     if (json_object_object_get_ex(config, "template", NULL))
         return error_set(err, ERR_INVALID, "template '%s' must not name a template: templates cannot be nested", name);
-    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
-    struct schema_place place = {.root = "<template>"};
-    schema_validate(experiment_config_keys, config, SCHEMA_PARTIAL, expconf_checks, &place, &problems);
-    int r = schema_problems_error(&problems, err);
-    schema_problems_release(&problems);
-    return r;
+    return check_kinds(config, err);
 }

@@ -125,3 +125,11 @@ def test_names_and_places_that_cannot_be(master):
 def test_a_configuration_cannot_name_its_template_itself(master):
     reply = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config(template="base"))})
     assert reply.status == 400 and "a template is named when an experiment is created" in error(reply)
+
+
+def test_nonsense_upon_a_template_is_refused_like_any_other(master):
+    """A set of labels that holds a null, on both sides, once ended the master."""
+    put(master, "labelled", {"labels": ["t", "u"]})
+    reply = create(master, "labelled", labels=[None, "c", 5, {}])
+    assert reply.status == 400 and "<config>.labels" in error(reply)
+    assert master.get("/health").status == 200

@@ -15,7 +15,7 @@ def generate(rows, parts=None):
     with tempfile.TemporaryDirectory() as d:
         path = pathlib.Path(d)
         (path / "config-parts.json").write_text(json.dumps({"parts": parts or {}}))
-        for name, keys in (("master", rows), ("agent", GOOD), ("experiment", GOOD), ("hyperparameter", GOOD)):
+        for name, keys in (("master", rows), *((name, GOOD) for name in ("agent", "experiment", "hyperparameter", "task"))):
             (path / f"{name}-config.json").write_text(json.dumps({"about": "x", "keys": keys}))
         p = subprocess.run([ROOT / "tools/gen-config", "c", d, d], capture_output=True, text=True)
         code = path / "config_tables.c"

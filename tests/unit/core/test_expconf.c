@@ -345,6 +345,9 @@ static void test_expconf__a_template_is_part_of_a_configuration(void **state)
     static const struct { const char *yaml, *error; } cases[] = {
         {"{}", NULL},
         {"hyperparameters: {lr: {type: double, maxval: 1}}\nsearcher: {max_trials: 4}\nbind_mounts: [{read_only: true}]", NULL},
+        {"idle_timeout: 30m\nresources: {slots: 2}", NULL}, /* of a task */
+        {"idle_timeout: 30m\nresources: {slots: x}",
+         "<template>.resources.slots: expected a whole number, found a text: \"x\""},
         {"[1]", "template 't' must hold a configuration: keys and values"},
         {"template: other", "template 't' must not name a template: templates cannot be nested"},
         {"resources: {slots_per_trial: many, prority: 1}\nbogus: 1",
@@ -359,6 +362,24 @@ static void test_expconf__a_template_is_part_of_a_configuration(void **state)
         if (cases[i].error)
             assert_string_equal(error_msg(&err), cases[i].error);
     }
+}
+
+static void test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole(void **state)
+{
+    cleanup_json struct json_object *config = tree("{resources: {slots: 2}, tensorboard_args: [--b], bind_mounts: "
+                                                   "[{host_path: /c, container_path: /x}]}");
+    cleanup_json struct json_object *below = tree("{description: d, resources: {slots: 1, devices: ['/a:/b']}, "
+                                                  "tensorboard_args: [--a], bind_mounts: [{container_path: /y}, "
+                                                  "{host_path: /t, container_path: /x}]}");
+    cleanup_json struct json_object *merged = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    assert_int_equal(taskconf_merge(config, below, &merged, &err), -1);
+    assert_string_equal(error_msg(&err), "with the template merged: <config>.bind_mounts[1]: \"host_path\" must be set");
+    json_object_object_del(below, "bind_mounts");
+    assert_int_equal(taskconf_merge(config, below, &merged, NULL), 0);
+    expect_tree(merged, "{\"resources\":{\"slots\":2,\"devices\":[{\"host_path\":\"/a\",\"container_path\":\"/b\","
+                        "\"mode\":null}]},\"tensorboard_args\":[\"--a\",\"--b\"],\"bind_mounts\":[{\"host_path\":\"/c\","
+                        "\"container_path\":\"/x\"}],\"description\":\"d\"}");
 }
 
 static void test_expconf__secrets_are_masked_in_what_others_see(void **state)
@@ -433,6 +454,7 @@ int main(void)
         cmocka_unit_test(test_expconf__retired_searchers_run_as_their_successors),
         cmocka_unit_test(test_expconf__template_lies_below_the_configuration),
         cmocka_unit_test(test_expconf__a_template_is_part_of_a_configuration),
+        cmocka_unit_test(test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole),
         cmocka_unit_test(test_expconf__secrets_are_masked_in_what_others_see),
         cmocka_unit_test(test_tables__every_named_check_exists),
         cmocka_unit_test(test_tables__every_default_is_allowed),
