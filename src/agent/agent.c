@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "net/service.h"
 
 #define WORKERS 4
 #define QUEUE_MAX 4096
@@ -55,6 +56,7 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 {
     struct agent *a = ctx;
     reap_hook(a);
+    service_status(a->service, "Connected to %s:%d, %zu slots", a->config->master_host, a->config->master_port, a->slots.n);
     for (struct task *t = a->tasks, *next; t; t = next) {
         next = task_next(t);
         const struct wire_link_expected_task *e = expectation(hello, task_container_id(t));
@@ -71,6 +73,7 @@ static void on_up(void *ctx, const struct wire_link_master_hello *hello)
 static void on_down(void *ctx)
 {
     struct agent *a = ctx;
+    service_status(a->service, "Waiting for the master at %s:%d; tasks go on", a->config->master_host, a->config->master_port);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_pause(t);
 }
@@ -206,12 +209,15 @@ int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, 
     a->loop = l;
     a->config = c;
     a->lock_fd = -1;
+    a->service = service_new(l);
     if (set_up(a, err) < 0) {
         agent_free(a);
         return -1;
     }
     log_info("agent.start", "id=%s pool=%s runtime=%s slots=%zu run_root=%s", log_quote(c->agent_id),
              log_quote(c->resource_pool), a->runtime->name, a->slots.n, log_quote(c->run_root));
+    service_ready(a->service);
+    service_status(a->service, "Connecting to %s:%d", c->master_host, c->master_port);
     link_open(a->link);
     *ret = a;
     return 0;
@@ -222,6 +228,7 @@ void agent_stop(struct agent *a)
     if (a->stopping)
         return;
     a->stopping = true;
+    service_stopping(a->service);
     log_info("agent.stop", "tasks=%zu", task_count(a));
     link_close(a->link);
 }
@@ -242,6 +249,7 @@ void agent_free(struct agent *a)
     while (a->tasks)
         task_forget(a->tasks);
     link_free(a->link);
+    service_free(a->service);
     if (a->lock_fd >= 0)
         close(a->lock_fd);
     arena_release(&a->arena);

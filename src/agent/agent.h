@@ -25,6 +25,7 @@ struct agent {
     const struct agent_config *config;
     const struct runtime *runtime;
     struct link *link;
+    struct service *service; /* what the service manager is told */
     struct arena arena; /* slots */
     struct slots slots;
     struct gpu_watch *gpu_watch; /* NULL without GPUs */

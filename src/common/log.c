@@ -4,8 +4,11 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -13,23 +16,35 @@
 
 static const struct {
     const char *name, *color;
+    int priority; /* the journal's, which are syslog's */
 } levels[LOG_LEVEL_NR] = {
-    [LOG_TRACE] = {"trace", "\033[2m"},   [LOG_DEBUG] = {"debug", "\033[2m"},  [LOG_INFO] = {"info", "\033[32m"},
-    [LOG_WARNING] = {"warning", "\033[33m"}, [LOG_ERROR] = {"error", "\033[31m"}, [LOG_FATAL] = {"fatal", "\033[1;31m"},
+    [LOG_TRACE] = {"trace", "\033[2m", 7},   [LOG_DEBUG] = {"debug", "\033[2m", 7},  [LOG_INFO] = {"info", "\033[32m", 6},
+    [LOG_WARNING] = {"warning", "\033[33m", 4}, [LOG_ERROR] = {"error", "\033[31m", 3}, [LOG_FATAL] = {"fatal", "\033[1;31m", 2},
 };
 
 /* Written while the program starts, and by log_set_sink(); lines may come from any thread, so the sink has its lock. */
 static const char *log_program = "";
-static int log_color;
+static int log_color, log_journal;
 static atomic_int log_threshold = LOG_INFO;
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_sink_fn *sink_fn;
 static void *sink_ctx;
 
+/* The manager tells which file is the journal's, since a program may have put another in its place. */
+static int is_journal(int fd)
+{
+    const char *named = getenv("JOURNAL_STREAM");
+    unsigned long long device, inode;
+    struct stat st;
+    return named && sscanf(named, "%llu:%llu", &device, &inode) == 2 && fstat(fd, &st) == 0 && st.st_dev == device &&
+           st.st_ino == inode;
+}
+
 void log_init(const char *program, enum log_level level, int color)
 {
     log_program = program;
     log_color = color;
+    log_journal = is_journal(STDERR_FILENO);
     log_set_level(level);
 }
 
@@ -89,7 +104,9 @@ static void write_all(const char *s, size_t n)
 static void print_line(const char *time, enum log_level level, const struct strbuf *body)
 {
     struct strbuf line cleanup_strbuf = STRBUF_INIT;
-    if (log_color)
+    if (log_journal) /* which has its own clock */
+        strbuf_addf(&line, "<%d>%s %s\n", levels[level].priority, levels[level].name, body->s);
+    else if (log_color)
         strbuf_addf(&line, "%s %s %s%s\033[0m %s\n", time, log_program, levels[level].color, levels[level].name,
                     body->s);
     else

@@ -22,6 +22,7 @@
 #include "master/master.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
+#include "net/service.h"
 #include "store/experiments.h"
 #include "store/meta.h"
 #include "store/store.h"
@@ -206,10 +207,15 @@ static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)
 
 static void on_hangup(void *ctx)
 {
-    tls_files_reload(((struct master *)ctx)->tls);
+    struct master *m = ctx;
+    service_reloading(m->service);
+    if (m->tls)
+        tls_files_reload(m->tls);
+    else
+        log_info("master.reload", "what=nothing reason=\"only certificates are read again\"");
+    service_ready(m->service);
 }
 
-/* SIGHUP ends a master without TLS, as it does any program: there is nothing to read again. */
 static int load_tls(struct master *m, struct error *err)
 {
     struct tls_files_options o = {.cert = config_str(m->config, "security.tls.cert"),
@@ -223,7 +229,6 @@ static int load_tls(struct master *m, struct error *err)
         return -1;
     if (tls_files_new(m->loop, &o, &m->tls, err) < 0)
         return -1;
-    loop_on_signal(m->loop, SIGHUP, on_hangup, m);
     return 0;
 }
 
@@ -268,11 +273,15 @@ static void open_side_door(struct master *m)
 static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
-    if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0 ||
-        start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
+    if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0)
+        return -1;
+    m->service = service_new(m->loop);
+    if (start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
         restore(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
     open_side_door(m);
+    service_ready(m->service);
+    service_status(m->service, "Serving HTTP%s on port %d", m->tls ? "S" : "", http_server_port(m->http));
     log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
              m->tls ? "yes" : "no", (long long)m->info.epoch, m->data_dir,
              (double)(clock_now_us() - m->started_us) / 1000);
@@ -300,6 +309,7 @@ static void master_release(struct master *m)
     if (m->core_timer)
         loop_timer_free(m->core_timer);
     core_free(m->core);
+    service_free(m->service);
     loop_free(m->loop);
     store_close(m->db);
     config_free(m->config);
@@ -316,6 +326,7 @@ static void on_terminate(void *ctx)
 {
     struct master *m = ctx;
     log_info("master.stop", "reason=signal");
+    service_stopping(m->service);
     loop_stop(m->loop);
 }
 
@@ -342,6 +353,7 @@ static int run(struct master *m, int argc, char **argv, struct error *err)
 {
     if (load_config(m, argc, argv, err) < 0 || master_start(m, err) < 0)
         return -1;
+    loop_on_signal(m->loop, SIGHUP, on_hangup, m);
     loop_on_signal(m->loop, SIGTERM, on_terminate, m);
     loop_on_signal(m->loop, SIGINT, on_terminate, m);
     return loop_run(m->loop, err);

@@ -20,6 +20,7 @@
 struct tls_files;
 struct deletions;
 struct admin;
+struct service;
 struct log_sealer;
 
 struct master {
@@ -44,6 +45,7 @@ struct master {
     struct arena texts; /* of what lives as long as the master */
     struct api_info info;
     struct api_defaults defaults;
+    struct service *service; /* what the service manager is told */
     int64_t started_us;
     bool draining; /* stop.c: the loop ends as soon as nothing is under way */
 };

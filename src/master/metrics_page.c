@@ -1,54 +1,304 @@
-/* GET /metrics: the master in OpenMetrics text (https://openmetrics.io, 1.0). One row a metric. */
+/* GET /metrics: the master in OpenMetrics text (https://openmetrics.io, 1.0), row by row of metrics_table.h. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/identity.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/files.h"
+#include "common/histogram.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
+#include "master/metrics_table.h"
 
-static void gauge(struct strbuf *out, const char *name, const char *help, double value)
+/* What several rows are made of, looked at once. */
+struct page {
+    struct strbuf *out;
+    const char *name, *suffix; /* of the row under way; counters' samples end with _total */
+    struct master *m;
+    struct writer_stats writer;
+    int slots, slots_used;
+};
+
+/* ---- samples ---- */
+
+/* Backslash, quote and newline, as the format asks. */
+static void add_escaped(struct strbuf *out, const char *value)
 {
-    strbuf_addf(out, "# TYPE det_%s gauge\n# HELP det_%s %s\ndet_%s %.17g\n", name, name, help, name, value);
+    for (; *value; value++) {
+        if (*value == '\\' || *value == '"' || *value == '\n')
+            strbuf_addc(out, '\\');
+        strbuf_addc(out, *value == '\n' ? 'n' : *value);
+    }
 }
 
-static void counter(struct strbuf *out, const char *name, const char *help, uint64_t value)
+struct label {
+    const char *name, *value;
+};
+
+static void labelled(struct page *p, const struct label *label, size_t n, double value)
 {
-    strbuf_addf(out, "# TYPE det_%s counter\n# HELP det_%s %s\ndet_%s_total %" PRIu64 "\n", name, name, help, name,
-                value);
+    strbuf_addf(p->out, "det_%s%s", p->name, p->suffix);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_addf(p->out, "%s%s=\"", i ? "," : "{", label[i].name);
+        add_escaped(p->out, label[i].value);
+        strbuf_addc(p->out, '"');
+    }
+    strbuf_addf(p->out, "%s %.17g\n", n ? "}" : "", value);
+}
+
+static void sample(struct page *p, double value)
+{
+    labelled(p, NULL, 0, value);
+}
+
+static void sample_of(struct page *p, const char *label, const char *text, double value)
+{
+    labelled(p, &(struct label){label, text}, 1, value);
+}
+
+static void histogram(struct page *p, const struct histogram *h)
+{
+    static const int64_t bound[] = HISTOGRAM_BOUNDS_US;
+    uint64_t below = 0;
+    for (int i = 0; i < HISTOGRAM_BOUND_N; i++) {
+        below += h->bucket[i];
+        strbuf_addf(p->out, "det_%s_bucket{le=\"%g\"} %" PRIu64 "\n", p->name, (double)bound[i] / 1e6, below);
+    }
+    strbuf_addf(p->out, "det_%s_bucket{le=\"+Inf\"} %" PRIu64 "\ndet_%s_sum %.6f\ndet_%s_count %" PRIu64 "\n", p->name,
+                h->count, p->name, (double)h->sum_us / 1e6, p->name, h->count);
+}
+
+/* ---- the program ---- */
+
+static void metric_build_info(struct page *p)
+{
+    sample_of(p, "version", DET_VERSION, 1);
+}
+
+static void metric_uptime_seconds(struct page *p)
+{
+    sample(p, (double)(clock_now_us() - p->m->started_us) / 1e6);
+}
+
+static void metric_epoch(struct page *p)
+{
+    sample(p, (double)p->m->info.epoch);
+}
+
+static void metric_resident_bytes(struct page *p)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    long pages = 0;
+    if (file_read("/proc/self/statm", 256, &text, NULL) == 0 && sscanf(text.s, "%*d %ld", &pages) == 1)
+        sample(p, (double)pages * (double)sysconf(_SC_PAGESIZE));
+}
+
+static void metric_cpu_seconds(struct page *p)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    sample(p, (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+}
+
+static void metric_http_connections(struct page *p)
+{
+    sample(p, http_server_connections(p->m->http));
+}
+
+static void metric_sessions(struct page *p)
+{
+    sample(p, (double)identities_session_count(api_identities(p->m->api)));
+}
+
+/* ---- the cluster ---- */
+
+static void metric_agents(struct page *p)
+{
+    sample(p, (double)agent_hub_count(p->m->agents));
+}
+
+static void metric_agents_by_state(struct page *p)
+{
+    int enabled = 0, draining = 0, disabled = 0, away = 0;
+    struct core_agent_view v;
+    for (size_t i = 0; core_agent(p->m->core, i, &v); i++)
+        ++*(!v.connected_us ? &away : v.draining ? &draining : v.enabled ? &enabled : &disabled);
+    sample_of(p, "state", "enabled", enabled);
+    sample_of(p, "state", "draining", draining);
+    sample_of(p, "state", "disabled", disabled);
+    sample_of(p, "state", "away", away);
+}
+
+static void metric_slots(struct page *p)
+{
+    sample(p, p->slots);
+}
+
+static void metric_slots_used(struct page *p)
+{
+    sample(p, p->slots_used);
+}
+
+static void metric_pool_slots(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        sample_of(p, "pool", v.name, v.slots);
+}
+
+static void metric_pool_slots_used(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        sample_of(p, "pool", v.name, v.slots_used);
+}
+
+static void metric_jobs(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++) {
+        cleanup_arena struct arena a = ARENA_INIT;
+        struct core_job_view *job;
+        size_t n = core_queue(p->m->core, v.name, &a, &job), scheduled = 0;
+        for (size_t j = 0; j < n; j++)
+            scheduled += job[j].scheduled;
+        labelled(p, (struct label[]){{"pool", v.name}, {"state", "scheduled"}}, 2, (double)scheduled);
+        labelled(p, (struct label[]){{"pool", v.name}, {"state", "queued"}}, 2, (double)(n - scheduled));
+    }
+}
+
+static void metric_containers(struct page *p)
+{
+    size_t n = 0;
+    struct core_agent_view v;
+    for (size_t i = 0; core_agent(p->m->core, i, &v); i++)
+        n += v.container_n;
+    sample(p, (double)n);
+}
+
+/* ---- queues and latencies ---- */
+
+static void metric_reader_queue(struct page *p)
+{
+    sample(p, pool_depth(p->m->readers));
+}
+
+static void metric_worker_queue(struct page *p)
+{
+    sample(p, pool_depth(p->m->workers));
+}
+
+static void metric_writer_queue(struct page *p)
+{
+    sample(p, p->writer.depth);
+}
+
+static void metric_loop_delay_seconds(struct page *p)
+{
+    histogram(p, loop_delays(p->m->loop));
+}
+
+static void metric_loop_delay_max_seconds(struct page *p)
+{
+    sample(p, (double)loop_take_max_delay_us(p->m->loop) / 1e6);
+}
+
+static void metric_commit_seconds(struct page *p)
+{
+    histogram(p, &p->writer.commit_us);
+}
+
+static void metric_commit_max_seconds(struct page *p)
+{
+    sample(p, (double)p->writer.commit_us_max / 1e6);
+}
+
+static void metric_commits(struct page *p)
+{
+    sample(p, (double)p->writer.commits);
+}
+
+static void metric_commit_jobs(struct page *p)
+{
+    sample(p, (double)p->writer.jobs);
+}
+
+static void metric_commit_retries(struct page *p)
+{
+    sample(p, (double)p->writer.retries);
+}
+
+static void metric_commit_microseconds(struct page *p)
+{
+    sample(p, (double)p->writer.commit_us.sum_us);
+}
+
+static void metric_log_unsealed_bytes(struct page *p)
+{
+    sample(p, (double)log_sealer_stats(p->m->log_sealer).waiting_bytes);
+}
+
+static void metric_log_seal_rounds(struct page *p)
+{
+    sample(p, (double)log_sealer_stats(p->m->log_sealer).rounds);
+}
+
+/* A PostgreSQL server is asked by its own tools: a query has no place on the loop. */
+static void metric_store_bytes(struct page *p)
+{
+    cleanup_strbuf struct strbuf log = STRBUF_INIT;
+    struct stat st;
+    strbuf_addf(&log, "%s-wal", p->m->db_place);
+    if (*p->m->db_place == '/' && stat(p->m->db_place, &st) == 0)
+        sample_of(p, "file", "database", (double)st.st_size);
+    if (*p->m->db_place == '/' && stat(log.s, &st) == 0)
+        sample_of(p, "file", "log", (double)st.st_size);
+}
+
+/* ---- the page ---- */
+
+static const struct row {
+    const char *name, *kind, *help;
+    void (*samples)(struct page *p);
+} rows[] = {
+#define ROW(name, kind, labels, help) {#name, #kind, help, metric_##name},
+    METRICS(ROW)
+};
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n > k && s[n - k - 1] == '_' && strcmp(s + n - k, end) == 0;
+}
+
+static void add_row(struct page *p, const struct row *r)
+{
+    static const char *const unit[] = {"seconds", "bytes", "microseconds"};
+    strbuf_addf(p->out, "# TYPE det_%s %s\n", r->name, r->kind);
+    for (size_t i = 0; i < sizeof(unit) / sizeof(unit[0]); i++)
+        if (ends_with(r->name, unit[i]))
+            strbuf_addf(p->out, "# UNIT det_%s %s\n", r->name, unit[i]);
+    strbuf_addf(p->out, "# HELP det_%s %s.\n", r->name, r->help);
+    p->name = r->name;
+    p->suffix = strcmp(r->kind, "counter") == 0 ? "_total" : "";
+    r->samples(p);
 }
 
 void metrics_page(void *ctx, struct strbuf *out)
 {
     struct master *m = ctx;
-    struct writer_stats w = writer_stats(m->writer);
-    int slots = 0, used = 0;
-    for (size_t i = 0; i < core_pool_n(m->core); i++) {
-        struct core_pool_view p;
-        if (core_pool(m->core, i, &p)) {
-            slots += p.slots;
-            used += p.slots_used;
-        }
+    struct page p = {.out = out, .m = m, .writer = writer_stats(m->writer)};
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(m->core, i, &v); i++) {
+        p.slots += v.slots;
+        p.slots_used += v.slots_used;
     }
-    gauge(out, "uptime_seconds", "since the master started", (double)(clock_now_us() - m->started_us) / 1e6);
-    gauge(out, "epoch", "number of this start of the master", (double)m->info.epoch);
-    gauge(out, "http_connections", "open HTTP connections", http_server_connections(m->http));
-    gauge(out, "agents", "connected agents", agent_hub_count(m->agents));
-    gauge(out, "slots", "slots of all agents", slots);
-    gauge(out, "slots_used", "slots that run something", used);
-    gauge(out, "sessions", "sessions in memory", identities_session_count(api_identities(m->api)));
-    gauge(out, "reader_queue", "requests at the store's readers", pool_depth(m->readers));
-    gauge(out, "worker_queue", "requests at the workers", pool_depth(m->workers));
-    gauge(out, "writer_queue", "writes waiting for their commit", w.depth);
-    gauge(out, "loop_delay_max_seconds", "longest delay of the loop since the last look",
-          (double)loop_take_max_delay_us(m->loop) / 1e6);
-    gauge(out, "commit_max_seconds", "longest commit since the last look", (double)w.commit_us_max / 1e6);
-    gauge(out, "log_unsealed_bytes", "text of task logs that waits to be sealed into blocks",
-          (double)log_sealer_stats(m->log_sealer).waiting_bytes);
-    counter(out, "log_seal_rounds", "times that heads of a task's log became blocks",
-            log_sealer_stats(m->log_sealer).rounds);
-    counter(out, "commits", "transactions of the writer", w.commits);
-    counter(out, "commit_jobs", "writes in those transactions", w.jobs);
-    counter(out, "commit_retries", "transactions repeated because the disk was full", w.retries);
-    counter(out, "commit_microseconds", "time spent in transactions", (uint64_t)w.commit_us_total);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        add_row(&p, &rows[i]);
     strbuf_adds(out, "# EOF\n");
 }

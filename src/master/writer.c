@@ -215,7 +215,7 @@ static enum trouble commit_group(struct writer *w, struct job_list *group)
     pthread_mutex_lock(&w->lock);
     w->stats.jobs += jobs;
     w->stats.commits++;
-    w->stats.commit_us_total += took;
+    histogram_add(&w->stats.commit_us, took);
     if (took > w->stats.commit_us_max)
         w->stats.commit_us_max = took;
     pthread_mutex_unlock(&w->lock);

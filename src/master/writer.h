@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/histogram.h"
 #include "net/loop.h"
 
 struct store;
@@ -54,7 +55,8 @@ void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_f
 struct writer_stats {
     uint64_t jobs, commits, retries;
     int depth;                 /* jobs waiting now */
-    int64_t commit_us_total, commit_us_max;
+    struct histogram commit_us;
+    int64_t commit_us_max;     /* since the last look */
 };
 struct writer_stats writer_stats(const struct writer *w);
 

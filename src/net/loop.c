@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "common/clock.h"
+#include "common/histogram.h"
 
 struct post {
     loop_fn *fn;
@@ -36,6 +37,7 @@ struct loop {
     bool stopping;
     struct hook *turn_end, *signals;
     int64_t max_delay_us;
+    struct histogram delays;
     void *fetcher;
     void (*fetcher_release)(void *fetcher);
 
@@ -283,6 +285,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
     int64_t delay_us = clock_monotonic_us() - t->due_us;
     if (delay_us > t->loop->max_delay_us)
         t->loop->max_delay_us = delay_us;
+    histogram_add(&t->loop->delays, delay_us);
     t->fn(t->ctx); /* may free t */
 }
 
@@ -322,6 +325,11 @@ int64_t loop_take_max_delay_us(struct loop *l)
     int64_t delay_us = l->max_delay_us;
     l->max_delay_us = 0;
     return delay_us;
+}
+
+const struct histogram *loop_delays(const struct loop *l)
+{
+    return &l->delays;
 }
 
 /* ---- file descriptors ---- */

@@ -41,5 +41,6 @@ void loop_watch_free(struct loop_watch *w);
 
 /* What the loop's latency is: µs from a timer's due time to its callback, as a running maximum since the last call. */
 int64_t loop_take_max_delay_us(struct loop *l);
+const struct histogram *loop_delays(const struct loop *l); /* of all timers so far (common/histogram.h) */
 
 #endif

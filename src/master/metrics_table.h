@@ -1,0 +1,37 @@
+/* Every metric of GET /metrics, one row each: X(name, kind, labels, help). The page (metrics_page.c) and its reference
+ * (docs/reference/metrics.md, by tools/gen-metrics) are made of these rows; a row without its function does not compile. */
+#ifndef DET_MASTER_METRICS_TABLE_H
+#define DET_MASTER_METRICS_TABLE_H
+
+#define METRICS(X) \
+    X(build_info, gauge, "version", "Always 1; the label tells the version of the master") \
+    X(uptime_seconds, gauge, "", "Time since the master started") \
+    X(epoch, gauge, "", "Number of this start of the master") \
+    X(resident_bytes, gauge, "", "Memory of the master") \
+    X(cpu_seconds, counter, "", "CPU time of the master") \
+    X(http_connections, gauge, "", "Open HTTP connections") \
+    X(sessions, gauge, "", "Sessions in memory") \
+    X(agents, gauge, "", "Connected agents") \
+    X(agents_by_state, gauge, "state", "Agents: enabled, draining, disabled, or away (they may come back)") \
+    X(slots, gauge, "", "Slots of all agents") \
+    X(slots_used, gauge, "", "Slots that run something") \
+    X(pool_slots, gauge, "pool", "Slots of a resource pool") \
+    X(pool_slots_used, gauge, "pool", "Slots of a resource pool that run something") \
+    X(jobs, gauge, "pool state", "Jobs: scheduled (they have all their slots) or queued") \
+    X(containers, gauge, "", "Containers on all agents") \
+    X(reader_queue, gauge, "", "Requests at the store's readers") \
+    X(worker_queue, gauge, "", "Requests at the workers") \
+    X(writer_queue, gauge, "", "Writes that wait for their commit") \
+    X(loop_delay_seconds, histogram, "", "How late the loop comes to what is due: its timers") \
+    X(loop_delay_max_seconds, gauge, "", "Longest delay of the loop since the last look") \
+    X(commit_seconds, histogram, "", "Duration of the writer's transactions, commit included") \
+    X(commit_max_seconds, gauge, "", "Longest transaction since the last look") \
+    X(commits, counter, "", "Transactions of the writer") \
+    X(commit_jobs, counter, "", "Writes in those transactions") \
+    X(commit_retries, counter, "", "Transactions that were repeated because the store could not take them (disk full)") \
+    X(commit_microseconds, counter, "", "Time spent in transactions") \
+    X(log_unsealed_bytes, gauge, "", "Text of task logs that waits to be sealed into blocks") \
+    X(log_seal_rounds, counter, "", "Times that heads of a task's log became blocks") \
+    X(store_bytes, gauge, "file", "Size of the embedded store's files: database and write-ahead log")
+
+#endif
