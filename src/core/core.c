@@ -111,6 +111,8 @@ static int from_task(struct core *c, const struct core_event *ev, struct error *
     case CORE_TRIAL_VALIDATED:
         experiment_validated(c, ev->validated.trial_id, ev->validated.metrics);
         return 0;
+    case CORE_TRIAL_OPERATION_COMPLETED:
+        return experiment_operation_completed(c, ev->operation.trial_id, ev->operation.length, ev->operation.metric, err);
     case CORE_TRIAL_EARLY_EXIT:
         return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
     case CORE_TRIAL_LOG_MATCHED:

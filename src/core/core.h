@@ -77,6 +77,7 @@ struct core_restored_experiment {
     struct experiment_row row;
     struct core_experiment_spec spec; /* from its stored configuration */
     const char *searcher_snapshot;    /* NULL: none was kept */
+    const char *searcher_events;      /* since then, in order, as they were given to be kept; NULL: none */
 };
 struct core_rows {
     const struct core_restored_experiment *experiment;
@@ -108,7 +109,8 @@ enum core_event_type {
     /* what tasks say */
     CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
-    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_EARLY_EXIT, CORE_TRIAL_CHECKPOINTED, CORE_TRIAL_LOG_MATCHED,
+    CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_OPERATION_COMPLETED, CORE_TRIAL_EARLY_EXIT,
+    CORE_TRIAL_CHECKPOINTED, CORE_TRIAL_LOG_MATCHED,
     /* what lives outside the core, and only needs ids of its sequences */
     CORE_NEW_EXPERIMENT_ID, CORE_NEW_TRIAL_ID,
     /* time */
@@ -199,6 +201,11 @@ struct core_event {
         } validated;                         /* CORE_TRIAL_VALIDATED */
         struct {
             int32_t trial_id;
+            int64_t length; /* that it was asked to train until */
+            double metric;
+        } operation;                         /* CORE_TRIAL_OPERATION_COMPLETED */
+        struct {
+            int32_t trial_id;
             enum early_exit reason;
         } early_exit;                        /* CORE_TRIAL_EARLY_EXIT */
         struct {
@@ -221,7 +228,7 @@ enum core_effect_type {
     /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write
      * from a change; an object has at most one row effect in a step, with what it became. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
-    CORE_PUT_SEARCHER,
+    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS,
     CORE_TASK_LOG,
     /* after the commit */
     CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
@@ -264,7 +271,10 @@ struct core_effect {
         const struct allocation_row *allocation;
         const struct container_row *container;
         const struct agent_row *agent;
-        struct { int32_t experiment_id; const char *snapshot; } searcher; /* NULL: delete it */
+        /* takes the place of the snapshot and of all events until now; NULL: delete them */
+        struct { int32_t experiment_id; const char *snapshot; } searcher;
+        /* lines of text to be kept in the order of `from`, which grows */
+        struct { int32_t experiment_id; int64_t from; const char *lines; } searcher_events;
         struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
         struct core_start start;
         struct { const char *agent_id, *container_id; int signal; } signal;
@@ -322,6 +332,11 @@ struct core_slot_view {
     const char *container_id;     /* NULL: free */
     const char *allocation_id, *task_id;
 };
+/* What its searcher asks a trial for, where that is done by operations. */
+struct core_operation_view {
+    int64_t length; /* train until this much in all, in the units of searcher.max_length; 0: no operations here */
+    bool completed; /* and there is no other one, at least for now */
+};
 struct core_agent_view {
     const char *id, *pool, *version, *hostname;
     int64_t connected_us; /* since when; 0 while it is away */
@@ -345,6 +360,7 @@ struct core_pool_view {
 /* All return false, or 0, when there is no such thing. Strings and rows live until the next step. */
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret);
 bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret);
+bool core_trial_operation(const struct core *c, int32_t id, struct core_operation_view *ret);
 const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id);
 /* All open allocations, pool by pool in the order in which they were asked for. Array from the arena. */
 size_t core_allocations(const struct core *c, struct arena *a, const struct allocation_row *const **ret);

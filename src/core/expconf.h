@@ -51,6 +51,7 @@ struct exp_searcher {
     /* what runs: adaptive and adaptive_simple are ADAPTIVE_ASHA, sync_halving is ASYNC_HALVING */
     enum exp_searcher_kind kind;
     const char *name;            /* as written */
+    const char *runs_as;         /* another name that it runs under, or NULL */
     const char *metric;
     bool smaller_is_better;
     bool has_max_length;
@@ -114,6 +115,11 @@ struct exp_config {
     bool has_log_retention;
     int log_retention_days; /* -1: for ever */
 };
+
+/* A `searcher` section alone, defaults filled in. The view borrows from *ret_tree, which the caller puts. ERR_INVALID
+ * for one that cannot run. */
+int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tree, struct exp_searcher *ret,
+                      struct error *err);
 
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,

@@ -5,6 +5,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "core/expconf.h"
+#include "core/expconf_checks.h"
 #include "core/expconf_internal.h"
 #include "gen/config_tables.h"
 
@@ -66,15 +67,16 @@ static const struct {
     const char *name;
     enum exp_searcher_kind kind;
     bool halving; /* needs to know how long a trial trains */
+    const char *runs_as; /* retired: by this name */
 } searchers[] = {
-    {"single", EXP_SEARCHER_SINGLE, false},
-    {"random", EXP_SEARCHER_RANDOM, false},
-    {"grid", EXP_SEARCHER_GRID, false},
-    {"async_halving", EXP_SEARCHER_ASYNC_HALVING, true},
-    {"sync_halving", EXP_SEARCHER_ASYNC_HALVING, true},
-    {"adaptive_asha", EXP_SEARCHER_ADAPTIVE_ASHA, true},
-    {"adaptive", EXP_SEARCHER_ADAPTIVE_ASHA, true},
-    {"adaptive_simple", EXP_SEARCHER_ADAPTIVE_ASHA, true},
+    {"single", EXP_SEARCHER_SINGLE, false, NULL},
+    {"random", EXP_SEARCHER_RANDOM, false, NULL},
+    {"grid", EXP_SEARCHER_GRID, false, NULL},
+    {"async_halving", EXP_SEARCHER_ASYNC_HALVING, true, NULL},
+    {"sync_halving", EXP_SEARCHER_ASYNC_HALVING, true, "async_halving"},
+    {"adaptive_asha", EXP_SEARCHER_ADAPTIVE_ASHA, true, NULL},
+    {"adaptive", EXP_SEARCHER_ADAPTIVE_ASHA, true, "adaptive_asha"},
+    {"adaptive_simple", EXP_SEARCHER_ADAPTIVE_ASHA, true, "adaptive_asha"},
 };
 #define SEARCHER_N (sizeof searchers / sizeof *searchers)
 
@@ -143,10 +145,33 @@ static struct exp_searcher view_searcher(struct json_object *v)
         .stop_once = truth(v, "stop_once"),
         .bracket_rungs = member(v, "bracket_rungs"),
     };
-    size_t i = find_searcher(s.name);
+    size_t i = s.name ? find_searcher(s.name) : SEARCHER_N;
     s.kind = i < SEARCHER_N ? searchers[i].kind : EXP_SEARCHER_SINGLE;
+    s.runs_as = i < SEARCHER_N ? searchers[i].runs_as : NULL;
     s.max_trials = max_trials(v, &s);
     return s;
+}
+
+int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tree, struct exp_searcher *ret,
+                      struct error *err)
+{
+    const struct schema_key *key = schema_find(experiment_config_keys, "searcher");
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    cleanup_json struct json_object *whole = json_object_new_object();
+    json_object_object_add(whole, "searcher", json_object_get(searcher));
+    schema_validate(experiment_config_keys, whole, SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    if (problems.n == 0 && !text(searcher, "name"))
+        schema_problem(&problems, &place, "searcher", "\"name\" must be set");
+    if (problems.n == 0)
+        expconf_check_searcher(whole, &place, &problems);
+    int rc = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    if (rc < 0)
+        return -1;
+    *ret_tree = schema_fill(key, searcher);
+    *ret = view_searcher(*ret_tree);
+    return 0;
 }
 
 /* ---- Storage ----------------------------------------------------------------------------------------------------- */

@@ -10,19 +10,14 @@
 #include "core/searcher/searcher.h"
 #include "core/trial.h"
 
+/* Events from one snapshot of a searcher to the next, besides one for each of its trials. */
+enum { SEARCHER_EVENTS_MIN = 256 };
+
 struct experiment *experiment_find(const struct core *c, int32_t id)
 {
     struct experiment *x = NULL;
     HASH_FIND(hh, c->experiments, &id, sizeof id, x);
     return x;
-}
-
-static void touch_searcher(struct core *c, struct experiment *x)
-{
-    if (x->searcher_touched)
-        return;
-    x->searcher_touched = true;
-    STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
 }
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
@@ -78,43 +73,26 @@ static void move(struct core *c, struct experiment *x, enum run_state to)
 
 /* ---- the searcher's wishes --------------------------------------------------------------------------------------- */
 
-static struct trial *trial_by_request(const struct experiment *x, const char *request_id)
+static int tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err);
+static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason);
+
+void experiment_add_trial(struct experiment *x, struct trial *t)
 {
-    struct trial *t;
-    LIST_FOREACH(t, &x->trials, in_experiment)
-        if (strcmp(t->row.request_id, request_id) == 0)
-            return t;
-    return NULL;
+    if (t->number >= x->trial_at_n) {
+        size_t n = t->number + 1 > 2 * x->trial_at_n ? t->number + 1 : 2 * x->trial_at_n;
+        x->trial_at = realloc(x->trial_at, n * sizeof(struct trial *));
+        if (x->trial_at == NULL)
+            abort();
+        memset(x->trial_at + x->trial_at_n, 0, (n - x->trial_at_n) * sizeof(struct trial *));
+        x->trial_at_n = n;
+    }
+    x->trial_at[t->number] = t;
 }
 
 static void searcher_failed(struct core *c, struct experiment *x)
 {
     if (sm_allows(&x->sm, RUN_STOPPING_ERROR))
         move(c, x, RUN_STOPPING_ERROR);
-}
-
-/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
-static int tell_searcher_of_old_trial(struct experiment *x, const struct trial *t, struct searcher_actions *more)
-{
-    if (trial_has_invalid_hp(t) && searcher_trial_exited_early(x->searcher, t->row.request_id, SEARCHER_EXIT_INVALID_HP,
-                                                               more, NULL) < 0)
-        return -1;
-    return searcher_trial_exited(x->searcher, t->row.request_id, more, NULL);
-}
-
-/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
-static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action,
-                             struct searcher_actions *more)
-{
-    struct trial *t = trial_by_request(x, action->request_id);
-    bool leave_alone = t != NULL && t->sm.state == RUN_COMPLETED && !x->rerun_completed;
-    if (t == NULL)
-        trial_create(c, x, action);
-    else if (!leave_alone)
-        trial_again(c, t, action->hparams);
-    if (searcher_trial_created(x->searcher, action->request_id, more, NULL) < 0 ||
-        (leave_alone && tell_searcher_of_old_trial(x, t, more) < 0))
-        searcher_failed(c, x);
 }
 
 static void carry_out_shutdown(struct core *c, struct experiment *x, const struct searcher_action *action)
@@ -126,38 +104,120 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         move(c, x, to);
 }
 
-/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
-static void carry_out(struct core *c, struct experiment *x, struct searcher_actions *actions)
+/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+static void tell_of_old_trial(struct core *c, struct experiment *x, const struct trial *t)
 {
-    touch_searcher(c, x);
-    for (size_t i = 0; i < actions->n; i++) {
-        struct searcher_action action = actions->item[i]; /* the list may grow under our hands */
-        struct trial *t;
-        if (action.type == SEARCHER_SHUTDOWN)
-            carry_out_shutdown(c, x, &action);
-        else if (run_state_is_stopping(x->sm.state) || run_state_is_terminal(x->sm.state))
-            continue;
-        else if (action.type == SEARCHER_CREATE)
-            carry_out_create(c, x, &action, actions);
-        else if ((t = trial_by_request(x, action.request_id)) != NULL)
-            trial_stop_by_searcher(c, t);
-    }
-    searcher_actions_release(actions);
+    if (trial_has_invalid_hp(t))
+        exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
 }
 
-static void save_searcher(struct core *c, struct experiment *x)
+static struct trial *unclaimed_trial(const struct experiment *x, const char *request_id)
 {
-    struct strbuf text = STRBUF_INIT;
-    searcher_snapshot(x->searcher, &text);
-    if (x->snapshot != NULL && strcmp(x->snapshot, text.s) == 0) {
-        strbuf_release(&text);
+    struct trial *t;
+    if (x->unclaimed_n == 0)
+        return NULL;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (t->number == SIZE_MAX && strcmp(t->row.request_id, request_id) == 0)
+            return t;
+    return NULL;
+}
+
+/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
+static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action)
+{
+    struct trial *t = unclaimed_trial(x, action->request_id);
+    if (t == NULL) {
+        trial_create(c, x, action);
         return;
     }
-    free(x->snapshot);
-    x->snapshot = strbuf_detach(&text);
+    t->number = action->trial;
+    x->unclaimed_n--;
+    experiment_add_trial(x, t);
+    if (t->sm.state == RUN_COMPLETED && !x->rerun_completed)
+        tell_of_old_trial(c, x, t);
+    else
+        trial_again(c, t, action->hparams);
+}
+
+static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action)
+{
+    struct trial *t = action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
+    if (action->type == SEARCHER_CREATE)
+        carry_out_create(c, x, action);
+    else if (t == NULL)
+        return;
+    else if (action->type == SEARCHER_VALIDATE_AFTER)
+        trial_operation_given(c, t);
+    else if (action->type == SEARCHER_CLOSE)
+        trial_closed(c, t);
+    else
+        trial_stop_by_searcher(c, t);
+}
+
+/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
+static void carry_out_all(struct core *c, struct experiment *x)
+{
+    for (size_t i = 0; i < x->actions.n; i++) {
+        struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
+        if (action.type == SEARCHER_SHUTDOWN)
+            carry_out_shutdown(c, x, &action);
+        else if (!run_state_is_stopping(x->sm.state) && !run_state_is_terminal(x->sm.state))
+            carry_out(c, x, &action);
+    }
+    searcher_actions_release(&x->actions);
+}
+
+/* An event, kept if it matters, and what follows from it. What is told while actions are being carried out adds to
+ * their list. -1: it cannot be. */
+static int tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err)
+{
+    int64_t before = (int64_t)searcher_event_n(x->searcher);
+    bool is_first = x->actions.n == 0;
+    int rv = searcher_step(x->searcher, ev, &x->actions, err);
+    if (rv <= 0)
+        return rv;
+    if (!x->searcher_touched) {
+        x->searcher_touched = true;
+        x->searcher_events_from = before;
+        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    }
+    searcher_event_print(ev, &x->searcher_events);
+    x->searcher_events_since++;
+    if (is_first)
+        carry_out_all(c, x);
+    return 0;
+}
+
+static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
+{
+    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = reason},
+                  NULL);
+}
+
+static void put_snapshot(struct core *c, struct experiment *x)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    searcher_snapshot(x->searcher, &text);
     struct core_effect *e = effect_add(c, CORE_PUT_SEARCHER);
     e->searcher.experiment_id = x->row.id;
-    e->searcher.snapshot = arena_strdup(&c->out->arena, x->snapshot);
+    e->searcher.snapshot = arena_strdup(&c->out->arena, text.s);
+    x->searcher_events_since = 0;
+}
+
+/* A snapshot grows with the trials, and so does the number of events from one to the next: what an event costs does
+ * not. */
+static void save_searcher(struct core *c, struct experiment *x)
+{
+    if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {
+        put_snapshot(c, x);
+    } else {
+        struct core_effect *e = effect_add(c, CORE_ADD_SEARCHER_EVENTS);
+        e->searcher_events.experiment_id = x->row.id;
+        e->searcher_events.from = x->searcher_events_from;
+        e->searcher_events.lines = arena_strdup(&c->out->arena, x->searcher_events.s);
+    }
+    strbuf_reset(&x->searcher_events);
 }
 
 void experiments_save_searchers(struct core *c)
@@ -210,34 +270,37 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
-/* With the trials that it wants to begin with. */
-static int new_searcher(const struct core_experiment_spec *spec, struct searcher **ret, struct searcher_actions *actions,
-                        struct error *err)
+/* Where people look when a search does something else than they thought. */
+static void warn_of_searcher(struct core *c, const struct experiment *x)
 {
-    if (searcher_new(spec->searcher, spec->hyperparameters, spec->seed, ret, err) < 0)
-        return -1;
-    if (searcher_initial_trials(*ret, actions, err) == 0)
-        return 0;
-    searcher_actions_release(actions);
-    searcher_free(*ret);
-    return -1;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (searcher_warning(x->searcher, &text) > 0 && x->trial_at_n > 0)
+        trial_log(c, x->trial_at[0], false, "warning: %s", text.s);
+}
+
+/* What was never stored, or has just been read back: its first change is kept as a snapshot. */
+static void begin_search(struct experiment *x, struct searcher *searcher)
+{
+    x->searcher = searcher;
+    x->searcher_events_since = UINT64_MAX / 2;
 }
 
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err)
 {
     struct pool *pool;
     struct searcher *searcher;
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
-    if (check_spec(c, spec, &pool, err) < 0 || new_searcher(spec, &searcher, &actions, err) < 0)
+    if (check_spec(c, spec, &pool, err) < 0 ||
+        searcher_new(spec->searcher, spec->hyperparameters, spec->seed, &searcher, err) < 0)
         return -1;
 
     struct experiment_row row = {.id = ++c->last_experiment_id, .state = RUN_PAUSED, .start_us = c->now_us,
                                  .queue_position = c->now_us, .owner_id = spec->owner_id};
     new_uuid(c, row.job_id);
     struct experiment *x = new_experiment(c, &row, spec, pool, false);
-    x->searcher = searcher;
+    begin_search(x, searcher);
     record_touch(c, &x->record);
-    carry_out(c, x, &actions);
+    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
+    warn_of_searcher(c, x);
     if (activate && x->sm.state == RUN_PAUSED)
         move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;
@@ -268,18 +331,19 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     const struct core_restored_experiment *from = ev->resume.experiment;
     struct pool *pool;
     struct searcher *searcher;
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
     if (experiment_find(c, from->row.id) != NULL || !run_state_is_over(from->row.state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it",
                          from->row.id);
-    if (check_spec(c, &from->spec, &pool, err) < 0 || new_searcher(&from->spec, &searcher, &actions, err) < 0)
+    if (check_spec(c, &from->spec, &pool, err) < 0 ||
+        searcher_new(from->spec.searcher, from->spec.hyperparameters, from->spec.seed, &searcher, err) < 0)
         return -1;
     struct experiment *x = reopen(c, from, pool);
-    x->searcher = searcher;
+    begin_search(x, searcher);
     x->rerun_completed = ev->resume.rerun_completed;
     for (size_t i = 0; i < ev->resume.trial_n; i++)
         trial_restore(c, x, &ev->resume.trial[i]);
-    carry_out(c, x, &actions);
+    x->unclaimed_n = ev->resume.trial_n;
+    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     x->rerun_completed = false;
     if (x->sm.state == RUN_PAUSED)
         move(c, x, RUN_ACTIVE);
@@ -347,39 +411,21 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
 
 /* ---- from its trials --------------------------------------------------------------------------------------------- */
 
-static void tell_searcher_exited_early(struct core *c, struct experiment *x, struct trial *t, enum searcher_exit reason)
-{
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
-    int rv = searcher_trial_exited_early(x->searcher, t->row.request_id, reason, &actions, NULL);
-    carry_out(c, x, &actions);
-    if (rv < 0)
-        searcher_failed(c, x);
-}
-
-static void tell_searcher_exited(struct core *c, struct experiment *x, struct trial *t)
-{
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
-    int rv = searcher_trial_exited(x->searcher, t->row.request_id, &actions, NULL);
-    carry_out(c, x, &actions);
-    if (rv < 0)
-        searcher_failed(c, x);
-}
-
 void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
 {
     if (x->searcher != NULL) {
         if (t->sm.state == RUN_ERROR)
-            tell_searcher_exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
+            exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
         else if (t->sm.state == RUN_CANCELED)
-            tell_searcher_exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
-        tell_searcher_exited(c, x, t);
+            exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
+        tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
     }
     maybe_end(c, x);
 }
 
 void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t)
 {
-    tell_searcher_exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+    exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
 }
 
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
@@ -388,14 +434,25 @@ void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
     if (t == NULL || run_state_is_terminal(t->sm.state))
         return;
     struct experiment *x = t->experiment;
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
+    struct searcher_event ev = {.trial = t->number};
     cleanup_error struct error err = ERROR_INIT;
-    int rv = searcher_validation_completed(x->searcher, t->row.request_id, metrics, &actions, &err);
-    carry_out(c, x, &actions);
+    int rv = searcher_read_metrics(x->searcher, metrics, &ev, &err);
+    if (rv > 0)
+        tell_searcher(c, x, &ev, NULL);
     if (rv < 0) {
         c->out->searcher_error = arena_strdup(&c->out->arena, error_msg(&err));
         searcher_failed(c, x);
     }
+}
+
+int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
+{
+    struct trial *t = trial_find(c, trial_id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return 0;
+    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
+                                .metric = metric, .run = t->row.run_id};
+    return tell_searcher(c, t->experiment, &ev, err) < 0 ? error_wrap(err, "trial %d", trial_id) : 0;
 }
 
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
@@ -404,7 +461,8 @@ void experiment_trial_progress(struct core *c, int32_t trial_id, double progress
     if (t == NULL || run_state_is_terminal(t->sm.state))
         return;
     struct experiment *x = t->experiment;
-    searcher_set_trial_progress(x->searcher, t->row.request_id, progress);
+    struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};
+    tell_searcher(c, x, &ev, NULL);
     x->row.progress = searcher_progress(x->searcher);
     record_touch(c, &x->record);
 }
@@ -421,10 +479,22 @@ int experiment_restore(struct core *c, const struct core_restored_experiment *r,
     if (r->searcher_snapshot == NULL)
         return error_set(err, ERR_NOT_FOUND, "it has no searcher snapshot");
     if (searcher_new(r->spec.searcher, r->spec.hyperparameters, r->spec.seed, &x->searcher, err) < 0 ||
-        searcher_restore(x->searcher, r->searcher_snapshot, err) < 0)
+        searcher_restore(x->searcher, r->searcher_snapshot, r->searcher_events, err) < 0)
         return -1;
-    if ((x->snapshot = strdup(r->searcher_snapshot)) == NULL)
-        abort();
+    begin_search(x, x->searcher);
+    return 0;
+}
+
+int experiment_restore_trial(struct experiment *x, struct trial *t, struct error *err)
+{
+    t->number = searcher_find(x->searcher, t->row.request_id);
+    if (t->number == SIZE_MAX) {
+        x->unclaimed_n++;
+        if (!run_state_is_terminal(t->sm.state))
+            return error_set(err, ERR_INVALID, "its searcher does not know trial %d", t->row.id);
+        return 0;
+    }
+    experiment_add_trial(x, t);
     return 0;
 }
 
@@ -454,7 +524,9 @@ void experiment_free(struct core *c, struct experiment *x)
         trial_free(c, t);
     }
     searcher_free(x->searcher);
-    free(x->snapshot);
+    searcher_actions_release(&x->actions);
+    strbuf_release(&x->searcher_events);
+    free(x->trial_at);
     free((char *)x->spec.warm_start_checkpoint);
     free(x);
 }

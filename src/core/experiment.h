@@ -21,6 +21,8 @@ void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *
 void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t);
 /* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
+/* ERR_PRECONDITION: the trial was not asked for this. */
+int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err);
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress);
 
 struct experiment *experiment_find(const struct core *c, int32_t id);
@@ -29,6 +31,9 @@ void experiments_save_searchers(struct core *c); /* at the end of a step */
 /* Restart. -1: could not be rebuilt; the experiment is there all the same, for experiment_fail(). */
 int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
                        struct error *err);
+void experiment_add_trial(struct experiment *x, struct trial *t); /* by its number */
+/* -1: the searcher does not know this one of its trials. */
+int experiment_restore_trial(struct experiment *x, struct trial *t, struct error *err);
 /* Once its trials are there: goes on where it was. */
 void experiment_resume(struct core *c, struct experiment *x);
 /* It and all its trials end in ERROR, now. */

@@ -12,12 +12,13 @@
 #include <bsd/sys/queue.h>
 
 #include "common/hash.h"
+#include "common/strbuf.h"
 #include "core/core.h"
 #include "core/gather.h"
 #include "core/ports.h"
+#include "core/searcher/searcher.h"
 #include "core/timers.h"
 
-struct searcher;
 
 /* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
 struct record {
@@ -34,8 +35,14 @@ struct experiment {
     struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
     struct pool *pool;
     struct searcher *searcher;
-    char *snapshot; /* of the searcher, as last stored */
-    bool searcher_touched; /* in core.searchers_touched */
+    struct trial **trial_at;       /* by the number that the searcher knows it by; NULL: never came to be */
+    size_t trial_at_n;
+    size_t unclaimed_n; /* trials from before it was continued that its searcher has not asked for again */
+    struct searcher_actions actions; /* being carried out */
+    struct strbuf searcher_events; /* of this step */
+    int64_t searcher_events_from;
+    uint64_t searcher_events_since; /* the last snapshot, which is taken when there are many */
+    bool searcher_touched;         /* in core.searchers_touched */
     STAILQ_ENTRY(experiment) searcher_next;
     LIST_HEAD(, trial) trials; /* newest first */
     int trial_n, live_n;       /* live: not in a terminal state */
@@ -54,6 +61,7 @@ struct trial {
     struct record task_record;
     struct task_row task;
     struct experiment *experiment;
+    size_t number; /* that its searcher knows it by */
     struct allocation *allocation;
     struct timer invalid_hp; /* killed then, if it still runs */
     struct timer retry;      /* asks for its next allocation then */

@@ -18,14 +18,6 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
-static void restore_trials(struct core *c, const struct core_rows *rows)
-{
-    for (size_t i = 0; i < rows->trial_n; i++) {
-        struct experiment *x = experiment_find(c, rows->trial[i].experiment_id);
-        if (x != NULL)
-            trial_restore(c, x, &rows->trial[i]);
-    }
-}
 
 /* Closes the row of an allocation that nothing can be made of. */
 static void close_stale(struct core *c, const struct allocation_row *row)
@@ -134,6 +126,24 @@ static size_t restore_experiments(struct core *c, const struct core_rows *rows, 
     return n;
 }
 
+/* A trial that its searcher does not know breaks its experiment, once. */
+static size_t restore_trials(struct core *c, const struct core_rows *rows, struct broken *broken, size_t broken_n)
+{
+    size_t n = broken_n;
+    for (size_t i = 0; i < rows->trial_n; i++) {
+        struct experiment *x = experiment_find(c, rows->trial[i].experiment_id);
+        if (x == NULL)
+            continue;
+        struct trial *t = trial_restore(c, x, &rows->trial[i]);
+        bool known_to_be_broken = false;
+        for (size_t k = 0; k < n; k++)
+            known_to_be_broken = known_to_be_broken || broken[k].experiment == x;
+        if (!known_to_be_broken && experiment_restore_trial(x, t, &broken[n].error) < 0)
+            broken[n++].experiment = x;
+    }
+    return n;
+}
+
 static void fail_broken(struct core *c, struct broken *broken, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -151,7 +161,7 @@ void restore_all(struct core *c, const struct core_rows *rows)
     c->last_trial_id = rows->last_trial_id;
     restore_agents(c, rows);
     size_t broken_n = restore_experiments(c, rows, broken);
-    restore_trials(c, rows);
+    broken_n = restore_trials(c, rows, broken, broken_n);
     restore_allocations(c, rows);
     restore_containers(c, rows);
     fail_broken(c, broken, broken_n);

@@ -45,6 +45,7 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     t->task.start_us = row->start_us;
     record_init(&t->task_record, CORE_PUT_TASK, &t->task, stored);
     t->experiment = x;
+    t->number = SIZE_MAX;
     LIST_INSERT_HEAD(&x->trials, t, in_experiment);
     x->trial_n++;
     x->live_n += !run_state_is_terminal(row->state);
@@ -61,6 +62,8 @@ void trial_create(struct core *c, struct experiment *x, const struct searcher_ac
     if (x->spec.warm_start_checkpoint != NULL)
         SET_TEXT(row.warm_start_checkpoint, x->spec.warm_start_checkpoint);
     struct trial *t = new_trial(c, x, &row, false);
+    t->number = create->trial;
+    experiment_add_trial(x, t);
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
     if (x->sm.state == RUN_ACTIVE)
@@ -143,9 +146,21 @@ void trial_free(struct core *c, struct trial *t)
 
 /* ---- the wanted state -------------------------------------------------------------------------------------------- */
 
+struct searcher_operation trial_operation(const struct trial *t)
+{
+    if (t->number == SIZE_MAX)
+        return (struct searcher_operation){0};
+    return searcher_operation(t->experiment->searcher, t->number);
+}
+
+static bool waits_for_searcher(const struct trial *t)
+{
+    return trial_operation(t).completed;
+}
+
 static void ask_for_allocation(struct core *c, struct trial *t)
 {
-    if (t->allocation == NULL && t->retry.place == 0)
+    if (t->allocation == NULL && t->retry.place == 0 && !waits_for_searcher(t))
         allocation_request(c, t);
 }
 
@@ -195,6 +210,19 @@ void trial_stop_by_searcher(struct core *c, struct trial *t)
     trial_patch(c, t, RUN_STOPPING_COMPLETED);
 }
 
+void trial_operation_given(struct core *c, struct trial *t)
+{
+    if (t->sm.state == RUN_ACTIVE)
+        ask_for_allocation(c, t);
+}
+
+/* One that runs ends by itself when it asks for its next operation. */
+void trial_closed(struct core *c, struct trial *t)
+{
+    if (!run_state_is_terminal(t->sm.state) && t->allocation == NULL && waits_for_searcher(t))
+        end(c, t, RUN_COMPLETED);
+}
+
 /* ---- the end of an allocation ------------------------------------------------------------------------------------ */
 
 static bool is_failure(enum exit_kind kind)
@@ -205,6 +233,22 @@ static bool is_failure(enum exit_kind kind)
 bool trial_has_invalid_hp(const struct trial *t)
 {
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
+}
+
+/* Nothing is left to be done, however the last run ended. */
+static bool is_done(const struct trial *t)
+{
+    struct searcher_operation op = trial_operation(t);
+    return op.completed && op.closed;
+}
+
+/* It could go on, and exits with 0: is this its end? */
+static bool ends_by_itself(const struct trial *t)
+{
+    struct searcher_operation op = trial_operation(t);
+    if (op.length == 0)
+        return true;
+    return !op.completed && op.completed_run != t->row.run_id;
 }
 
 static void run_again(struct core *c, struct trial *t)
@@ -264,7 +308,11 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
         end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
     else if (trial_has_invalid_hp(t))
         end(c, t, RUN_COMPLETED);
-    else if (kind == EXIT_OK && (!ended->preempt_acked || t->row.early_exit == EARLY_EXIT_USER_REQUESTED_STOP))
+    else if (is_done(t))
+        end(c, t, RUN_COMPLETED);
+    else if (kind == EXIT_OK && t->row.early_exit == EARLY_EXIT_USER_REQUESTED_STOP)
+        end(c, t, RUN_COMPLETED);
+    else if (kind == EXIT_OK && !ended->preempt_acked && ends_by_itself(t))
         end(c, t, RUN_COMPLETED);
     else if (is_failure(kind))
         failed(c, t);

@@ -12,7 +12,10 @@
  *     agent's or master's fault            next allocation, not counted  waits               x
  *                                          and the task's log says so
  *     INVALID_HP was reported              COMPLETED                     COMPLETED           x
- */
+ *
+ * Where its searcher hands out operations, a trial that has completed its own gives its slots back and waits ACTIVE for
+ * the next one; it is COMPLETED once it is closed. One that ends well without having completed anything in this run
+ * does not care for operations, and is COMPLETED as well. */
 #ifndef DET_CORE_TRIAL_H
 #define DET_CORE_TRIAL_H
 
@@ -29,6 +32,10 @@ void trial_again(struct core *c, struct trial *t, const char *hparams);
 bool trial_has_invalid_hp(const struct trial *t);
 /* The experiment (or the user) wants it to be in this state. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted);
+struct searcher_operation trial_operation(const struct trial *t); /* what its searcher asks it for */
+/* Where searchers hand out operations: there is one to train for; there will be none any more. */
+void trial_operation_given(struct core *c, struct trial *t);
+void trial_closed(struct core *c, struct trial *t);
 void trial_stop_by_searcher(struct core *c, struct trial *t);
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended);
 

@@ -55,6 +55,16 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
     return true;
 }
 
+bool core_trial_operation(const struct core *c, int32_t id, struct core_operation_view *ret)
+{
+    const struct trial *t = trial_find(c, id);
+    if (t == NULL)
+        return false;
+    struct searcher_operation op = trial_operation(t);
+    *ret = (struct core_operation_view){.length = op.length, .completed = op.completed};
+    return true;
+}
+
 const struct allocation_row *core_allocation(const struct core *c, const char *allocation_id)
 {
     const struct allocation *a = allocation_find(c, allocation_id);

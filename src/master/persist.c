@@ -40,6 +40,9 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
         if (!e->searcher.snapshot)
             return store_snapshot_delete(db, e->searcher.experiment_id, err);
         return store_snapshot_set(db, e->searcher.experiment_id, e->searcher.snapshot, err);
+    case CORE_ADD_SEARCHER_EVENTS:
+        return store_searcher_events_add(db, e->searcher_events.experiment_id, e->searcher_events.from,
+                                         e->searcher_events.lines, err);
     case CORE_TASK_LOG:
         return store_log(db, e, now_us, err);
     default:
@@ -105,7 +108,9 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     snprintf(ret->row.job_id, sizeof(ret->row.job_id), "%s", x->job_id);
     if (run_state_parse(x->state, &ret->row.state) < 0)
         return error_set(err, ERR_INTERNAL, "experiment %d has the unknown state %s", x->id, x->state);
-    return store_snapshot_get(db, x->id, a, &ret->searcher_snapshot, err);
+    if (store_snapshot_get(db, x->id, a, &ret->searcher_snapshot, err) < 0)
+        return -1;
+    return store_searcher_events_get(db, x->id, a, &ret->searcher_events, err);
 }
 
 int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err)

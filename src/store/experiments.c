@@ -280,7 +280,7 @@ int store_snapshot_set(struct store *st, int32_t experiment_id, const char *cont
 {
     if (query_exec(st, Q_SNAPSHOTS_SET, SQL_ARGS(sql_int(experiment_id), sql_text(content)), NULL, err) < 0)
         return explain_conflict(err, "experiment %d does not exist", experiment_id);
-    return 0;
+    return query_exec(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
 }
 
 int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err)
@@ -291,7 +291,33 @@ int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a,
 
 int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err)
 {
-    return query_send(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err);
+    if (query_send(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err) < 0)
+        return -1;
+    return query_send(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err);
+}
+
+int store_searcher_events_add(struct store *st, int32_t experiment_id, int64_t from, const char *lines,
+                              struct error *err)
+{
+    if (query_exec(st, Q_SEARCHER_EVENTS_ADD, SQL_ARGS(sql_int(experiment_id), sql_int(from), sql_text(lines)), NULL,
+                   err) < 0)
+        return explain_conflict(err, "experiment %d does not exist", experiment_id);
+    return 0;
+}
+
+int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
+                              struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    const char **lines;
+    size_t n;
+    if (query_all(st, Q_SEARCHER_EVENTS_GET, SQL_ARGS(sql_int(experiment_id)), read_text, sizeof(*lines), a, &lines,
+                  &n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        strbuf_adds(&text, lines[i]);
+    *ret = arena_strdup(a, strbuf_str(&text));
+    return 0;
 }
 
 /* ---- the list ---- */

@@ -84,11 +84,16 @@ int store_experiment_brief(struct store *st, int32_t id, struct store_experiment
 int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
                             struct store_experiment_brief **ret, size_t *ret_n, struct error *err);
 
-/* The searcher's state, and the part of an experiment's core state that cannot be rebuilt from rows. JSON. */
+/* The searcher's state, JSON, and the events that came after it. Setting or deleting a snapshot deletes the events. */
 int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err);
 int store_snapshot_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret /* NULL: none */,
                        struct error *err);
 int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err);
+int store_searcher_events_add(struct store *st, int32_t experiment_id, int64_t from, const char *lines,
+                              struct error *err);
+/* All lines in the order of `from`, as one text. */
+int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
+                              struct error *err);
 
 /* A filter on numbers, as common.v1.Int32FieldFilter. */
 struct store_int_filter {

@@ -31,6 +31,6 @@ struct case_section {
 
 /* Each table ends with a NULL name. */
 extern const struct case_section experiment_config_sections[], lifecycle_sections[], scheduling_sections[],
-    searcher_sections[];
+    searcher_sections[], searcher_run_sections[];
 
 #endif

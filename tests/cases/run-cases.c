@@ -12,6 +12,7 @@
 
 static const struct case_section *const tables[] = {
     experiment_config_sections, lifecycle_sections, scheduling_sections, searcher_sections,
+    searcher_run_sections,
 };
 
 void case_pass(struct case_results *r)

@@ -39,6 +39,20 @@ static void apply_searcher(struct sim_store *s, int32_t experiment_id, const cha
             continue;
         free(s->snapshot[i]);
         s->snapshot[i] = snapshot != NULL ? strdup(snapshot) : NULL;
+        strbuf_reset(&s->events[i]);
+        s->events_from[i] = 0;
+    }
+}
+
+/* What was kept before is kept still, and these lines come after it. */
+static void apply_searcher_events(struct sim_store *s, const struct core_effect *e)
+{
+    for (size_t i = 0; i < s->experiment_n; i++) {
+        if (s->experiment[i].id != e->searcher_events.experiment_id)
+            continue;
+        assert_true(e->searcher_events.from >= s->events_from[i]);
+        s->events_from[i] = e->searcher_events.from + 1;
+        strbuf_adds(&s->events[i], e->searcher_events.lines);
     }
 }
 
@@ -71,6 +85,9 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
         break;
     case CORE_PUT_SEARCHER:
         apply_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
+        break;
+    case CORE_ADD_SEARCHER_EVENTS:
+        apply_searcher_events(s, e);
         break;
     default:
         break;
@@ -179,7 +196,8 @@ struct core_rows store_read(const struct sim_store *s)
                           .last_experiment_id = (int32_t)s->experiment_n, .last_trial_id = (int32_t)s->trial_n};
     for (size_t i = 0; i < s->experiment_n; i++)
         if (!run_state_is_terminal(s->experiment[i].state))
-            x[r.experiment_n++] = (struct core_restored_experiment){s->experiment[i], s->spec[i], s->snapshot[i]};
+            x[r.experiment_n++] = (struct core_restored_experiment){s->experiment[i], s->spec[i], s->snapshot[i],
+                                                                    strbuf_str(&s->events[i])};
     for (size_t i = 0; i < s->trial_n; i++)
         if (!experiment_is_over(s, s->trial[i].experiment_id))
             t[r.trial_n++] = s->trial[i];
@@ -206,6 +224,8 @@ void store_free(struct sim_store *s)
         free((char *)s->trial[i].hparams);
         free((char *)s->trial[i].excluded_agents);
     }
+    for (size_t i = 0; i < s->experiment_n; i++)
+        strbuf_release(&s->events[i]);
     for (size_t i = 0; i < s->experiment_n; i++)
         free(s->snapshot[i]);
     free(s->allocation);

@@ -2,12 +2,15 @@
 #ifndef DET_TESTS_SIM_STORE_H
 #define DET_TESTS_SIM_STORE_H
 
+#include "common/strbuf.h"
 #include "core/core.h"
 
 struct sim_store {
     struct experiment_row experiment[128];
     struct core_experiment_spec spec[128];
     char *snapshot[128];
+    struct strbuf events[128]; /* of the searcher, since the snapshot */
+    int64_t events_from[128];
     size_t experiment_n;
     struct trial_row trial[512];
     size_t trial_n;

@@ -1,5 +1,7 @@
 #include "core/searcher/hparams.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +41,27 @@ static int check_range(const char *name, struct json_object *v, struct error *er
 {
     if (!is_number(member(v, "minval")) || !is_number(member(v, "maxval")))
         return error_set(err, ERR_INVALID, "hyperparameters.%s: needs the numbers minval and maxval", name);
-    if (json_object_get_double(member(v, "minval")) > json_object_get_double(member(v, "maxval")))
+    double low = json_object_get_double(member(v, "minval")), high = json_object_get_double(member(v, "maxval"));
+    if (low > high)
         return error_set(err, ERR_INVALID, "hyperparameters.%s: minval is greater than maxval", name);
+    if (!isfinite(high - low))
+        return error_set(err, ERR_INVALID, "hyperparameters.%s: the range from %g to %g is too wide", name, low, high);
+    return 0;
+}
+
+static int check_log(const char *name, struct json_object *v, struct error *err)
+{
+    if (!is_number(member(v, "base")) || json_object_get_double(member(v, "base")) <= 0)
+        return error_set(err, ERR_INVALID, "hyperparameters.%s: needs a base greater than 0", name);
+    if (check_range(name, v, err) < 0)
+        return -1;
+    double base = json_object_get_double(member(v, "base"));
+    double low = power(base, json_object_get_double(member(v, "minval")));
+    double high = power(base, json_object_get_double(member(v, "maxval")));
+    if (!isfinite(low) || !isfinite(high))
+        return error_set(err, ERR_INVALID,
+                         "hyperparameters.%s: minval and maxval are exponents of base %g, which gives %g to %g", name,
+                         base, low, high);
     return 0;
 }
 
@@ -52,9 +73,7 @@ static int check_one(const char *name, struct json_object *v, struct error *err)
     case HPARAM_DOUBLE:
         return check_range(name, v, err);
     case HPARAM_LOG:
-        if (!is_number(member(v, "base")) || json_object_get_double(member(v, "base")) <= 0)
-            return error_set(err, ERR_INVALID, "hyperparameters.%s: needs a base greater than 0", name);
-        return check_range(name, v, err);
+        return check_log(name, v, err);
     case HPARAM_CATEGORICAL:
         vals = member(v, "vals");
         if (!json_object_is_type(vals, json_type_array) || json_object_array_length(vals) == 0)
@@ -78,20 +97,6 @@ int hparams_check(struct json_object *space, struct error *err)
     return 0;
 }
 
-/* With the shortest digits that read back as the same number: 0.1, not 0.10000000000000001. */
-static struct json_object *new_double(double x)
-{
-    char text[32];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    if (strpbrk(text, ".eni") == NULL) /* 2 is an int, this is a double */
-        memcpy(text + strlen(text), ".0", sizeof ".0");
-    return json_object_new_double_s(x, text);
-}
-
 static struct json_object *sample_one(struct json_object *v, struct rng *rng)
 {
     switch (type_of(v)) {
@@ -103,12 +108,12 @@ static struct json_object *sample_one(struct json_object *v, struct rng *rng)
         return json_object_new_int64((int64_t)((uint64_t)low + drawn));
     }
     case HPARAM_DOUBLE:
-        return new_double(rng_uniform(rng, json_object_get_double(member(v, "minval")),
+        return json_new_double(rng_uniform(rng, json_object_get_double(member(v, "minval")),
                                       json_object_get_double(member(v, "maxval"))));
     case HPARAM_LOG: {
         double exponent = rng_uniform(rng, json_object_get_double(member(v, "minval")),
                                       json_object_get_double(member(v, "maxval")));
-        return new_double(power(json_object_get_double(member(v, "base")), exponent));
+        return json_new_double(power(json_object_get_double(member(v, "base")), exponent));
     }
     case HPARAM_CATEGORICAL: {
         struct json_object *vals = member(v, "vals");
@@ -121,25 +126,120 @@ static struct json_object *sample_one(struct json_object *v, struct rng *rng)
     }
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 struct json_object *hparams_sample(struct json_object *space, struct rng *rng)
 {
-    size_t n = (size_t)json_object_object_length(space), i = 0;
-    cleanup_free const char **names = calloc(n + 1, sizeof *names);
-    if (names == NULL)
-        abort();
-    json_object_object_foreach(space, name, unused) {
-        (void)unused;
-        names[i++] = name;
-    }
-    qsort(names, n, sizeof *names, by_bytes);
-
+    size_t n;
+    cleanup_free const char **names = json_sorted_names(space, &n);
     struct json_object *sample = json_object_new_object();
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         json_object_object_add(sample, names[i], sample_one(member(space, names[i]), rng));
     return sample;
+}
+
+/* ---- grid -------------------------------------------------------------------------------------------------------- */
+
+/* minval, maxval and what lies evenly between them; the middle if it is to be one value only. */
+static double spaced(struct json_object *v, int64_t i, int64_t n)
+{
+    double low = json_object_get_double(member(v, "minval")), high = json_object_get_double(member(v, "maxval"));
+    return n == 1 ? (low + high) / 2 : low + (double)i * (high - low) / (double)(n - 1);
+}
+
+static struct json_object *spaced_int(struct json_object *v, int64_t i, int64_t n)
+{
+    int64_t low = json_object_get_int64(member(v, "minval")), high = json_object_get_int64(member(v, "maxval"));
+    double x = round(spaced(v, i, n));
+    return json_object_new_int64(x <= (double)low ? low : x >= (double)high ? high : (int64_t)x);
+}
+
+static int64_t axis_length(struct json_object *v)
+{
+    int64_t count = json_object_get_int64(member(v, "count"));
+    switch (type_of(v)) {
+    case HPARAM_INT: {
+        uint64_t whole = (uint64_t)json_object_get_int64(member(v, "maxval")) -
+                         (uint64_t)json_object_get_int64(member(v, "minval"));
+        return whole < (uint64_t)count ? (int64_t)whole + 1 : count;
+    }
+    case HPARAM_DOUBLE:
+    case HPARAM_LOG:
+        return count;
+    case HPARAM_CATEGORICAL:
+        return (int64_t)json_object_array_length(member(v, "vals"));
+    default:
+        return 1;
+    }
+}
+
+static struct json_object *axis_value(struct json_object *v, int64_t i)
+{
+    switch (type_of(v)) {
+    case HPARAM_CONST:
+        return json_object_get(member(v, "val"));
+    case HPARAM_INT:
+        return spaced_int(v, i, axis_length(v));
+    case HPARAM_DOUBLE:
+        return json_new_double(spaced(v, i, axis_length(v)));
+    case HPARAM_LOG:
+        return json_new_double(power(json_object_get_double(member(v, "base")), spaced(v, i, axis_length(v))));
+    case HPARAM_CATEGORICAL:
+        return json_object_get(json_object_array_get_idx(member(v, "vals"), (size_t)i));
+    default:
+        return json_object_get(v);
+    }
+}
+
+static bool is_group(struct json_object *v)
+{
+    return type_of(v) == HPARAM_NONE && json_object_is_type(v, json_type_object);
+}
+
+int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err)
+{
+    int64_t size = 1;
+    json_object_object_foreach(space, name, v) {
+        int64_t n = 0;
+        if (is_group(v)) {
+            if (hparams_grid_size(v, &n, err) < 0)
+                return -1;
+        } else {
+            n = axis_length(v);
+        }
+        if (n < 1)
+            return error_set(err, ERR_INVALID, "hyperparameters.%s: a grid search needs a \"count\" of 1 or more here",
+                             name);
+        if (__builtin_mul_overflow(size, n, &size) || size > HPARAMS_GRID_MAX)
+            return error_set(err, ERR_INVALID, "hyperparameters: the grid has more than %" PRId64
+                             " points; give smaller counts", HPARAMS_GRID_MAX);
+    }
+    *ret = size;
+    return 0;
+}
+
+/* The last axis varies fastest: its digit is taken off *index first. */
+static struct json_object *grid_point(struct json_object *space, int64_t *index)
+{
+    size_t n;
+    cleanup_free const char **names = json_sorted_names(space, &n);
+    cleanup_free struct json_object **value = calloc(n + 1, sizeof(struct json_object *));
+    if (value == NULL)
+        abort();
+    for (size_t i = n; i-- > 0;) {
+        struct json_object *v = member(space, names[i]);
+        if (is_group(v)) {
+            value[i] = grid_point(v, index);
+            continue;
+        }
+        value[i] = axis_value(v, *index % axis_length(v));
+        *index /= axis_length(v);
+    }
+    struct json_object *point = json_object_new_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_object_add(point, names[i], value[i]);
+    return point;
+}
+
+struct json_object *hparams_grid_point(struct json_object *space, int64_t index)
+{
+    return grid_point(space, &index);
 }

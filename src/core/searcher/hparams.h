@@ -1,4 +1,4 @@
-/* Hyperparameters: one sample from the space that the configuration describes.
+/* Hyperparameters: samples from the space that the configuration describes, and its points as a grid.
  *
  * A space is an object: name → constant, or {"type": const|int|double|log|categorical, …}, or a nested space. Names are
  * drawn in byte order at every level, so that the same seed gives the same sample. */
@@ -12,5 +12,11 @@
 int hparams_check(struct json_object *space, struct error *err);
 /* Of a space that was checked. Caller puts the result. */
 struct json_object *hparams_sample(struct json_object *space, struct rng *rng);
+
+/* The grid: one axis for each hyperparameter, in byte order of the names at every level; the first axis varies slowest.
+ * Points are made from their index, so that a large grid takes no memory. */
+#define HPARAMS_GRID_MAX (INT64_C(1) << 53)
+int hparams_grid_size(struct json_object *space, int64_t *ret, struct error *err); /* of a space that was checked */
+struct json_object *hparams_grid_point(struct json_object *space, int64_t index);   /* caller puts it */
 
 #endif

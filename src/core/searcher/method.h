@@ -1,45 +1,59 @@
 /* A search method: the part of a searcher that decides what to try next. One file each, one row in searcher.c's table.
  *
- * Events that a method does not care for are NULL. Actions are made with method_create(), method_stop(). */
+ * Nothing here can fail: what comes in has been checked. Metrics are such that smaller is better, and finite. Trials
+ * are known by their number. Actions are made with method_create() and its sisters. */
 #ifndef DET_CORE_SEARCHER_METHOD_H
 #define DET_CORE_SEARCHER_METHOD_H
 
 #include "common/json.h"
+#include "common/rng.h"
+#include "core/expconf.h"
+#include "core/searcher/preview.h"
 #include "core/searcher/searcher.h"
 
-/* Of one trial, as the searcher's books have it. */
-struct searcher_trial {
-    char request_id[CORE_UUID_MAX];
-    bool created, closed, exited_early, failed, canceled;
-    bool has_progress;
-    double progress;
-};
-
 struct search_method_type {
-    const char *name; /* in the configuration */
-    /* *ret is the method's own state. */
-    int (*new)(struct json_object *config, void **ret, struct error *err);
+    const char *name; /* in snapshots and in messages */
+    /* *ret is the method's own state. ERR_INVALID with the reason. */
+    int (*new)(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret, struct error *err);
     void (*free)(void *method);
-    int (*initial_trials)(void *method, struct searcher *s, struct searcher_actions *ret, struct error *err);
-    int (*trial_created)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
-                         struct error *err);
-    int (*validation_completed)(void *method, struct searcher *s, const char *request_id, struct json_object *metrics,
-                                struct searcher_actions *ret, struct error *err);
-    int (*trial_exited_early)(void *method, struct searcher *s, const char *request_id, enum searcher_exit reason,
-                              struct searcher_actions *ret, struct error *err);
-    int (*trial_exited)(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
-                        struct error *err);
-    double (*progress)(const void *method, const struct searcher_trial *trial, size_t trial_n);
+    void (*start)(void *method, struct searcher *s, struct searcher_actions *ret);
+    /* NULL: does not care */
+    void (*validated)(void *method, struct searcher *s, size_t trial, double metric, double time,
+                      struct searcher_actions *ret);
+    void (*operation_completed)(void *method, struct searcher *s, size_t trial, double metric,
+                                struct searcher_actions *ret);
+    void (*exited_early)(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
+                         struct searcher_actions *ret);
+    void (*exited)(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret);
+    double (*progress)(const void *method); /* NULL: the mean of the trials' */
+    /* The hyperparameters of the n-th trial; NULL: drawn at random from the space. */
+    struct json_object *(*hyperparameters)(const void *method, size_t n);
     struct json_object *(*snapshot)(const void *method);
-    int (*restore)(void *method, struct json_object *snapshot, struct error *err);
+    /* On a new one. Must stand anything: ERR_INVALID when it is no state of this method. trial_n: of the books. */
+    int (*restore)(void *method, struct json_object *state, size_t trial_n, struct error *err);
+    int (*preview)(const void *method, struct search_plan *ret, struct error *err);
 };
 
-extern const struct search_method_type search_method_single, search_method_random;
+extern const struct search_method_type search_method_single, search_method_random, search_method_grid,
+    search_method_asha, search_method_adaptive_asha;
 
-/* Draws hyperparameters, request id and trial seed, in this order. */
-int method_create(struct searcher *s, struct searcher_actions *ret, struct error *err);
-void method_stop(struct searcher_actions *ret, const char *request_id);
-/* Σ (1 if closed, else progress) / number of trials with an entry: for methods that have no better idea. */
-double method_mean_progress(const struct searcher_trial *trial, size_t trial_n);
+/* Draws hyperparameters, request id and trial seed, in this order. The number of the new trial. */
+size_t method_create(struct searcher *s, struct searcher_actions *ret);
+void method_validate_after(struct searcher *s, struct searcher_actions *ret, size_t trial, int64_t length);
+void method_close(struct searcher *s, struct searcher_actions *ret, size_t trial);
+void method_stop(struct searcher_actions *ret, size_t trial);
+
+const struct exp_searcher *method_config(const struct searcher *s);
+/* For methods that let every trial train to its end: the one operation of searcher.max_length, if there is one. */
+size_t method_create_whole(struct searcher *s, struct searcher_actions *ret);
+/* The trial has an operation that it has not completed. */
+bool method_has_open_operation(const struct searcher *s, size_t trial);
+
+/* How many trials may begin at once: a step of the core, one transaction. */
+enum { SEARCHER_START_MAX = 100000 };
+int method_check_start(int64_t trials, struct error *err);
+
+/* Reading snapshots: 0 or more, at most max; else ERR_INVALID naming the member. */
+int method_read_count(struct json_object *state, const char *name, int64_t max, int64_t *ret, struct error *err);
 
 #endif

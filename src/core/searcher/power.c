@@ -1,10 +1,12 @@
 #include "core/searcher/power.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 /* ln x by the method of FreeBSD's e_log.c: x = 2^k (1 + f) with 1 + f next to 1; ln(1 + f) = 2 atanh(s), s = f / (2 +
  * f), whose series is replaced by a Remez polynomial in s². */
-static double log_by_remez(double x)
+double natural_log(double x)
 {
     static const double c[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
                                2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01,
@@ -53,11 +55,15 @@ double power(double base, double y)
         fraction -= 1;
         whole += 1;
     }
-    if (whole >= 0x1p12)
-        return pow(base, y); /* out of range, or a base next to 1 */
+    if (whole >= 0x1p63) /* too large for a loop over its bits, and for any result but these */
+        return base == 1 ? 1 : (base < 1) == (y > 0) ? 0 : HUGE_VAL;
     if (fraction != 0)
-        result = exp_by_shibata(fraction * log_by_remez(base));
-    for (unsigned bits = (unsigned)whole; bits != 0; bits >>= 1) {
+        result = exp_by_shibata(fraction * natural_log(base));
+    for (uint64_t bits = (uint64_t)whole; bits != 0; bits >>= 1) {
+        if (abs(base_exponent) > 1 << 12) { /* beyond every double: nothing to be gained by going on */
+            exponent += base_exponent;
+            break;
+        }
         if (bits & 1) {
             result *= mantissa;
             exponent += base_exponent;

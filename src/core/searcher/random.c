@@ -6,7 +6,7 @@
 struct random {
     int64_t max_trials, max_concurrent; /* max_concurrent 0: all at once */
     bool replace_invalid;               /* a trial with invalid hyperparameters does not count */
-    int64_t created, pending;
+    int64_t created;                    /* that count */
 };
 
 static struct random *new_random(int64_t max_trials, int64_t max_concurrent, bool replace_invalid)
@@ -20,65 +20,64 @@ static struct random *new_random(int64_t max_trials, int64_t max_concurrent, boo
     return r;
 }
 
-static int single_new(struct json_object *config, void **ret, struct error *err)
+static int64_t at_once(const struct random *r)
+{
+    return r->max_concurrent > 0 && r->max_concurrent < r->max_trials ? r->max_concurrent : r->max_trials;
+}
+
+static int single_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,
+                      struct error *err)
 {
     *ret = new_random(1, 1, false);
     return 0;
 }
 
-static int random_new(struct json_object *config, void **ret, struct error *err)
+static int random_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,
+                      struct error *err)
 {
-    struct json_object *max_trials = NULL, *max_concurrent = NULL;
-    json_object_object_get_ex(config, "max_trials", &max_trials);
-    json_object_object_get_ex(config, "max_concurrent_trials", &max_concurrent);
-    if (json_object_get_int64(max_trials) < 1)
+    if (config->max_trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    if (json_object_get_int64(max_concurrent) < 0)
-        return error_set(err, ERR_INVALID, "searcher.max_concurrent_trials: must be 0 (no limit) or more");
-    *ret = new_random(json_object_get_int64(max_trials), json_object_get_int64(max_concurrent), true);
+    struct random *r = new_random(config->max_trials, config->max_concurrent_trials, true);
+    if (method_check_start(at_once(r), err) < 0) {
+        free(r);
+        return -1;
+    }
+    *ret = r;
     return 0;
 }
 
-static int create(struct random *r, struct searcher *s, struct searcher_actions *ret, struct error *err)
+static void create(struct random *r, struct searcher *s, struct searcher_actions *ret)
 {
     r->created++;
-    r->pending++;
-    return method_create(s, ret, err);
+    method_create_whole(s, ret);
 }
 
-static int initial_trials(void *method, struct searcher *s, struct searcher_actions *ret, struct error *err)
+static void start(void *method, struct searcher *s, struct searcher_actions *ret)
 {
     struct random *r = method;
-    int64_t n = r->max_trials;
-    if (r->max_concurrent > 0 && r->max_concurrent < n)
-        n = r->max_concurrent;
-    for (int64_t i = 0; i < n; i++)
-        if (create(r, s, ret, err) < 0)
-            return -1;
-    return 0;
+    for (int64_t i = at_once(r); i > 0; i--)
+        create(r, s, ret);
 }
 
-static int trial_exited_early(void *method, struct searcher *s, const char *request_id, enum searcher_exit reason,
-                              struct searcher_actions *ret, struct error *err)
+static void operation_completed(void *method, struct searcher *s, size_t trial, double metric,
+                                struct searcher_actions *ret)
+{
+    method_close(s, ret, trial);
+}
+
+static void exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
+                         struct searcher_actions *ret)
 {
     struct random *r = method;
-    r->pending--;
     if (reason == SEARCHER_EXIT_INVALID_HP && r->replace_invalid)
         r->created--;
-    return 0;
 }
 
-static int trial_exited(void *method, struct searcher *s, const char *request_id, struct searcher_actions *ret,
-                        struct error *err)
+static void exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     struct random *r = method;
-    r->pending--;
-    return r->created < r->max_trials ? create(r, s, ret, err) : 0;
-}
-
-static double progress(const void *method, const struct searcher_trial *trial, size_t trial_n)
-{
-    return method_mean_progress(trial, trial_n);
+    if (r->created < r->max_trials)
+        create(r, s, ret);
 }
 
 static struct json_object *snapshot(const void *method)
@@ -86,30 +85,27 @@ static struct json_object *snapshot(const void *method)
     const struct random *r = method;
     struct json_object *o = json_object_new_object();
     json_object_object_add(o, "created_trials", json_object_new_int64(r->created));
-    json_object_object_add(o, "pending_trials", json_object_new_int64(r->pending));
     return o;
 }
 
-static int restore(void *method, struct json_object *snapshot_, struct error *err)
+static int restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
 {
     struct random *r = method;
-    struct json_object *created, *pending;
-    if (!json_object_object_get_ex(snapshot_, "created_trials", &created) ||
-        !json_object_object_get_ex(snapshot_, "pending_trials", &pending))
-        return error_set(err, ERR_INVALID, "created_trials or pending_trials is missing");
-    r->created = json_object_get_int64(created);
-    r->pending = json_object_get_int64(pending);
+    return method_read_count(state, "created_trials", (int64_t)trial_n, &r->created, err);
+}
+
+static int preview(const void *method, struct search_plan *ret, struct error *err)
+{
+    search_plan_set_whole(ret, ((const struct random *)method)->max_trials);
     return 0;
 }
 
 const struct search_method_type search_method_single = {
-    .name = "single", .new = single_new, .free = free, .initial_trials = initial_trials,
-    .trial_exited_early = trial_exited_early, .trial_exited = trial_exited, .progress = progress,
-    .snapshot = snapshot, .restore = restore,
+    .name = "single", .new = single_new, .free = free, .start = start, .operation_completed = operation_completed,
+    .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
 };
 
 const struct search_method_type search_method_random = {
-    .name = "random", .new = random_new, .free = free, .initial_trials = initial_trials,
-    .trial_exited_early = trial_exited_early, .trial_exited = trial_exited, .progress = progress,
-    .snapshot = snapshot, .restore = restore,
+    .name = "random", .new = random_new, .free = free, .start = start, .operation_completed = operation_completed,
+    .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
 };

@@ -1,32 +1,27 @@
 #include "core/searcher/searcher.h"
 
+#include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/json.h"
-#include "common/rng.h"
+#include "core/searcher/books.h"
 #include "core/searcher/hparams.h"
-#include "core/searcher/method.h"
 
-static const struct search_method_type *const methods[] = {&search_method_single, &search_method_random};
-enum { METHOD_N = sizeof methods / sizeof methods[0] };
-
-struct searcher {
-    const struct search_method_type *type;
-    void *method;
-    struct json_object *hyperparameters;
-    struct rng rng;
-    size_t drawn; /* creates drawn from rng: with the seed, all there is to know of its state */
-    size_t requested, closed, failed, canceled;
-    struct searcher_trial *trial; /* in the order in which they were created */
-    size_t trial_n, trial_cap;
+/* Retired names run as one of these (expconf_view.c). */
+static const struct search_method_type *const methods[EXP_SEARCHER_NR] = {
+    [EXP_SEARCHER_SINGLE] = &search_method_single,
+    [EXP_SEARCHER_RANDOM] = &search_method_random,
+    [EXP_SEARCHER_GRID] = &search_method_grid,
+    [EXP_SEARCHER_ASYNC_HALVING] = &search_method_asha,
+    [EXP_SEARCHER_ADAPTIVE_ASHA] = &search_method_adaptive_asha,
 };
 
 /* ---- actions ----------------------------------------------------------------------------------------------------- */
 
-static struct searcher_action *add_action(struct searcher_actions *a, enum searcher_action_type type)
+static struct searcher_action *add_action(struct searcher_actions *a, enum searcher_action_type type, size_t trial)
 {
     if (a->n == a->cap) {
         a->cap = a->cap ? 2 * a->cap : 8;
@@ -35,7 +30,7 @@ static struct searcher_action *add_action(struct searcher_actions *a, enum searc
             abort();
     }
     struct searcher_action *action = &a->item[a->n++];
-    *action = (struct searcher_action){.type = type};
+    *action = (struct searcher_action){.type = type, .trial = trial};
     return action;
 }
 
@@ -47,114 +42,26 @@ void searcher_actions_release(struct searcher_actions *a)
     *a = (struct searcher_actions)SEARCHER_ACTIONS_INIT;
 }
 
+/* ---- for methods ------------------------------------------------------------------------------------------------- */
+
 /* 16 random bytes as a version 4 UUID. */
 static void draw_request_id(struct rng *rng, char ret[CORE_UUID_MAX])
 {
+    static const char hex[] = "0123456789abcdef";
     uint8_t b[16];
     rng_bytes(rng, b, sizeof b);
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
     b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    snprintf(ret, CORE_UUID_MAX, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
-}
-
-int method_create(struct searcher *s, struct searcher_actions *ret, struct error *err)
-{
-    struct searcher_action *action = add_action(ret, SEARCHER_CREATE);
-    cleanup_json struct json_object *sample = hparams_sample(s->hyperparameters, &s->rng);
-    struct strbuf text = STRBUF_INIT;
-    json_print(sample, &text);
-    action->hparams = strbuf_detach(&text);
-    draw_request_id(&s->rng, action->request_id);
-    action->trial_seed = (uint32_t)rng_int(&s->rng, UINT64_C(1) << 31);
-    s->drawn++;
-    s->requested++;
-    return 0;
-}
-
-void method_stop(struct searcher_actions *ret, const char *request_id)
-{
-    struct searcher_action *action = add_action(ret, SEARCHER_STOP);
-    memcpy(action->request_id, request_id, CORE_UUID_MAX);
-}
-
-double method_mean_progress(const struct searcher_trial *trial, size_t trial_n)
-{
-    double sum = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < trial_n; i++) {
-        if (!trial[i].has_progress)
-            continue;
-        sum += trial[i].closed ? 1 : trial[i].progress;
-        n++;
+    for (int i = 0; i < 16; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *ret++ = '-';
+        *ret++ = hex[b[i] >> 4];
+        *ret++ = hex[b[i] & 15];
     }
-    return n > 0 ? sum / (double)n : 0;
+    *ret = '\0';
 }
 
-/* ---- making one -------------------------------------------------------------------------------------------------- */
-
-static int find_method(struct json_object *config, const struct search_method_type **ret, struct error *err)
-{
-    struct json_object *name = NULL;
-    json_object_object_get_ex(config, "name", &name);
-    if (!json_object_is_type(name, json_type_string))
-        return error_set(err, ERR_INVALID, "searcher.name: is missing");
-    for (size_t i = 0; i < METHOD_N; i++) {
-        if (strcmp(methods[i]->name, json_object_get_string(name)) == 0) {
-            *ret = methods[i];
-            return 0;
-        }
-    }
-    return error_set(err, ERR_INVALID, "searcher.name: this master has no searcher \"%s\" (it has: single, random)",
-                     json_object_get_string(name));
-}
-
-int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
-                 struct error *err)
-{
-    cleanup_json struct json_object *conf = NULL;
-    cleanup_json struct json_object *space = NULL;
-    const struct search_method_type *type = NULL;
-    void *method = NULL;
-    if (json_parse(config, strlen(config), &conf, err) < 0)
-        return error_wrap(err, "searcher");
-    if (json_parse(hyperparameters, strlen(hyperparameters), &space, err) < 0)
-        return error_wrap(err, "hyperparameters");
-    if (hparams_check(space, err) < 0 || find_method(conf, &type, err) < 0 || type->new(conf, &method, err) < 0)
-        return -1;
-
-    struct searcher *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
-    s->type = type;
-    s->method = method;
-    s->hyperparameters = take_ptr(space);
-    rng_init(&s->rng, seed);
-    *ret = s;
-    return 0;
-}
-
-void searcher_free(struct searcher *s)
-{
-    if (s == NULL)
-        return;
-    s->type->free(s->method);
-    json_object_put(s->hyperparameters);
-    free(s->trial);
-    free(s);
-}
-
-/* ---- events ------------------------------------------------------------------------------------------------------ */
-
-static struct searcher_trial *find_trial(const struct searcher *s, const char *request_id)
-{
-    for (size_t i = s->trial_n; i-- > 0;)
-        if (strcmp(s->trial[i].request_id, request_id) == 0)
-            return &s->trial[i];
-    return NULL;
-}
-
-static struct searcher_trial *add_trial(struct searcher *s, const char *request_id)
+static struct searcher_trial *add_trial(struct searcher *s)
 {
     if (s->trial_n == s->trial_cap) {
         s->trial_cap = s->trial_cap ? 2 * s->trial_cap : 1;
@@ -163,162 +70,331 @@ static struct searcher_trial *add_trial(struct searcher *s, const char *request_
             abort();
     }
     struct searcher_trial *t = &s->trial[s->trial_n++];
-    *t = (struct searcher_trial){.created = true, .has_progress = true};
-    memcpy(t->request_id, request_id, strnlen(request_id, CORE_UUID_MAX - 1));
+    *t = (struct searcher_trial){.has_progress = true};
+    s->progress_n++;
     return t;
+}
+
+/* One create's worth of randomness. *ret_hparams may be NULL: then they are not asked for, only drawn. */
+void books_draw(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
+{
+    struct searcher_trial *t = add_trial(s);
+    struct json_object *sample = NULL;
+    if (s->type->hyperparameters == NULL)
+        sample = hparams_sample(s->hyperparameters, &s->rng);
+    else if (ret_hparams != NULL)
+        sample = s->type->hyperparameters(s->method, s->trial_n - 1);
+    draw_request_id(&s->rng, t->request_id);
+    *ret_seed = (uint32_t)rng_int(&s->rng, UINT64_C(1) << 31);
+    if (ret_hparams != NULL)
+        *ret_hparams = sample;
+    else
+        json_object_put(sample);
+}
+
+size_t method_create(struct searcher *s, struct searcher_actions *ret)
+{
+    struct searcher_action *action = add_action(ret, SEARCHER_CREATE, s->trial_n);
+    cleanup_json struct json_object *sample = NULL;
+    struct strbuf text = STRBUF_INIT;
+    books_draw(s, &action->trial_seed, &sample);
+    json_print(sample, &text);
+    action->hparams = strbuf_detach(&text);
+    memcpy(action->request_id, s->trial[action->trial].request_id, CORE_UUID_MAX);
+    return action->trial;
+}
+
+void method_validate_after(struct searcher *s, struct searcher_actions *ret, size_t trial, int64_t length)
+{
+    add_action(ret, SEARCHER_VALIDATE_AFTER, trial)->length = length;
+    s->trial[trial].length = length;
+    s->trial[trial].completed = false;
+}
+
+void method_close(struct searcher *s, struct searcher_actions *ret, size_t trial)
+{
+    add_action(ret, SEARCHER_CLOSE, trial);
+    s->trial[trial].closed = true;
+}
+
+void method_stop(struct searcher_actions *ret, size_t trial)
+{
+    add_action(ret, SEARCHER_STOP, trial);
+}
+
+const struct exp_searcher *method_config(const struct searcher *s)
+{
+    return &s->config;
+}
+
+size_t method_create_whole(struct searcher *s, struct searcher_actions *ret)
+{
+    size_t trial = method_create(s, ret);
+    if (s->config.max_length.units > 0)
+        method_validate_after(s, ret, trial, s->config.max_length.units);
+    return trial;
+}
+
+bool method_has_open_operation(const struct searcher *s, size_t trial)
+{
+    return s->trial[trial].length > 0 && !s->trial[trial].completed;
+}
+
+int method_check_start(int64_t trials, struct error *err)
+{
+    if (trials > SEARCHER_START_MAX)
+        return error_set(err, ERR_INVALID,
+                         "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, at most %d can; "
+                         "set it, or set it lower", trials, SEARCHER_START_MAX);
+    return 0;
+}
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
+static int make(struct searcher *s, const char *config, const char *hyperparameters, struct error *err)
+{
+    cleanup_json struct json_object *conf = NULL;
+    if (json_parse(config, strlen(config), &conf, err) < 0)
+        return error_wrap(err, "searcher");
+    if (json_parse(hyperparameters, strlen(hyperparameters), &s->hyperparameters, err) < 0)
+        return error_wrap(err, "hyperparameters");
+    if (hparams_check(s->hyperparameters, err) < 0 ||
+        exp_searcher_read(conf, &s->config_tree, &s->config, err) < 0)
+        return -1;
+    s->type = methods[s->config.kind];
+    return s->type->new(&s->config, s->hyperparameters, &s->method, err);
+}
+
+int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
+                 struct error *err)
+{
+    struct searcher *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        abort();
+    rng_init(&s->rng, seed);
+    if (make(s, config, hyperparameters, err) < 0) {
+        searcher_free(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+void searcher_free(struct searcher *s)
+{
+    if (s == NULL)
+        return;
+    if (s->method != NULL)
+        s->type->free(s->method);
+    json_object_put(s->hyperparameters);
+    json_object_put(s->config_tree);
+    free(s->trial);
+    free(s);
+}
+
+int searcher_warning(const struct searcher *s, struct strbuf *ret)
+{
+    if (s->config.runs_as == NULL)
+        return 0;
+    strbuf_addf(ret, "the searcher \"%s\" has been retired and runs as %s", s->config.name, s->config.runs_as);
+    return 1;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+size_t searcher_trial_n(const struct searcher *s)
+{
+    return s->trial_n;
+}
+
+size_t searcher_find(struct searcher *s, const char *request_id)
+{
+    for (size_t i = 0; i < s->trial_n; i++) {
+        size_t at = (s->found + i) % s->trial_n;
+        if (strcmp(s->trial[at].request_id, request_id) == 0) {
+            s->found = at + 1;
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+struct searcher_operation searcher_operation(const struct searcher *s, size_t trial)
+{
+    const struct searcher_trial *t = &s->trial[trial];
+    return (struct searcher_operation){.length = t->length, .completed = t->completed, .closed = t->closed,
+                                       .completed_run = t->completed_run};
 }
 
 /* Over once every trial asked for has ended: canceled or failed only if all of them were. */
 static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct searcher_actions *ret)
 {
-    if (s->requested != s->closed)
+    if (s->trial_n != s->exited)
         return;
-    struct searcher_action *action = add_action(ret, SEARCHER_SHUTDOWN);
-    action->cancel = may_cancel && s->canceled >= s->requested;
-    action->failure = s->failed >= s->requested;
+    struct searcher_action *action = add_action(ret, SEARCHER_SHUTDOWN, SIZE_MAX);
+    action->cancel = may_cancel && s->canceled >= s->trial_n;
+    action->failure = s->failed >= s->trial_n;
 }
 
-int searcher_initial_trials(struct searcher *s, struct searcher_actions *ret, struct error *err)
+/* Methods see metrics of which smaller is better, and what is no number as worse than any. */
+double searcher_oriented(const struct searcher *s, double metric)
 {
-    return s->type->initial_trials(s->method, s, ret, err);
+    if (!isfinite(metric))
+        return DBL_MAX;
+    return s->config.smaller_is_better ? metric : -metric;
 }
 
-int searcher_trial_created(struct searcher *s, const char *request_id, struct searcher_actions *ret, struct error *err)
+static int operation_completed(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
+                               struct error *err)
 {
-    if (find_trial(s, request_id) == NULL)
-        add_trial(s, request_id);
-    return s->type->trial_created ? s->type->trial_created(s->method, s, request_id, ret, err) : 0;
+    struct searcher_trial *t = &s->trial[ev->trial];
+    if (t->length == 0)
+        return error_set(err, ERR_PRECONDITION, "this search has no operations: searcher.max_length is not set");
+    if (t->exited || t->exited_early || (t->completed && t->length == ev->length))
+        return 0; /* told twice, or too late to matter */
+    if (t->length != ev->length || t->completed)
+        return error_set(err, ERR_PRECONDITION,
+                         "the trial was asked to train until %" PRId64 ", and reports that it did until %" PRId64,
+                         t->length, ev->length);
+    t->completed = true;
+    t->completed_run = ev->run;
+    s->type->operation_completed(s->method, s, ev->trial, searcher_oriented(s, ev->metric), ret);
+    return 1;
 }
 
-int searcher_validation_completed(struct searcher *s, const char *request_id, const char *metrics,
-                                  struct searcher_actions *ret, struct error *err)
+/* In 2⁻³² so that their sum is exact, whatever the order of reports. */
+static void set_progress(struct searcher *s, struct searcher_trial *t, double progress)
 {
-    if (s->type->validation_completed == NULL)
+    uint64_t fixed = !(progress > 0) ? 0 : progress >= 1 ? PROGRESS_ONE : (uint64_t)(progress * (double)PROGRESS_ONE);
+    s->progress_sum += fixed - t->progress;
+    t->progress = fixed;
+}
+
+static int progressed(struct searcher *s, const struct searcher_event *ev)
+{
+    struct searcher_trial *t = &s->trial[ev->trial];
+    if (s->type->progress != NULL || !t->has_progress || t->exited)
         return 0;
-    cleanup_json struct json_object *tree = NULL;
-    if (json_parse(metrics, strlen(metrics), &tree, err) < 0)
-        return error_wrap(err, "validation metrics");
-    return s->type->validation_completed(s->method, s, request_id, tree, ret, err);
+    set_progress(s, t, ev->progress);
+    return 1;
 }
 
-int searcher_trial_exited_early(struct searcher *s, const char *request_id, enum searcher_exit reason,
-                                struct searcher_actions *ret, struct error *err)
+static int exited_early(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
-    struct searcher_trial *t = find_trial(s, request_id);
-    if (t == NULL || t->exited_early)
+    struct searcher_trial *t = &s->trial[ev->trial];
+    if (t->exited_early || t->exited)
         return 0;
     t->exited_early = true;
-    t->has_progress = t->has_progress && reason != SEARCHER_EXIT_INVALID_HP;
-    if (reason == SEARCHER_EXIT_USER_CANCELED) {
-        t->canceled = true;
-        s->canceled++;
-    } else if (reason == SEARCHER_EXIT_ERRORED) {
-        t->failed = true;
-        s->failed++;
+    if (ev->reason == SEARCHER_EXIT_INVALID_HP && t->has_progress) {
+        set_progress(s, t, 0);
+        t->has_progress = false;
+        s->progress_n--;
     }
-    if (s->type->trial_exited_early && s->type->trial_exited_early(s->method, s, request_id, reason, ret, err) < 0)
-        return -1;
+    t->canceled = ev->reason == SEARCHER_EXIT_USER_CANCELED;
+    t->failed = ev->reason == SEARCHER_EXIT_ERRORED;
+    s->canceled += t->canceled;
+    s->failed += t->failed;
+    if (s->type->exited_early != NULL)
+        s->type->exited_early(s->method, s, ev->trial, ev->reason, ret);
     maybe_shut_down(s, false, ret);
-    return 0;
+    return 1;
 }
 
-int searcher_trial_exited(struct searcher *s, const char *request_id, struct searcher_actions *ret, struct error *err)
+static int exited(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
 {
-    struct searcher_trial *t = find_trial(s, request_id);
-    if (t == NULL || t->closed)
+    struct searcher_trial *t = &s->trial[ev->trial];
+    if (t->exited)
         return 0;
-    t->closed = true;
-    s->closed++;
-    if (s->type->trial_exited && s->type->trial_exited(s->method, s, request_id, ret, err) < 0)
-        return -1;
+    t->exited = true;
+    s->exited++;
+    if (t->has_progress)
+        set_progress(s, t, 1);
+    if (s->type->exited != NULL)
+        s->type->exited(s->method, s, ev->trial, ret);
     maybe_shut_down(s, true, ret);
+    return 1;
+}
+
+static int validated(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret)
+{
+    const struct searcher_trial *t = &s->trial[ev->trial];
+    if (s->type->validated == NULL || t->exited || t->exited_early)
+        return 0;
+    s->type->validated(s->method, s, ev->trial, searcher_oriented(s, ev->metric), ev->time, ret);
+    return 1;
+}
+
+static int dispatch(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret,
+                    struct error *err)
+{
+    if (ev->type == SEARCHER_STARTED) {
+        if (s->trial_n > 0)
+            return error_set(err, ERR_PRECONDITION, "the search has begun already");
+        s->type->start(s->method, s, ret);
+        return 1;
+    }
+    if (ev->trial >= s->trial_n)
+        return error_set(err, ERR_NOT_FOUND, "the search has no trial %zu", ev->trial);
+    switch (ev->type) {
+    case SEARCHER_VALIDATED:
+        return validated(s, ev, ret);
+    case SEARCHER_OPERATION_COMPLETED:
+        return operation_completed(s, ev, ret, err);
+    case SEARCHER_PROGRESS:
+        return progressed(s, ev);
+    case SEARCHER_EXITED_EARLY:
+        return exited_early(s, ev, ret);
+    default:
+        return exited(s, ev, ret);
+    }
+}
+
+int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err)
+{
+    int rv = dispatch(s, ev, ret, err);
+    s->event_n += rv > 0;
+    return rv;
+}
+
+static int read_number(struct json_object *metrics, const char *name, const char *what, double *ret, struct error *err)
+{
+    struct json_object *v = NULL;
+    if (!json_object_object_get_ex(metrics, name, &v))
+        return error_set(err, ERR_INVALID, "%s: the validation reports no metric \"%s\"", what, name);
+    if (!json_object_is_type(v, json_type_int) && !json_object_is_type(v, json_type_double))
+        return error_set(err, ERR_INVALID, "%s: the metric \"%s\" is no number but %s", what, name,
+                         json_object_to_json_string(v));
+    *ret = json_object_get_double(v);
     return 0;
 }
 
-void searcher_set_trial_progress(struct searcher *s, const char *request_id, double progress)
+int searcher_read_metrics(const struct searcher *s, const char *metrics, struct searcher_event *ret, struct error *err)
 {
-    struct searcher_trial *t = find_trial(s, request_id);
-    if (t == NULL || !t->has_progress)
-        return;
-    t->progress = isfinite(progress) ? progress : 0;
+    cleanup_json struct json_object *tree = NULL;
+    const struct exp_searcher *c = &s->config;
+    if (s->type->validated == NULL || c->time_metric == NULL || c->max_time == 0)
+        return 0;
+    if (json_parse(metrics, strlen(metrics), &tree, err) < 0)
+        return error_wrap(err, "validation metrics");
+    if (!json_object_is_type(tree, json_type_object))
+        return error_set(err, ERR_INVALID, "validation metrics: are no object");
+    ret->type = SEARCHER_VALIDATED;
+    if (read_number(tree, c->metric != NULL ? c->metric : "", "error parsing searcher metric", &ret->metric, err) < 0 ||
+        read_number(tree, c->time_metric, "error parsing searcher time metric", &ret->time, err) < 0)
+        return -1;
+    return 1;
 }
 
 double searcher_progress(const struct searcher *s)
 {
-    return s->type->progress(s->method, s->trial, s->trial_n);
+    if (s->type->progress != NULL)
+        return s->type->progress(s->method);
+    return s->progress_n > 0 ? (double)s->progress_sum / (double)PROGRESS_ONE / (double)s->progress_n : 0;
 }
 
-/* ---- snapshots --------------------------------------------------------------------------------------------------- */
+/* ---- preview ----------------------------------------------------------------------------------------------------- */
 
-/* A trial's books, one letter each; progress comes again with its next report. */
-static const struct { char letter; size_t offset; } trial_flags[] = {
-    {'x', offsetof(struct searcher_trial, closed)},   {'e', offsetof(struct searcher_trial, exited_early)},
-    {'f', offsetof(struct searcher_trial, failed)},   {'c', offsetof(struct searcher_trial, canceled)},
-    {'p', offsetof(struct searcher_trial, has_progress)},
-};
-enum { TRIAL_FLAG_N = sizeof trial_flags / sizeof trial_flags[0] };
-
-void searcher_snapshot(const struct searcher *s, struct strbuf *ret)
+int searcher_preview(const struct searcher *s, struct search_plan *ret, struct error *err)
 {
-    cleanup_json struct json_object *o = json_object_new_object();
-    struct json_object *trials = json_object_new_object();
-    for (size_t i = 0; i < s->trial_n; i++) {
-        char flags[TRIAL_FLAG_N + 1];
-        size_t n = 0;
-        for (size_t k = 0; k < TRIAL_FLAG_N; k++)
-            if (*(const bool *)((const char *)&s->trial[i] + trial_flags[k].offset))
-                flags[n++] = trial_flags[k].letter;
-        flags[n] = '\0';
-        json_object_object_add(trials, s->trial[i].request_id, json_object_new_string(flags));
-    }
-    json_object_object_add(o, "method", json_object_new_string(s->type->name));
-    json_object_object_add(o, "drawn", json_object_new_int64((int64_t)s->drawn));
-    json_object_object_add(o, "requested", json_object_new_int64((int64_t)s->requested));
-    json_object_object_add(o, "trials", trials);
-    json_object_object_add(o, "state", s->type->snapshot(s->method));
-    json_print(o, ret);
-}
-
-/* The generator's state is not kept: the same number of draws from the same seed leads to it again. */
-static void restore_rng(struct searcher *s, size_t drawn)
-{
-    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
-    for (size_t i = 0; i < drawn; i++)
-        method_create(s, &actions, NULL);
-    searcher_actions_release(&actions);
-}
-
-static void restore_trial(struct searcher *s, const char *request_id, const char *flags)
-{
-    struct searcher_trial *t = add_trial(s, request_id);
-    for (size_t k = 0; k < TRIAL_FLAG_N; k++)
-        *(bool *)((char *)t + trial_flags[k].offset) = strchr(flags, trial_flags[k].letter) != NULL;
-    s->closed += t->closed;
-    s->failed += t->failed;
-    s->canceled += t->canceled;
-}
-
-int searcher_restore(struct searcher *s, const char *snapshot, struct error *err)
-{
-    cleanup_json struct json_object *o = NULL;
-    struct json_object *method = NULL, *drawn = NULL, *requested = NULL, *trials = NULL, *state = NULL;
-    if (json_parse(snapshot, strlen(snapshot), &o, err) < 0)
-        return error_wrap(err, "searcher snapshot");
-    json_object_object_get_ex(o, "method", &method);
-    json_object_object_get_ex(o, "drawn", &drawn);
-    json_object_object_get_ex(o, "requested", &requested);
-    json_object_object_get_ex(o, "trials", &trials);
-    json_object_object_get_ex(o, "state", &state);
-    if (!json_object_is_type(trials, json_type_object) || !json_object_is_type(method, json_type_string) ||
-        strcmp(json_object_get_string(method), s->type->name) != 0)
-        return error_set(err, ERR_INVALID, "searcher snapshot: is not one of a %s searcher", s->type->name);
-    if (s->type->restore(s->method, state, err) < 0)
-        return error_wrap(err, "searcher snapshot");
-
-    restore_rng(s, (size_t)json_object_get_int64(drawn));
-    s->requested = (size_t)json_object_get_int64(requested);
-    json_object_object_foreach(trials, request_id, flags) {
-        restore_trial(s, request_id, json_object_get_string(flags));
-    }
-    return 0;
+    return s->type->preview(s->method, ret, err);
 }

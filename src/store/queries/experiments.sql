@@ -176,6 +176,15 @@ SELECT content FROM searcher_snapshots WHERE experiment_id = $1;
 -- name: snapshots_delete
 DELETE FROM searcher_snapshots WHERE experiment_id = $1;
 
+-- name: searcher_events_add
+INSERT INTO searcher_events (experiment_id, first, lines) VALUES ($1, $2, $3);
+
+-- name: searcher_events_get
+SELECT lines FROM searcher_events WHERE experiment_id = $1 ORDER BY first;
+
+-- name: searcher_events_delete
+DELETE FROM searcher_events WHERE experiment_id = $1;
+
 -- ---- the list ----
 -- The page is found on the experiments table alone (and the users, when it is sorted by them); names, places and
 -- documents are joined to its rows.

@@ -1,0 +1,26 @@
+/* adaptive_asha: brackets of successive halving side by side, with different numbers of rungs, so that a metric that
+ * says little early on does not decide alone.
+ *
+ * L. Li, K. Jamieson, G. DeSalvo, A. Rostamizadeh, A. Talwalkar: "Hyperband: A Novel Bandit-Based Approach to
+ * Hyperparameter Optimization", JMLR 18 (2018); brackets of asha.h instead of its own, as the ASHA paper proposes. */
+#ifndef DET_CORE_SEARCHER_ADAPTIVE_H
+#define DET_CORE_SEARCHER_ADAPTIVE_H
+
+#include "core/searcher/asha.h"
+
+enum { ADAPTIVE_BRACKETS_MAX = 1000 };
+
+struct adaptive_bracket {
+    int rungs;
+    int64_t max_trials, max_concurrent;
+};
+
+/* The brackets of a configuration, most rungs first. Caller frees *ret. */
+int adaptive_brackets(const struct exp_searcher *config, struct adaptive_bracket **ret, size_t *ret_n,
+                      struct error *err);
+/* Trials in proportion to divisor^(rungs-1)/rungs, one at least; what is left over goes to the first bracket. */
+void adaptive_share_trials(struct adaptive_bracket *b, size_t n, int64_t max_trials, double divisor);
+/* Of the trials at a time, given max_trials of each. */
+void adaptive_share_concurrency(struct adaptive_bracket *b, size_t n, int64_t max_concurrent, double divisor);
+
+#endif

@@ -1,0 +1,37 @@
+/* The inside of a searcher, for searcher.c and snapshot.c. */
+#ifndef DET_CORE_SEARCHER_BOOKS_H
+#define DET_CORE_SEARCHER_BOOKS_H
+
+#include "core/searcher/method.h"
+
+#define PROGRESS_ONE (UINT64_C(1) << 32)
+
+struct searcher_trial {
+    char request_id[CORE_UUID_MAX];
+    bool exited, exited_early, failed, canceled, has_progress;
+    bool completed, closed; /* the operation; see searcher_operation() */
+    int32_t completed_run;
+    int64_t length;
+    uint64_t progress; /* of PROGRESS_ONE */
+};
+
+struct searcher {
+    struct exp_searcher config;
+    struct json_object *config_tree; /* holds its texts */
+    struct json_object *hyperparameters;
+    const struct search_method_type *type;
+    void *method;
+    struct rng rng;
+    struct searcher_trial *trial;
+    size_t trial_n, trial_cap;
+    size_t exited, failed, canceled;
+    size_t found; /* where searcher_find() begins */
+    uint64_t progress_sum;
+    size_t progress_n;
+    uint64_t event_n;
+};
+
+/* One create's worth of randomness, and its place in the books. ret_hparams NULL: nobody wants to know them. */
+void books_draw(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams);
+
+#endif

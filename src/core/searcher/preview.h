@@ -1,0 +1,30 @@
+/* What a search is going to do, without doing it: how many trials train for how long. */
+#ifndef DET_CORE_SEARCHER_PREVIEW_H
+#define DET_CORE_SEARCHER_PREVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct search_plan_row {
+    int64_t trials;
+    bool whole;    /* to the end, whatever that is; else … */
+    int64_t units; /* … until this much of time_metric, or of max_length */
+};
+
+/* Ordered by units. */
+struct search_plan {
+    struct search_plan_row *row;
+    size_t n;
+    const char *unit; /* what `units` counts, borrowed from the configuration; NULL when every row is whole */
+};
+void search_plan_release(struct search_plan *p);
+void search_plan_add(struct search_plan *p, int64_t trials, int64_t units); /* adds to the row of these units */
+void search_plan_set_whole(struct search_plan *p, int64_t trials);
+
+struct searcher;
+int searcher_preview(const struct searcher *s, struct search_plan *ret, struct error *err);
+
+#endif
