@@ -1,5 +1,5 @@
 /* The agent: a table of tasks, a link to the master, a runtime. Everything here happens on the loop's thread; what
- * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task.c).
+ * blocks (preparing, starting, removing) is a pair of functions on the worker pool (agent/task_tell.c).
  *
  * The supervisors of running tasks are connected exactly while the link is up: the master says at each hello which line
  * of each task it has, and the supervisor sends what follows. Nothing is kept in the agent that must not be lost, so

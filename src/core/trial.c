@@ -257,9 +257,16 @@ static void run_again(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
-/* An agent that cannot launch would fail again at once and for ever: the next try waits, twice as long each time. */
+/* An agent that cannot launch would fail again at once and for ever: the next try waits, twice as long each time, and
+ * after a quarter of an hour it is not the agents' bad moment any more. */
 static void run_again_later(struct core *c, struct trial *t)
 {
+    if (t->launch_failures + 1 >= TRIAL_LAUNCHES_MAX) {
+        trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
+                  t->row.experiment_id, TRIAL_LAUNCHES_MAX);
+        end(c, t, RUN_ERROR);
+        return;
+    }
     int doublings = t->launch_failures < 6 ? t->launch_failures : 6;
     int64_t delay_us = INT64_C(1000000) << doublings;
     t->launch_failures++;

@@ -10,7 +10,9 @@
  *                                          max_restarts are used up
  *     KILLED by the master                 next allocation               waits               x
  *     agent's or master's fault            next allocation, not counted  waits               x
- *                                          and the task's log says so
+ *                                          and the task's log says so;
+ *                                          ERROR after TRIAL_LAUNCHES_MAX
+ *                                          failed launches in a row
  *     INVALID_HP was reported              COMPLETED                     COMPLETED           x
  *
  * Where its searcher hands out operations, a trial that has completed its own gives its slots back and waits ACTIVE for
@@ -23,7 +25,7 @@
 
 struct searcher_action;
 
-enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000 };
+enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000, TRIAL_LAUNCHES_MAX = 20 };
 
 void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
 /* One that has ended starts over in a continued experiment: a new task, no restarts yet, its checkpoints and the number

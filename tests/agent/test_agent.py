@@ -395,6 +395,35 @@ def test_a_killed_supervisor_is_told_as_lost_with_all_that_was_written(master, a
     assert not alive(task)
 
 
+def test_an_agent_killed_while_it_prepares_leaves_no_half_task(master, agent):
+    master.broken_requests = 1000
+    unwanted, expected = master.start(["echo never"]), master.start(["echo never"])
+    wait_for(lambda: len(agent.task_dirs()) == 2)
+    agent.kill()
+    del master.expected[unwanted]
+    agent.start()
+    exit = master.finish(expected)
+    assert exit["kind"] == "EXIT_KIND_LOST" and exit["text"] == "the agent ended before it had started the task"
+    wait_for(lambda: agent.task_dirs() == [])
+    assert unwanted not in master.done and "adopt" not in agent.log_text()
+
+
+def test_what_a_dead_supervisor_left_ends_although_no_master_can_be_reached(master, agent):
+    c = master.start(["echo $PPID; env -i setsid sleep 1000 & echo $!; echo $$; exec sleep 1000"])
+    master.wait(lambda: len(master.lines.get(c, {})) == 3)
+    supervisor, *left = (int(x) for x in master.text(c).split())
+    agent.kill()
+    port = master.port
+    master.close()
+    os.kill(supervisor, signal.SIGKILL)
+    wait_for(lambda: [alive(p) for p in left].count(True) == 1)
+    agent.start()
+    wait_for(lambda: not any(alive(p) for p in left))
+    master.port = port
+    master.open()
+    assert master.finish(c)["kind"] == "EXIT_KIND_LOST"
+
+
 @pytest.mark.skipif(not ROOT or not os.path.isdir("/sys/fs/cgroup/memory"), reason="needs root and a cgroup v1 memory controller")
 def test_memory_limit_is_kept_and_told(master, agent):
     hog = "exec python3 -c 'x = bytearray(300 << 20); print(len(x))'"

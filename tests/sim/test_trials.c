@@ -320,6 +320,32 @@ static void test_launch_failure__is_tried_again_ever_more_slowly_and_not_counted
                "[  7150] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
+static void test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_row(void **state)
+{
+    struct sim *sim = *state;
+    struct strbuf story = STRBUF_INIT;
+    int at = 0, wait = 1000;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_start = true, .fail_runs = 1000});
+    sim_run(sim, 2000000);
+    strbuf_adds(&story, "[     0] exp 1 > PAUSED -> ACTIVE\n");
+    for (int run = 1; run <= 20; run++) {
+        strbuf_addf(&story, "[%6d] a1 > start trial 1 run %d slots 0\n", at, run);
+        at += 10;
+        if (run == 20)
+            strbuf_addf(&story, "[%6d] trial 1 > ERROR, restarts 0\n", at);
+        strbuf_addf(&story, "[%6d] log > crashed: agent failed to launch the container\n", at);
+        if (run == 20)
+            break;
+        at += wait;
+        wait = 2 * wait < 60000 ? 2 * wait : 60000;
+    }
+    strbuf_addf(&story, "[%6d] log > Trial 1 (Experiment 1) could not be started 20 times in a row: giving up\n", at);
+    strbuf_addf(&story, "[%6d] exp 1 > ACTIVE -> STOPPING_ERROR\n[%6d] exp 1 > STOPPING_ERROR -> ERROR\n", at, at);
+    sim_expect(sim, story.s);
+    strbuf_release(&story);
+}
+
 static void test_random__runs_two_at_a_time_until_all_trials_are_done(void **state)
 {
     struct sim *sim = *state;
@@ -359,6 +385,7 @@ int main(void)
         TEST(test_zero_slot_trial__needs_no_slot),
         TEST(test_invalid_hp__is_completed_and_killed_if_it_stays),
         TEST(test_launch_failure__is_tried_again_ever_more_slowly_and_not_counted),
+        TEST(test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_row),
         TEST(test_random__runs_two_at_a_time_until_all_trials_are_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
