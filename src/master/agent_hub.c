@@ -373,7 +373,7 @@ static void on_logs(struct link *l, const struct wire_link_task_logs *logs, stru
             .container_id = b->container_id, .has_rank = w->has_rank_id, .rank = w->rank_id, .level = (int32_t)w->level,
             .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
     }
-    struct writer_job job = {log_batch_store, log_batch_done, b};
+    struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
     writer_submit(l->hub->m->writer, &job, 1);
 }
 

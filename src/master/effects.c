@@ -194,7 +194,7 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
         job[n++] = (struct writer_job){store_companion, companion_done, s};
     }
     if (has_rows(&s->effects))
-        job[n++] = (struct writer_job){store_rows, rows_done, s};
+        job[n++] = (struct writer_job){store_rows, rows_done, s, .must = true};
     if (n)
         writer_submit(m->writer, job, n);
     prepare_starts(s);

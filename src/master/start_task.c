@@ -301,7 +301,7 @@ struct start *start_prepare(struct master *m, const struct core_start *s)
         st->cert_pem = arena_strdup(&st->arena, tls_files_pem(m->tls));
     if (token_new(&st->session, &st->err) < 0 || token_new(&st->user, &st->err) < 0)
         return st;
-    struct writer_job job = {start_store, start_stored, st};
+    struct writer_job job = {start_store, start_stored, st, .must = true};
     writer_submit(m->writer, &job, 1);
     return st;
 }

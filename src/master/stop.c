@@ -6,8 +6,10 @@
  *   3. what those had under way (nobody listens any more) runs to its end, because threads and completions point at it
  *
  * Each wait ends when nothing is under way, or when its patience is over. A stop that hangs is worse than one that
- * gives up: on a slow machine a worker may hash for long, which loses nothing (status 0); with the disk full the writer
- * tries for ever, and what it holds, though nobody was told of it, is lost (status 75). */
+ * gives up: on a slow machine a worker may hash for long, which loses nothing. With the disk full, or the database's
+ * server away, the writer would try for ever; what it holds was asked for and never acknowledged, so whoever asked has to
+ * ask again, as after any connection that broke. Both end with status 0. A store that could be written and was not done
+ * in time is a fault of ours: status 75. */
 #include <unistd.h>
 
 #include "common/log.h"
@@ -63,7 +65,9 @@ void master_stop(struct master *m)
     m->http = NULL;
     if (drain(m, LEFTOVERS_US))
         return;
-    log_warning("master.stop_forced", "reads=%d work=%d writes=%d", pool_depth(m->readers), pool_depth(m->workers),
-                writer_stats(m->writer).depth);
-    _exit(writer_is_idle(m->writer) ? 0 : EX_TEMPFAIL);
+    bool in_time = writer_is_idle(m->writer) || writer_is_troubled(m->writer);
+    log_warning("master.stop_forced", "reads=%d work=%d writes=%d reason=%s", pool_depth(m->readers),
+                pool_depth(m->workers), writer_stats(m->writer).depth,
+                writer_is_troubled(m->writer) ? "the_store_is_not_there" : "not_done_in_time");
+    _exit(in_time ? 0 : EX_TEMPFAIL);
 }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "common/cleanup.h"
@@ -21,6 +22,7 @@ struct job {
     writer_work_fn *work;
     writer_done_fn *done;
     void *arg;
+    bool must;
     uint64_t ticket;
     struct error err;
 };
@@ -53,8 +55,15 @@ struct writer {
     int depth;
     bool stopping, finished_posted;
     enum trouble trouble;
+    struct error why; /* of the trouble, as it was last logged */
     struct writer_stats stats;
 };
+
+/* From any thread: a writer that waits for a server has not said so yet. */
+static enum trouble trouble_of(const struct store *db)
+{
+    return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
+}
 
 /* ---- the loop's side ---- */
 
@@ -65,7 +74,8 @@ uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
         struct job *j = calloc(1, sizeof(*j));
         if (!j)
             abort(); /* a promise half made can't be taken back */
-        *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .ticket = ++w->last_ticket};
+        *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .must = job[i].must,
+                          .ticket = ++w->last_ticket};
         STAILQ_INSERT_TAIL(&list, j, link);
     }
     pthread_mutex_lock(&w->lock);
@@ -91,6 +101,15 @@ bool writer_admits(const struct writer *cw, struct error *err)
     else if (deep)
         error_set(err, ERR_UNAVAILABLE, "the store has more than %d writes waiting; try again in a moment", DEPTH_MAX);
     return trouble == TROUBLE_NONE && !deep;
+}
+
+bool writer_is_troubled(const struct writer *cw)
+{
+    struct writer *w = (struct writer *)cw;
+    pthread_mutex_lock(&w->lock);
+    enum trouble trouble = w->trouble;
+    pthread_mutex_unlock(&w->lock);
+    return trouble != TROUBLE_NONE || trouble_of(w->db) != TROUBLE_NONE;
 }
 
 uint64_t writer_ticket(const struct writer *w)
@@ -172,71 +191,91 @@ static _Noreturn void die(const struct error *err)
     _exit(75); /* EX_TEMPFAIL: restart me */
 }
 
-static enum trouble trouble_of(const struct store *db)
-{
-    return store_is_full(db) ? TROUBLE_FULL : store_is_away(db) ? TROUBLE_AWAY : TROUBLE_NONE;
-}
+static bool passes(enum error_kind kind) { return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY; }
 
-/* In a savepoint of its own. What trouble leaves behind goes with the whole transaction. */
-static void run_job(struct writer *w, struct job *j)
+/* In a savepoint of its own. -1 when it met trouble: what that leaves behind goes with the whole transaction. */
+static int run_job(struct writer *w, struct job *j, struct error *why)
 {
     cleanup_error struct error err = ERROR_INIT;
     error_release(&j->err);
     int rc = store_savepoint(w->db, &err);
     if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0 && store_release(w->db, &j->err) == 0)
-        return;
-    if (rc == 0 && trouble_of(w->db) == TROUBLE_NONE)
+        return 0;
+    bool again = j->must && passes(j->err.kind);
+    if (rc == 0 && !again && trouble_of(w->db) == TROUBLE_NONE)
         rc = store_rollback_to(w->db, &err);
-    if (rc < 0 && trouble_of(w->db) == TROUBLE_NONE)
+    if (again || trouble_of(w->db) != TROUBLE_NONE) {
+        error_copy(why, err.kind ? &err : &j->err);
+        return -1;
+    }
+    if (rc < 0)
         die(&err);
+    return 0;
 }
 
-/* One transaction over `group`, which grows by what arrives meanwhile. Rolled back when it meets trouble. */
-static enum trouble commit_group(struct writer *w, struct job_list *group)
+static void count_commit(struct writer *w, int jobs, int64_t took_us)
 {
-    cleanup_error struct error err = ERROR_INIT;
-    int64_t start = clock_monotonic_us();
-    int jobs = 0;
-    if (store_begin(w->db, &err) < 0)
-        goto failed;
+    pthread_mutex_lock(&w->lock);
+    w->stats.jobs += (uint64_t)jobs;
+    w->stats.commits++;
+    histogram_add(&w->stats.commit_us, took_us);
+    if (took_us > w->stats.commit_us_max)
+        w->stats.commit_us_max = took_us;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The jobs of `group`, which grows by what arrives meanwhile. -1 when one met trouble; *ret_n is how many there were. */
+static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, int *ret_n, struct error *why)
+{
+    int n = 0;
     for (struct job *j = STAILQ_FIRST(group); j; j = STAILQ_NEXT(j, link)) {
-        run_job(w, j);
-        if (trouble_of(w->db) != TROUBLE_NONE)
-            goto failed;
-        if (++jobs < GROUP_JOBS_MAX && !STAILQ_NEXT(j, link) && clock_monotonic_us() - start < GROUP_US_MAX) {
+        if (run_job(w, j, why) < 0)
+            return -1;
+        if (++n < GROUP_JOBS_MAX && !STAILQ_NEXT(j, link) && clock_monotonic_us() - start_us < GROUP_US_MAX) {
             pthread_mutex_lock(&w->lock);
             STAILQ_CONCAT(group, &w->queue);
             pthread_mutex_unlock(&w->lock);
         }
     }
-    if (store_commit(w->db, &err) < 0)
-        goto failed;
-    int64_t took = clock_monotonic_us() - start;
-    pthread_mutex_lock(&w->lock);
-    w->stats.jobs += jobs;
-    w->stats.commits++;
-    histogram_add(&w->stats.commit_us, took);
-    if (took > w->stats.commit_us_max)
-        w->stats.commit_us_max = took;
-    pthread_mutex_unlock(&w->lock);
-    return TROUBLE_NONE;
+    *ret_n = n;
+    return 0;
+}
 
-failed:;
+/* What failed a group passes by itself when the store says so, or when it is of a kind that does. */
+static enum trouble roll_back(struct writer *w, const struct error *err)
+{
     enum trouble trouble = trouble_of(w->db);
+    if (trouble == TROUBLE_NONE && passes(err->kind))
+        trouble = TROUBLE_AWAY;
     if (trouble == TROUBLE_NONE)
-        die(&err);
+        die(err);
     store_rollback(w->db);
     store_clear_failure(w->db);
     return trouble;
 }
 
-static void set_trouble(struct writer *w, enum trouble trouble)
+/* One transaction. Rolled back when it meets trouble, and then *why is set. */
+static enum trouble commit_group(struct writer *w, struct job_list *group, struct error *why)
+{
+    int64_t start_us = clock_monotonic_us();
+    int jobs;
+    if (store_begin(w->db, why) < 0 || run_jobs(w, group, start_us, &jobs, why) < 0 || store_commit(w->db, why) < 0)
+        return roll_back(w, why);
+    count_commit(w, jobs, clock_monotonic_us() - start_us);
+    return TROUBLE_NONE;
+}
+
+/* Says so when it begins, when it becomes another one, and when it is over. */
+static void set_trouble(struct writer *w, enum trouble trouble, const struct error *why)
 {
     static const char *const event[] = {"store.recovered", "store.full", "store.away"};
     pthread_mutex_lock(&w->lock);
-    if (trouble != w->trouble)
-        log_write(trouble ? LOG_ERROR : LOG_INFO, event[trouble], "action=%s", trouble ? "retry" : "resume");
+    if (trouble == TROUBLE_NONE && w->trouble != TROUBLE_NONE)
+        log_info(event[trouble], "action=resume");
+    else if (trouble != w->trouble || (trouble && strcmp(error_msg(why), error_msg(&w->why)) != 0))
+        log_error(event[trouble], "action=retry reason=%s", log_quote(error_msg(why)));
     w->trouble = trouble;
+    error_copy(&w->why, why);
     w->stats.retries += trouble != TROUBLE_NONE;
     pthread_mutex_unlock(&w->lock);
 }
@@ -259,12 +298,14 @@ static void hand_over(struct writer *w, struct job_list *group)
 
 static void retry_until_committed(struct writer *w, struct job_list *group)
 {
-    enum trouble trouble;
-    while ((trouble = commit_group(w, group)) != TROUBLE_NONE) {
-        set_trouble(w, trouble);
+    for (;;) {
+        cleanup_error struct error why = ERROR_INIT;
+        enum trouble trouble = commit_group(w, group, &why);
+        set_trouble(w, trouble, &why);
+        if (trouble == TROUBLE_NONE)
+            return;
         usleep(RETRY_US);
     }
-    set_trouble(w, TROUBLE_NONE);
 }
 
 static void *writer_main(void *ctx)
@@ -314,6 +355,7 @@ void writer_free(struct writer *w)
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
     on_finished(w);
+    error_release(&w->why);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->wake);
     free(w);

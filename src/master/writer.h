@@ -7,8 +7,8 @@
  * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a
  * callback on the loop once a ticket's transaction is durable. Tickets complete in order.
  *
- * Failures: a job's own error goes to its completion. A full disk rolls the group back and tries the same group again
- * every second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an
+ * Failures: a job's own error goes to its completion. A full disk, or a server that is away, rolls the group back and
+ * tries the same group again every second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an
  * fsync above all, ends the program: after it nobody can know what is on disk; the next start recovers from the store.
  * So does the fence: when another master took a higher epoch, this one must not write again. */
 #ifndef DET_MASTER_WRITER_H
@@ -39,12 +39,18 @@ struct writer_job {
     writer_work_fn *work; /* may be run again: a group that met a full disk is repeated from its first job */
     writer_done_fn *done; /* may be NULL */
     void *arg;
+    /* What the platform has decided or taken on: a failure that passes (a lock that somebody holds, a statement that
+     * took too long) makes the whole group wait and try again, instead of being the job's own. */
+    bool must;
 };
 
 /* Queues jobs that belong into one transaction, in order; they cannot be refused: ask writer_admits() at the edge,
  * before anything has changed. Returns the last one's ticket. */
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n);
 bool writer_admits(const struct writer *w, struct error *err);
+
+/* The store can't be written at the moment: its disk is full, or its server away. What waits was promised to nobody. */
+bool writer_is_troubled(const struct writer *w);
 
 uint64_t writer_ticket(const struct writer *w);    /* of the last job submitted */
 uint64_t writer_committed(const struct writer *w); /* every ticket up to this one is durable */

@@ -47,7 +47,7 @@ struct engine_rows {
 struct engine_ops;
 struct engine {
     const struct engine_ops *ops;
-    unsigned failure;
+    atomic_uint failure; /* of enum engine_failure; other threads may look */
 };
 struct engine_stmt;
 

@@ -29,7 +29,9 @@ static int op_open(const char *uri, bool writer, struct engine **ret, struct err
     struct postgres_engine *e = calloc(1, sizeof(*e));
     if (!e)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
-    *e = (struct postgres_engine){.base.ops = &engine_postgres, .writer = writer, .durability = STORE_DURABLE_NORMAL};
+    e->base.ops = &engine_postgres;
+    e->writer = writer;
+    e->durability = STORE_DURABLE_NORMAL;
     if (postgres_connect(e, uri, err) < 0) {
         op_close(&e->base);
         return -1;

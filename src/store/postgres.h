@@ -19,7 +19,6 @@
 #include "store/engine.h"
 
 enum {
-    POSTGRES_LOCK_TIMEOUT_MS = 5000, /* for another master that is on its way out */
     POSTGRES_PARAMS_MAX = 64,
     POSTGRES_AHEAD_MAX = 256,        /* statements sent ahead before one waits for their results */
 };
@@ -40,8 +39,8 @@ struct postgres_engine {
     unsigned connection;    /* counts them: statements belong to one */
     unsigned last_name;
     char transaction[24];   /* id of the write transaction that is open */
-    int64_t own_timeout_ms; /* statement_timeout of the role or the database; 0: none, ours applies */
-    int64_t timeout_ms;     /* of a statement; 0: none */
+    int64_t own_timeout_ms, own_lock_timeout_ms; /* set for the role or the database; 0: not set, ours apply */
+    int64_t timeout_ms, lock_timeout_ms;         /* of a statement; 0: none */
     int64_t retry_us;       /* when a lost connection may be tried again, and how long to wait after that */
     int retry_pause_ms;
     const char *ahead[POSTGRES_AHEAD_MAX]; /* what was sent and not looked at yet */

@@ -9,8 +9,10 @@
 #include "store/postgres.h"
 
 enum {
+    LOCK_TIMEOUT_MS = 5000,    /* for another master that is on its way out */
     READ_TIMEOUT_MS = 60000,   /* one statement of a reader */
     WRITE_TIMEOUT_MS = 300000, /* one statement of the writer: deleting an experiment takes its time */
+    IDLE_TIMEOUT_MS = 60000,   /* a transaction of ours that stands still: we are gone, and it holds the lock */
     ANSWER_GRACE_MS = 2000,    /* beyond that, for the server to say itself that the time is over */
     RETRY_FIRST_MS = 50,
     RETRY_LAST_MS = 5000,
@@ -81,25 +83,32 @@ static int check_server(const struct postgres_engine *e, struct error *err)
     return 0;
 }
 
-/* Who set a statement_timeout for our role or database knows why: it takes the place of ours. */
-static int ask_own_timeout(struct postgres_engine *e, struct error *err)
+/* Who set time-outs for our role or our database knows why: they take the place of ours. */
+static int ask_own_timeouts(struct postgres_engine *e, struct error *err)
 {
-    PGresult *result = postgres_query(e, "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'");
-    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1)
-        e->own_timeout_ms = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    return postgres_finish(e, result, "statement_timeout", err);
+    PGresult *result = postgres_query(e, "SELECT setting FROM pg_settings WHERE name IN ('lock_timeout',"
+                                         " 'statement_timeout') ORDER BY name");
+    if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 2) {
+        e->own_lock_timeout_ms = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+        e->own_timeout_ms = strtoll(PQgetvalue(result, 1, 0), NULL, 10);
+    }
+    return postgres_finish(e, result, "time-outs", err);
 }
 
+/* The server is to notice as well when we are gone: until it does, our last transaction keeps the next one out. */
 int postgres_configure(struct postgres_engine *e, struct error *err)
 {
-    char sql[320];
+    char sql[480];
     int64_t ours = e->writer ? WRITE_TIMEOUT_MS : READ_TIMEOUT_MS;
     bool migrates = e->writer && !e->serving; /* takes as long as it takes */
+    e->lock_timeout_ms = e->own_lock_timeout_ms ? e->own_lock_timeout_ms : LOCK_TIMEOUT_MS;
     e->timeout_ms = migrates ? 0 : e->own_timeout_ms ? e->own_timeout_ms : ours;
     snprintf(sql, sizeof(sql),
-             "SET client_min_messages = warning; SET lock_timeout = %d; SET statement_timeout = %lld;"
+             "SET client_min_messages = warning; SET lock_timeout = %lld; SET statement_timeout = %lld;"
+             " SET idle_in_transaction_session_timeout = %d; SET tcp_keepalives_idle = 10;"
+             " SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; SET tcp_user_timeout = 20000;"
              " SET default_transaction_read_only = %s; SET synchronous_commit = %s",
-             POSTGRES_LOCK_TIMEOUT_MS, (long long)e->timeout_ms, e->writer ? "off" : "on",
+             (long long)e->lock_timeout_ms, (long long)e->timeout_ms, IDLE_TIMEOUT_MS, e->writer ? "off" : "on",
              e->durability == STORE_DURABLE_FULL ? "on" : "off");
     return postgres_finish(e, postgres_query(e, sql), "settings of the connection", err);
 }
@@ -108,7 +117,7 @@ static int greet(struct postgres_engine *e, struct error *err)
 {
     e->connection++;
     e->ahead_n = 0;
-    if (check_server(e, err) < 0 || ask_own_timeout(e, err) < 0)
+    if (check_server(e, err) < 0 || ask_own_timeouts(e, err) < 0)
         return -1;
     return postgres_configure(e, err);
 }

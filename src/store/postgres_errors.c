@@ -11,9 +11,9 @@ static bool is_class(const char *state, const char *class) { return strncmp(stat
 
 /* libpq keeps no SQLSTATE of a refusal, so the words decide; they only choose an advice. */
 static const struct { const char *words, *advice; } advices[] = {
-    {"too many clients", ": the master needs five connections, raise max_connections or find who holds them"},
-    {"remaining connection slots", ": the master needs five connections, raise max_connections or find who holds them"},
-    {"too many connections for", ": the master needs five connections, raise the limit of the role or of the database"},
+    {"too many clients", ": the master needs four connections, raise max_connections or find who holds them"},
+    {"remaining connection slots", ": the master needs four connections, raise max_connections or find who holds them"},
+    {"too many connections for", ": the master needs four connections, raise the limit of the role or of the database"},
     {"password authentication failed", ": check db.user and db.password"},
     {"no password supplied", ": set db.password"},
     {"hot standby", ": it takes no writes, db.host must name the primary"},
@@ -63,27 +63,34 @@ static int fail_conflict(const PGresult *result, const char *state, const char *
 }
 
 /* What passes: the writer rolls back and tries the same group again. */
-static int fail_for_now(struct postgres_engine *e, enum engine_failure failure, struct error *err, const char *sentence,
-                        const char *text)
-{
-    e->base.failure |= failure;
-    return error_set(err, ERR_UNAVAILABLE, "%s%s%s", sentence, *text ? ": " : "", text);
-}
+static const struct { const char *state; enum engine_failure failure; const char *sentence; } passing[] = {
+    {"53100", ENGINE_FULL, "the disk that holds the database is full: make room, the master goes on by itself"},
+    {"40", ENGINE_AWAY, "the database asks to try again"}, /* serialization, deadlock */
+    {"25006", ENGINE_AWAY, "the database takes no writes for now"},
+    {"55P03", ENGINE_AWAY, "the database stays locked by somebody else (is a second master running on it?)"},
+};
 
-static int fail_timeout(struct postgres_engine *e, const char *state, struct error *err)
+static int fail_for_now(struct postgres_engine *e, const char *state, const char *text, struct error *err)
 {
-    if (strcmp(state, "55P03") == 0)
-        return error_set(err, ERR_UNAVAILABLE,
-                         "the database is locked by another process for more than %d s (is a second master"
-                         " running on it?)", POSTGRES_LOCK_TIMEOUT_MS / 1000);
-    return error_set(err, ERR_UNAVAILABLE, "the database took more than %g s for one statement",
-                     (double)e->timeout_ms / 1000);
+    for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
+        if (!is_class(state, passing[i].state))
+            continue;
+        e->base.failure |= passing[i].failure;
+        error_set(err, ERR_UNAVAILABLE, "%s: %s", passing[i].sentence, text);
+        return 1;
+    }
+    return 0;
 }
 
 /* The statement was refused for what it is or holds. */
 static int fail_statement(struct postgres_engine *e, const char *state, const char *text, const char *doing,
                           struct error *err)
 {
+    if (strcmp(state, "57014") == 0)
+        return error_set(err, ERR_UNAVAILABLE, "the database took more than %g s for one statement",
+                         (double)e->timeout_ms / 1000);
+    if (strcmp(state, "53200") == 0)
+        return error_set(err, ERR_NO_MEMORY, "the database server is out of memory: %s", text);
     if (is_class(state, "22021") || is_class(state, "22P05"))
         return error_set(err, ERR_INVALID, "a text holds what the database can't store: %s", text);
     if (is_class(state, "54"))
@@ -103,17 +110,8 @@ int postgres_fail(struct postgres_engine *e, const PGresult *result, const char 
         return postgres_fail_away(e, err);
     if (is_class(state, "23"))
         return fail_conflict(result, state, text, err);
-    if (strcmp(state, "53100") == 0)
-        return fail_for_now(e, ENGINE_FULL, err,
-                            "the disk that holds the database is full: make room, the master goes on by itself", "");
-    if (strcmp(state, "53200") == 0)
-        return error_set(err, ERR_NO_MEMORY, "the database server is out of memory: %s", text);
-    if (is_class(state, "40")) /* serialization, deadlock: the same again will do */
-        return fail_for_now(e, ENGINE_AWAY, err, "the database asks to try again", text);
-    if (strcmp(state, "25006") == 0 && e->writer)
-        return fail_for_now(e, ENGINE_AWAY, err, "the database takes no writes, the master goes on when it does", text);
-    if (strcmp(state, "55P03") == 0 || strcmp(state, "57014") == 0)
-        return fail_timeout(e, state, err);
+    if (e->writer && fail_for_now(e, state, text, err))
+        return -1;
     return fail_statement(e, state, text, doing, err);
 }
 

@@ -130,6 +130,41 @@ static void test_writer__a_failing_job_undoes_itself_only(void **state)
     assert_string_equal(stored("k.after", &a), "1");
 }
 
+struct flaky {
+    struct write write;
+    int runs;
+};
+
+/* Finds the store locked at first. */
+static int flaky_work(struct store *db, void *job, struct error *err)
+{
+    struct flaky *k = job;
+    if (k->runs++ == 0)
+        return error_set(err, ERR_UNAVAILABLE, "locked");
+    return work(db, &k->write, err);
+}
+
+static void flaky_done(void *job, const struct error *err)
+{
+    done(&((struct flaky *)job)->write, err);
+}
+
+static void test_writer__waits_with_what_must_be_written(void **state)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct write before = {"k.before", "1", .word = "before"};
+    struct flaky may = {{"k.may", "1", .word = "may"}}, must = {{"k.must", "1", .word = "must"}};
+    struct writer_job job[] = {{work, done, &before}, {flaky_work, flaky_done, &may}, {flaky_work, flaky_done, &must, .must = true}};
+    writer_submit(f.w, job, 3);
+    run_until(3);
+    /* The group was repeated as a whole, so the second try of the one that may fail went well. */
+    assert_string_equal(f.story, "before may must ");
+    assert_string_equal(stored("k.must", &a), "1");
+    assert_int_equal(must.runs, 2);
+    assert_int_equal(writer_stats(f.w).retries, 1);
+    assert_false(writer_is_troubled(f.w));
+}
+
 static void test_writer__takes_what_waits_into_one_transaction(void **state)
 {
     enum { N = 2000 };
@@ -168,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_writer__completes_jobs_in_order_and_waiters_behind_their_job, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_writer__a_failing_job_undoes_itself_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_writer__waits_with_what_must_be_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__takes_what_waits_into_one_transaction, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__finishes_what_is_queued_before_it_ends, setup, teardown),
     };
