@@ -193,12 +193,18 @@ void allocation_kill(struct core *c, struct allocation *a, const char *reason)
         allocation_end(c, a, EXIT_ABORTED, 0, reason);
         return;
     }
-    if (a->killed_us != 0 && c->now_us - a->killed_us < ALLOCATION_KILL_DEBOUNCE_US)
+    int64_t since_us = c->now_us - a->killed_us; /* below 0 when the clock was set back */
+    if (a->killed_us != 0 && since_us >= 0 && since_us < ALLOCATION_KILL_DEBOUNCE_US)
         return;
     a->row.killed = true;
     record_touch(c, &a->record);
     task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", reason);
     kill_live(c, a);
+}
+
+static int64_t preemption_timeout_us(const struct allocation *a)
+{
+    return (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
 }
 
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
@@ -209,7 +215,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
     }
     if (a->row.preempt_deadline_us != 0 || a->killed_us != 0)
         return;
-    a->row.preempt_deadline_us = c->now_us + (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
+    a->row.preempt_deadline_us = c->now_us + preemption_timeout_us(a);
     record_touch(c, &a->record);
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
     task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
@@ -534,6 +540,15 @@ static int by_rank(const void *a, const void *b)
     return x->row.rank < y->row.rank ? -1 : x->row.rank > y->row.rank;
 }
 
+/* The clock may have been set back since then. */
+static void restore_preempt_deadline(struct core *c, struct allocation *a)
+{
+    int64_t latest_us = c->now_us + preemption_timeout_us(a);
+    if (a->row.preempt_deadline_us > latest_us)
+        a->row.preempt_deadline_us = latest_us;
+    timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
+}
+
 void allocation_resume(struct core *c, struct allocation *a)
 {
     bool placed = a->sm.state != ALLOCATION_PENDING;
@@ -547,5 +562,5 @@ void allocation_resume(struct core *c, struct allocation *a)
     if (a->row.killed || a->row.exit_kind != EXIT_NONE || workers_done(a))
         kill_live(c, a); /* said again to each agent as it comes back */
     else if (a->row.preempt_deadline_us != 0)
-        timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
+        restore_preempt_deadline(c, a);
 }

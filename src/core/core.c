@@ -197,6 +197,11 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
     return rv;
 }
 
+void core_clock_set(struct core *c, int64_t by_us)
+{
+    timers_shift(&c->timers, by_us);
+}
+
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
                  struct error *err)
 {

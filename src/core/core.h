@@ -97,6 +97,10 @@ struct core_effects;
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
                  struct error *err);
 
+/* Somebody has set the clock by so much: what waits has to wait neither longer nor shorter. Before the next step, whose
+ * effects.next_timer_us is by the new clock. */
+void core_clock_set(struct core *c, int64_t by_us);
+
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
 enum core_event_type {

@@ -83,6 +83,12 @@ struct timer *timers_take_due(struct timers *ts, int64_t now_us)
     return t;
 }
 
+void timers_shift(struct timers *ts, int64_t by_us)
+{
+    for (size_t i = 0; i < ts->n; i++)
+        ts->heap[i]->due_us += by_us;
+}
+
 void timers_release(struct timers *ts)
 {
     free(ts->heap);

@@ -26,6 +26,7 @@ void timer_set(struct timers *ts, struct timer *t, enum timer_kind kind, int64_t
 void timer_clear(struct timers *ts, struct timer *t);
 int64_t timers_next_us(const struct timers *ts);                 /* 0: none */
 struct timer *timers_take_due(struct timers *ts, int64_t now_us); /* cleared; NULL: none is due */
+void timers_shift(struct timers *ts, int64_t by_us); /* all of them are due that much later */
 void timers_release(struct timers *ts);
 
 #endif

@@ -12,6 +12,8 @@
 #include "master/master.h"
 #include "store/sessions.h"
 
+#define CLOCK_JUMP_US 1000000 /* less is called drift */
+
 struct step {
     struct master *m;
     struct core_effects effects;
@@ -201,10 +203,29 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
     writer_when_committed(m->writer, writer_ticket(m->writer), carry_out_all, s);
 }
 
-int master_step(struct master *m, const struct core_event *ev, const struct companion *companion, struct error *err)
+/* The core counts in wall clock time. When that is set (by hand, or by NTP after a start with a wrong clock), its timers
+ * must not all fire at once, nor sleep until the old time comes back. */
+static bool clock_was_set(struct master *m)
+{
+    int64_t offset_us = clock_now_us() - clock_monotonic_us(), by_us = offset_us - m->clock_offset_us;
+    bool first = m->clock_offset_us == 0;
+    if (!first && by_us < CLOCK_JUMP_US && by_us > -CLOCK_JUMP_US)
+        return false;
+    m->clock_offset_us = offset_us;
+    if (first)
+        return false;
+    log_warning("clock.set", "by_s=%.3f action=shift_timers", (double)by_us / 1e6);
+    core_clock_set(m->core, by_us);
+    return true;
+}
+
+int master_step(struct master *m, const struct core_event *given, const struct companion *companion, struct error *err)
 {
     struct core_effects effects = CORE_EFFECTS_INIT;
-    if (core_step(m->core, ev, &effects, err) < 0)
+    struct core_event ev = *given;
+    if (clock_was_set(m))
+        ev.now_us = clock_now_us(); /* the event may be from before */
+    if (core_step(m->core, &ev, &effects, err) < 0)
         return -1;
     master_carry_out(m, &effects, companion);
     return 0;

@@ -273,6 +273,7 @@ static void open_side_door(struct master *m)
 static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
+    m->started_steady_us = clock_monotonic_us();
     if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0)
         return -1;
     m->service = service_new(m->loop);
@@ -284,7 +285,7 @@ static int master_start(struct master *m, struct error *err)
     service_status(m->service, "Serving HTTP%s on port %d", m->tls ? "S" : "", http_server_port(m->http));
     log_info("master.ready", "port=%d tls=%s epoch=%lld data_dir=%s start_ms=%.1f", http_server_port(m->http),
              m->tls ? "yes" : "no", (long long)m->info.epoch, m->data_dir,
-             (double)(clock_now_us() - m->started_us) / 1000);
+             (double)(clock_monotonic_us() - m->started_steady_us) / 1000);
     accounts_make_first(m);
     return 0;
 }

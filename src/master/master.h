@@ -34,6 +34,7 @@ struct master {
     struct pool *readers, *workers;
     struct core *core;
     struct loop_timer *core_timer;
+    int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */
     struct housekeeping *housekeeping;
     struct deletions *deletions;
     struct log_sealer *log_sealer;
@@ -46,7 +47,7 @@ struct master {
     struct api_info info;
     struct api_defaults defaults;
     struct service *service; /* what the service manager is told */
-    int64_t started_us;
+    int64_t started_us, started_steady_us; /* by the wall clock; by the one that nobody sets */
     bool draining; /* stop.c: the loop ends as soon as nothing is under way */
 };
 

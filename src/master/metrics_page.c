@@ -82,7 +82,7 @@ static void metric_build_info(struct page *p)
 
 static void metric_uptime_seconds(struct page *p)
 {
-    sample(p, (double)(clock_now_us() - p->m->started_us) / 1e6);
+    sample(p, (double)(clock_monotonic_us() - p->m->started_steady_us) / 1e6);
 }
 
 static void metric_epoch(struct page *p)

@@ -43,7 +43,7 @@ struct http_limits {
     size_t body_max;             /* of one request; 96 MiB */
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
-    size_t anonymous_bodies_max; /* of all of those, and of heads that are not complete, together; 64 MiB */
+    size_t anonymous_bodies_max; /* of all of those together, half of it open to heads that are not complete; 64 MiB */
     /* 20,000, and 256 less than the process may have files; more are answered 503 at once */
     int connections_max;
     int idle_timeout_s;          /* between two requests; 75 */

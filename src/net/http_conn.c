@@ -79,14 +79,16 @@ void conn_free(struct conn *c)
 
 /* ---- from request to request ---- */
 
-/* Counts the input that waits. false: there is more than before, and no room for it. */
+/* Counts the input that waits. false: there is more than before, and no room for it. Half of the room is left to bodies:
+ * heads that never end must not keep everybody from logging in. */
 static bool count_unread(struct conn *c)
 {
     struct http_server *s = c->server;
     size_t before = c->unread;
     c->unread = c->bev && c->phase != PHASE_GONE ? evbuffer_get_length(bufferevent_get_input(c->bev)) : 0;
     s->unread += c->unread - before;
-    return c->unread <= before || s->unread + s->anonymous_bodies <= s->options.limits.anonymous_bodies_max;
+    size_t room = s->options.limits.anonymous_bodies_max;
+    return c->unread <= before || (s->unread <= room / 2 && s->unread + s->anonymous_bodies <= room);
 }
 
 static void refuse_unread(struct conn *c)

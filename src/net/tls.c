@@ -16,6 +16,7 @@
 
 #define FILE_MAX (1 << 20)
 #define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* those of TLS 1.3 are all good */
+#define BACKDATED_S (2 * 86400L) /* for agents whose clocks are behind, or a clock that is set back */
 
 /* ---- errors ---- */
 
@@ -220,8 +221,8 @@ static int fill(X509 *x, EVP_PKEY *key, const char *const *name, size_t n)
 {
     X509_NAME *subject = X509_get_subject_name(x);
     X509_set_version(x, X509_VERSION_3);
-    X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(x), (long)TLS_SELF_SIGNED_DAYS * 86400 - 3600);
+    X509_gmtime_adj(X509_getm_notBefore(x), -BACKDATED_S);
+    X509_gmtime_adj(X509_getm_notAfter(x), (long)TLS_SELF_SIGNED_DAYS * 86400 - BACKDATED_S);
     X509_set_pubkey(x, key);
     X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)"Determined", -1, -1, 0);
     if (strlen(name[0]) <= ub_common_name)

@@ -32,10 +32,25 @@ static void test_timers__fire_in_order_and_not_too_early(void **state)
     timers_release(&ts);
 }
 
+static void test_timers__wait_as_long_as_before_when_the_clock_is_set(void **state)
+{
+    struct timers ts = {0};
+    struct timer late = {0}, early = {0};
+    timer_set(&ts, &late, TIMER_KILL_AGAIN, 90);
+    timer_set(&ts, &early, TIMER_AGENT_LOST, 10);
+    timers_shift(&ts, 1000);
+    assert_null(timers_take_due(&ts, 1009));
+    assert_ptr_equal(timers_take_due(&ts, 1010), &early);
+    timers_shift(&ts, -1000);
+    assert_int_equal(timers_next_us(&ts), 90);
+    timers_release(&ts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timers__fire_in_order_and_not_too_early),
+        cmocka_unit_test(test_timers__wait_as_long_as_before_when_the_clock_is_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

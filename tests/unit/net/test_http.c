@@ -470,7 +470,7 @@ static void test_http__heads_that_never_end_are_bounded_together_and_given_back(
 {
     struct served s;
     static struct raw_reply reply;
-    start(&s, (struct http_limits){.anonymous_bodies_max = 100});
+    start(&s, (struct http_limits){.anonymous_bodies_max = 200});
     for (int round = 0; round < 2; round++) {
         int some = raw_connect(s.port), more = raw_connect(s.port);
         raw_send(some, "GET / HTTP/1.1\r\nHost: h\r\nX: 0123456789012345678901234567890123456789"); /* 68 bytes */
