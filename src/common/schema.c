@@ -137,8 +137,9 @@ static void add_place(struct strbuf *out, const struct schema_place *place, cons
         strbuf_adds(out, ": ");
 }
 
-static void add_problem(struct schema_problems *p, const struct schema_place *place, const char *path,
-                        const struct yaml_mark *mark, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 5, 0)))
+add_problem(struct schema_problems *p, const struct schema_place *place, const char *path,
+            const struct yaml_mark *mark, const char *fmt, va_list ap)
 {
     if (p->n++)
         strbuf_addc(&p->text, '\n');

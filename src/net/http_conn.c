@@ -18,13 +18,6 @@
 #define LINGER_US (5 * 1000000ll)
 #define HEAD_KEPT_MAX (4 * 1024) /* memory for heads that a connection keeps from request to request */
 
-static void hear_again(struct conn *c)
-{
-    if (c->deaf)
-        bufferevent_enable(c->bev, EV_READ);
-    c->deaf = false;
-}
-
 static void await_request(struct conn *c)
 {
     if (c->head_cap > HEAD_KEPT_MAX) {
@@ -33,7 +26,6 @@ static void await_request(struct conn *c)
         c->head_cap = 0;
         strbuf_release(&c->request.cookies);
     }
-    hear_again(c);
     c->phase = PHASE_HEAD;
     c->searched = 0;
     c->deadline_us = clock_monotonic_us() + c->server->options.limits.idle_timeout_s * 1000000ll;
@@ -91,14 +83,14 @@ static bool count_unread(struct conn *c)
     return c->unread <= before || (s->unread <= room / 2 && s->unread + s->anonymous_bodies <= room);
 }
 
+/* Behind a request that is being answered no refusal can be put; and not to read on would mean not to see its client
+ * leave. */
 static void refuse_unread(struct conn *c)
 {
-    if (c->phase == PHASE_HEAD) {
+    if (c->phase == PHASE_HEAD)
         conn_refuse(c, 503, ERR_UNAVAILABLE, "the server is reading too many requests; try again in a moment");
-    } else if (!c->deaf) { /* sent ahead: it can wait in the kernel */
-        bufferevent_disable(c->bev, EV_READ);
-        c->deaf = true;
-    }
+    else
+        conn_end(c);
 }
 
 /* Requests as long as there are whole ones and each is answered at once; a loop, so that a thousand pipelined requests
@@ -137,7 +129,6 @@ static void conn_flushed(struct conn *c)
         c->phase = PHASE_LINGER;
         c->deadline_us = clock_monotonic_us() + LINGER_US;
         shutdown(c->fd, SHUT_WR);
-        hear_again(c);
         discard_input(c);
     } else {
         conn_end(c);

@@ -65,7 +65,6 @@ struct conn {
     bool close_after; /* this answer is the connection's last */
     bool linger;      /* the client may still be sending */
     bool saw_eof;
-    bool deaf; /* reads nothing for want of room, until its next request's turn */
     unsigned soon;
     int64_t deadline_us; /* 0: none */
     int64_t body_start_us;

@@ -489,22 +489,17 @@ static void test_http__heads_that_never_end_are_bounded_together_and_given_back(
     served_stop(&s);
 }
 
-static void test_http__what_is_sent_ahead_waits_in_the_kernel_when_there_is_no_room(void **state)
+static void test_http__a_client_that_sends_ahead_is_let_go_when_there_is_no_room(void **state)
 {
     struct served s;
-    static struct raw_reply reply;
     start(&s, (struct http_limits){.anonymous_bodies_max = 100});
     int fd = raw_connect(s.port);
     raw_send(fd, GET("/hold"));
     served_await(&s, &s.held, 1);
     for (int i = 0; i < 20; i++)
         raw_send(fd, GET("/next"));
+    served_await(&s, &s.closed, 1);
     expect_reply(&s, GET("/other"), 200, "", false);
-    loop_post(s.loop, hold_release_all, NULL);
-    for (int i = 0; i < 21; i++) {
-        raw_read_reply(fd, &reply);
-        assert_int_equal(reply.status, 200);
-    }
     close(fd);
     served_stop(&s);
 }
@@ -947,7 +942,7 @@ int main(void)
         cmocka_unit_test(test_http__the_client_of_a_413_gets_to_read_it_while_still_sending),
         cmocka_unit_test(test_http__bodies_in_flight_are_bounded_and_given_back),
         cmocka_unit_test(test_http__heads_that_never_end_are_bounded_together_and_given_back),
-        cmocka_unit_test(test_http__what_is_sent_ahead_waits_in_the_kernel_when_there_is_no_room),
+        cmocka_unit_test(test_http__a_client_that_sends_ahead_is_let_go_when_there_is_no_room),
         cmocka_unit_test(test_http__heads_over_the_limit_are_431),
         cmocka_unit_test(test_http__malformed_requests_are_answered_and_closed),
         cmocka_unit_test(test_http__fault_bodies_can_be_the_users),

@@ -98,7 +98,7 @@ static void test_tls_make_self_signed__is_for_its_names_and_days(void **state)
     assert_int_equal(X509_check_host(x, "other.test", 0, 0, NULL), 0);
     assert_int_equal(X509_check_ca(x), 0);
     int64_t days = (p.expires_us - clock_now_us()) / 86400 / 1000000;
-    assert_true(days == 824);
+    assert_true(days == 822); /* of 825 in all: the two before it was made are for clocks that are behind */
     tls_pair_release(&p);
 }
 
