@@ -64,6 +64,22 @@ int api_call_document(struct cli *cli, enum route_id id, const void *request, st
     return rc;
 }
 
+int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err)
+{
+    struct session *s;
+    struct http_fetch_reply reply = {0};
+    if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
+        return -1;
+    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true};
+    int rc = api_fetch(cli, &x, &reply, err);
+    if (rc == 0 && reply.status >= 300)
+        rc = api_status_error(cli, reply.status, &reply.body, err);
+    else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
+        error_wrap(err, "the master's reply to %s", path);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
 static void draw_upload(size_t sent, size_t total, void *ctx) { progress_draw(ctx, sent, total); }
 
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *ret, struct error *err)

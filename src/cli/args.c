@@ -139,6 +139,8 @@ static int store(struct parser *p, const struct cli_param *param, const char *te
         return -1;
     if (param->type == CLI_INT && parse_int(text, &number) < 0)
         return usage_error(p, param, "invalid int value:", text, err);
+    if (param->type == CLI_INT && (number < INT32_MIN || number > INT32_MAX)) /* no id of the master is wider */
+        return usage_error(p, param, "out of range:", text, err);
     if (param->type == CLI_FLOAT && parse_float(text, &real) < 0)
         return usage_error(p, param, "invalid float value:", text, err);
     if (param->type == CLI_BOOL && parse_bool(text, &yes) < 0)

@@ -215,7 +215,8 @@ class Master:
                               {"checkpoint": saved}], "pagination": page(4)}
 
     def checkpoints(self, match, query, body):
-        return {"checkpoints": [checkpoint("uuid-1", self.storage), checkpoint("uuid-2", self.storage, state="STATE_DELETED")], "pagination": page(2)}
+        every = [checkpoint("uuid-1", self.storage), checkpoint("uuid-2", self.storage, state="STATE_DELETED")]
+        return {"checkpoints": [c for c in every if c["state"] in query.get("states", [c["state"]])], "pagination": page(2)}
 
     def get_checkpoint(self, match, query, body):
         if match[1] != "uuid-1":
@@ -266,6 +267,23 @@ class Master:
         self.get_template(match, query, body)
         return {}
 
+    def preview_gc(self, match, query, body):
+        def row(trial, step, uuid):
+            return {"TrialID": trial, "ReportTime": f"2026-11-21T07:12:{step:02d}Z", "StepsCompleted": step, "State": "COMPLETED", "UUID": uuid,
+                    "Resources": {"b": 10, "a": 5}, "ValidationMetrics": {"avg_metrics": {"accuracy": 0.5}},
+                    "ExperimentConfig": CONFIG}
+        return {"checkpoints": [row(2, 10, "u-3"), row(1, 20, "u-2"), row(1, 10, "u-1")], "metric_name": "accuracy"}
+
+    def get_workspace(self, match, query, body):
+        return {"workspace": self.workspaces(None, query, body)["workspaces"][0]}
+
+    def get_project(self, match, query, body):
+        return {"project": self.projects(None, query, body)["projects"][0]}
+
+    def continue_experiment(self, match, query, body):
+        self.patches.append(body)
+        return message("api.v1.ContinueExperimentResponse", experiment=experiment(body["id"]))
+
     def config(self, match, query, body):
         return {"config": {"port": 8080, "db": {"type": "sqlite"}, "a list": [1, "two"]}}
 
@@ -291,13 +309,17 @@ class Master:
         ("GET", r"/api/v1/tasks", tasks), ("GET", r"/api/v1/tasks/([^/]+)/logs", logs), ("GET", r"/api/v1/experiments", experiments),
         ("POST", r"/api/v1/experiments", create_experiment), ("GET", r"/api/v1/experiments/(\d+)/trials", trials),
         ("GET", r"/api/v1/experiments/(\d+)/checkpoints", checkpoints), ("GET", r"/api/v1/experiments/(\d+)/model_def", model_def),
+        ("POST", r"/api/v1/experiments/continue", continue_experiment), ("PUT", r"/api/v1/(experiments|trials)/(\d+)/retain_logs", nothing),
+        ("DELETE", r"/api/v1/experiments/(\d+)/tensorboard-files", nothing), ("GET", r"/experiments/(\d+)/preview_gc", preview_gc),
         ("POST", r"/api/v1/experiments/(\d+)/\w+", nothing), ("PATCH", r"/api/v1/experiments/(\d+)", patch_experiment),
         ("DELETE", r"/api/v1/experiments/(\d+)", nothing), ("GET", r"/api/v1/experiments/(\d+)", get_experiment),
         ("GET", r"/api/v1/trials/(\d+)/workloads", workloads), ("GET", r"/api/v1/trials/(\d+)/logs", logs),
         ("GET", r"/api/v1/trials/(\d+)/checkpoints", checkpoints), ("POST", r"/api/v1/trials/(\d+)/kill", nothing),
         ("GET", r"/api/v1/trials/(\d+)", get_trial), ("GET", r"/api/v1/checkpoints/([^/]+)", get_checkpoint),
+        ("DELETE", r"/api/v1/checkpoints", nothing), ("POST", r"/api/v1/checkpoints/rm", nothing),
         ("GET", r"/api/v1/resource-pools", pools), ("GET", r"/api/v1/job-queues-v2", jobs), ("GET", r"/api/v1/workspaces", workspaces),
         ("GET", r"/api/v1/workspaces/(\d+)/projects", projects),
+        ("GET", r"/api/v1/workspaces/(\d+)", get_workspace), ("GET", r"/api/v1/projects/(\d+)", get_project),
         ("GET", r"/api/v1/templates", templates), ("GET", r"/api/v1/templates/([^/]+)", get_template),
         ("PATCH", r"/api/v1/templates/([^/]+)", patch_template), ("POST", r"/api/v1/templates/([^/]+)", post_template),
         ("DELETE", r"/api/v1/templates/([^/]+)", delete_template),

@@ -279,7 +279,7 @@ def test_create_refuses_what_it_cannot_send(det, master, project, tmp_path):
     missing = det.run("e", "create", tmp_path / "none.yaml")
     assert missing.returncode == 2 and "No such file or directory" in missing.stderr
     (project / "bad.yaml").write_text("a: [1\nb: 2\n")
-    assert "bad.yaml: " in det.run("e", "create", project / "bad.yaml").stderr
+    assert "bad.yaml:2:2: " in det.run("e", "create", project / "bad.yaml").stderr
     (project / "list.yaml").write_text("- a\n")
     assert det.run("e", "create", project / "list.yaml").returncode == 2
     (project / "big").unlink()

@@ -22,6 +22,12 @@ user list --all
 user whoami
 workspace list
 workspace list --json
+workspace describe Uncategorized
+workspace describe --json Uncategorized
+workspace list-projects Uncategorized
+project describe Uncategorized Uncategorized
+project list-experiments Uncategorized Uncategorized
+project list-experiments -a --json Uncategorized Uncategorized
 template list
 template list -d
 template describe plain

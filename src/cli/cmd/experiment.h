@@ -3,9 +3,22 @@
 #define DET_CLI_CMD_EXPERIMENT_H
 
 #include "cli/api.h"
+#include "cli/table.h"
 
 bool experiment_is_final(enum wire_experiment_state s);
 /* The trial with the lowest id; 0 while there is none. */
 int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret, struct error *err);
+/* Waits for it and shows its logs as they come. */
+int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err);
+void experiment_warn(struct cli *cli, const enum wire_launch_warning *warning, size_t n);
+
+struct experiment_list_form {
+    bool show_project, archived; /* columns beside the usual ones */
+    bool csv, json;
+    const char *pages; /* all, or 1 */
+};
+/* Asks for page after page of `in` and prints one table, or one document. */
+int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *form,
+                    struct error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* What moves an experiment from state to state, each a single call: activate, pause, cancel, kill, archive, unarchive,
- * delete. */
+ * delete; and from project to project. */
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/api.h"
+#include "cli/cmd/workspace.h"
 #include "cli/terminal.h"
 
 /* The requests of all these routes are {id}, as their contract rows say. */
@@ -64,5 +64,25 @@ int cmd_experiment_delete(struct cli *cli, const struct args_experiment_delete *
     if (api_call(cli, ROUTE_ID_DELETE_EXPERIMENT, &in, NULL, err) < 0)
         return -1;
     fprintf(cli->out, "Deletion of experiment %" PRId64 " is in progress\n", args->experiment_id);
+    return 0;
+}
+
+int cmd_experiment_delete_tb_files(struct cli *cli, const struct args_experiment_delete_tb_files *args,
+                                   struct error *err)
+{
+    struct wire_delete_tensorboard_files_request in = {.experiment_id = (int32_t)args->experiment_id};
+    return api_call(cli, ROUTE_ID_DELETE_TENSORBOARD_FILES, &in, NULL, err);
+}
+
+int cmd_experiment_move(struct cli *cli, const struct args_experiment_move *args, struct error *err)
+{
+    const struct wire_project *p;
+    if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
+        return -1;
+    struct wire_move_experiment_request in = {.experiment_id = (int32_t)args->experiment_id,
+                                              .destination_project_id = p->id};
+    if (api_call(cli, ROUTE_ID_MOVE_EXPERIMENT, &in, NULL, err) < 0)
+        return -1;
+    fprintf(cli->out, "Moved experiment %" PRId64 " to project \"%s\"\n", args->experiment_id, args->project_name);
     return 0;
 }

@@ -1,11 +1,9 @@
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cmd/experiment.h"
 #include "cli/config_file.h"
 #include "cli/context.h"
-#include "cli/logs.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"
 
@@ -53,38 +51,6 @@ static int build_body(const struct args_experiment_create *args, const struct st
     return 0;
 }
 
-static void print_warnings(struct cli *cli, const struct wire_create_experiment_response *out)
-{
-    for (size_t i = 0; i < out->warnings_n; i++)
-        if (out->warnings[i] == WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED)
-            cli_say(cli, CLI_YELLOW,
-                    "Warning: the experiment asks for more slots than its resource pool has now; it waits until there "
-                    "are enough.");
-}
-
-static int follow_first_trial(struct cli *cli, int32_t experiment_id, struct error *err)
-{
-    int32_t trial = 0;
-    fputs("Waiting for first trial to begin...\n", cli->out);
-    fflush(cli->out);
-    for (;;) {
-        struct wire_get_experiment_request in = {.experiment_id = experiment_id};
-        struct wire_get_experiment_response out;
-        if (experiment_first_trial(cli, experiment_id, &trial, err) < 0)
-            return -1;
-        if (trial)
-            break;
-        if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
-            return -1;
-        if (experiment_is_final(out.experiment->state))
-            return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial", experiment_id);
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
-    fprintf(cli->out, "Following first trial with ID %d\n", trial);
-    fflush(cli->out);
-    return logs_print(cli, &(struct log_query){.trial_id = trial, .follow = true}, err);
-}
-
 int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
 {
     cleanup_strbuf struct strbuf config = STRBUF_INIT, body = STRBUF_INIT;
@@ -108,6 +74,6 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     context_release(&context);
     fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
     fflush(cli->out);
-    print_warnings(cli, &out);
-    return args->follow_first_trial && !args->paused ? follow_first_trial(cli, out.experiment->id, err) : 0;
+    experiment_warn(cli, out.warnings, out.warnings_n);
+    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, err) : 0;
 }

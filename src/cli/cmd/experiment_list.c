@@ -1,9 +1,10 @@
+#include "cli/cmd/experiment.h"
 #include "cli/cmd/show.h"
 #include "cli/output.h"
 
-static void experiment_row(struct table *t, const struct wire_experiment *e, const struct args_experiment_list *args)
+static void experiment_row(struct table *t, const struct wire_experiment *e, const struct experiment_list_form *form)
 {
-    if (args->show_project) {
+    if (form->show_project) {
         table_text(t, e->workspace_name);
         table_text(t, e->project_name);
     }
@@ -16,23 +17,53 @@ static void experiment_row(struct table *t, const struct wire_experiment *e, con
     table_time(t, e->has_start_time, e->start_time);
     table_time(t, e->has_end_time, e->end_time);
     table_text(t, e->resource_pool);
-    if (args->all)
+    if (form->archived)
         table_bool(t, e->archived);
 }
 
-static void experiment_columns(struct table *t, const struct args_experiment_list *args)
+static void experiment_columns(struct table *t, const struct experiment_list_form *form)
 {
-    if (args->show_project)
+    if (form->show_project)
         table_columns(t, (const char *const[]){"Workspace", "Project", NULL});
     table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended",
                                            "Resource Pool", NULL});
-    if (args->all)
+    if (form->archived)
         table_column(t, "Archived");
+}
+
+static int print_documents(struct cli *cli, struct wire_get_experiments_request *in, const char *pages,
+                           struct error *err)
+{
+    cleanup_json struct json_object *list = NULL;
+    if (documents_fetch(cli, ROUTE_ID_GET_EXPERIMENTS, in, &in->offset, "experiments", pages, &list, err) < 0)
+        return -1;
+    output_json(cli, list);
+    return 0;
+}
+
+int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *form,
+                    struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    if (form->json)
+        return print_documents(cli, in, form->pages, err);
+    experiment_columns(&t, form);
+    for (;;) {
+        struct wire_get_experiments_response out;
+        if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, in, &out, err) < 0)
+            return -1;
+        for (size_t i = 0; i < out.experiments_n; i++)
+            experiment_row(&t, &out.experiments[i], form);
+        if (is_last_page(out.pagination, form->pages) || out.experiments_n == 0)
+            break;
+        in->offset = out.pagination->end_index;
+    }
+    table_print(&t, form->csv, cli->out);
+    return 0;
 }
 
 int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args, struct error *err)
 {
-    cleanup_table struct table t = TABLE_INIT;
     const char *me;
     if (api_username(cli, &me, err) < 0)
         return -1;
@@ -40,24 +71,8 @@ int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args
     in.has_archived = !args->all; /* of all users and archived ones, too, or those of the user that are not */
     in.users = &me;
     in.users_n = args->all ? 0 : 1;
-    if (args->json) {
-        cleanup_json struct json_object *list = NULL;
-        if (documents_fetch(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &in.offset, "experiments", args->pages, &list, err) < 0)
-            return -1;
-        output_json(cli, list);
-        return 0;
-    }
-    experiment_columns(&t, args);
-    for (;;) {
-        struct wire_get_experiments_response out;
-        if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, &in, &out, err) < 0)
-            return -1;
-        for (size_t i = 0; i < out.experiments_n; i++)
-            experiment_row(&t, &out.experiments[i], args);
-        if (is_last_page(out.pagination, args->pages) || out.experiments_n == 0)
-            break;
-        in.offset = out.pagination->end_index;
-    }
-    table_print(&t, args->csv, cli->out);
-    return 0;
+    return experiment_list(cli, &in,
+                           &(struct experiment_list_form){.show_project = args->show_project, .archived = args->all,
+                                                          .csv = args->csv, .json = args->json, .pages = args->pages},
+                           err);
 }

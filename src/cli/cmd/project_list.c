@@ -2,7 +2,7 @@
 #include "cli/cmd/workspace.h"
 #include "cli/output.h"
 
-static void project_row(struct table *t, const struct wire_project *p)
+void project_row(struct table *t, const struct wire_project *p)
 {
     table_int(t, p->id);
     table_text(t, p->key);
@@ -36,20 +36,25 @@ static int print_documents(struct cli *cli, struct wire_get_workspace_projects_r
     return 0;
 }
 
-int cmd_project_list(struct cli *cli, const struct args_project_list *args, struct error *err)
+void project_columns(struct table *t)
+{
+    table_columns(t, (const char *const[]){"ID", "Key", "Name", "Description", "# Experiments", "# Active Experiments",
+                                           NULL});
+}
+
+int project_list(struct cli *cli, const char *workspace, const struct project_list_form *form, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    struct wire_get_workspace_projects_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
-    const char *pages = args->has_offset ? "1" : "all";
-    in.order_by = strcmp(args->order_by, "desc") == 0 ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
-    in.sort_by = strcmp(args->sort_by, "name") == 0 ? WIRE_GET_WORKSPACE_PROJECTS_REQUEST_SORT_BY_NAME
+    struct wire_get_workspace_projects_request in = {.limit = (int32_t)form->limit, .offset = (int32_t)form->offset};
+    const char *pages = form->has_offset ? "1" : "all";
+    in.order_by = strcmp(form->order_by, "desc") == 0 ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
+    in.sort_by = strcmp(form->sort_by, "name") == 0 ? WIRE_GET_WORKSPACE_PROJECTS_REQUEST_SORT_BY_NAME
                                                     : WIRE_GET_WORKSPACE_PROJECTS_REQUEST_SORT_BY_ID;
-    if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
+    if (workspace_by_name(cli, workspace, &in.id, err) < 0)
         return -1;
-    if (args->json)
+    if (form->json)
         return print_documents(cli, &in, pages, err);
-    table_columns(&t, (const char *const[]){"ID", "Key", "Name", "Description", "# Experiments", "# Active Experiments",
-                                            NULL});
+    project_columns(&t);
     for (;;) {
         struct wire_get_workspace_projects_response out;
         if (api_call(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, &in, &out, err) < 0)
@@ -62,4 +67,18 @@ int cmd_project_list(struct cli *cli, const struct args_project_list *args, stru
     }
     table_print(&t, false, cli->out);
     return 0;
+}
+
+int cmd_project_list(struct cli *cli, const struct args_project_list *args, struct error *err)
+{
+    struct project_list_form form = {.sort_by = args->sort_by, .order_by = args->order_by, .limit = args->limit,
+                                     .offset = args->offset, .has_offset = args->has_offset, .json = args->json};
+    return project_list(cli, args->workspace_name, &form, err);
+}
+
+int cmd_workspace_list_projects(struct cli *cli, const struct args_workspace_list_projects *args, struct error *err)
+{
+    struct project_list_form form = {.sort_by = args->sort_by, .order_by = args->order_by, .limit = args->limit,
+                                     .offset = args->offset, .has_offset = args->has_offset, .json = args->json};
+    return project_list(cli, args->workspace_name, &form, err);
 }

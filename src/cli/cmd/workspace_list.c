@@ -1,7 +1,8 @@
 #include "cli/cmd/show.h"
+#include "cli/cmd/workspace.h"
 #include "cli/output.h"
 
-static void workspace_row(struct table *t, const struct wire_workspace *w)
+void workspace_row(struct table *t, const struct wire_workspace *w)
 {
     const struct wire_user_agent_user_group *g = w->agent_user_group;
     table_int(t, w->id);
@@ -13,6 +14,12 @@ static void workspace_row(struct table *t, const struct wire_workspace *w)
     table_text(t, g ? g->agent_group : NULL);
     table_text(t, w->default_compute_pool);
     table_text(t, w->default_aux_pool);
+}
+
+void workspace_columns(struct table *t)
+{
+    table_columns(t, (const char *const[]){"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User",
+                                           "Agent Group", "Default Compute Pool", "Default Aux Pool", NULL});
 }
 
 int cmd_workspace_list(struct cli *cli, const struct args_workspace_list *args, struct error *err)
@@ -30,8 +37,7 @@ int cmd_workspace_list(struct cli *cli, const struct args_workspace_list *args, 
         output_json(cli, list);
         return 0;
     }
-    table_columns(&t, (const char *const[]){"ID", "Name", "# Projects", "Agent Uid", "Agent Gid", "Agent User",
-                                            "Agent Group", "Default Compute Pool", "Default Aux Pool", NULL});
+    workspace_columns(&t);
     for (;;) {
         struct wire_get_workspaces_response out;
         if (api_call(cli, ROUTE_ID_GET_WORKSPACES, &in, &out, err) < 0)

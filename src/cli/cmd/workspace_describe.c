@@ -1,0 +1,27 @@
+#include "cli/cmd/workspace.h"
+#include "cli/output.h"
+
+int cmd_workspace_describe(struct cli *cli, const struct args_workspace_describe *args, struct error *err)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    cleanup_json struct json_object *document = NULL;
+    struct wire_get_workspace_request in = {0};
+    struct wire_get_workspace_response out;
+    if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
+        return -1;
+    if (args->json) {
+        if (api_call_document(cli, ROUTE_ID_GET_WORKSPACE, &in, &document, err) < 0)
+            return -1;
+        output_json(cli, json_object_object_get(document, "workspace"));
+        return 0;
+    }
+    if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &in, &out, err) < 0)
+        return -1;
+    const char *storage = out.workspace->checkpoint_storage_config;
+    workspace_columns(&t);
+    table_column(&t, "Checkpoint Storage Config");
+    workspace_row(&t, out.workspace);
+    table_text(&t, storage ? output_dumps_raw(&cli->arena, storage) : NULL);
+    table_print(&t, false, cli->out);
+    return 0;
+}

@@ -1,0 +1,153 @@
+"""What is done to experiments, trials, checkpoints, projects and workspaces: requests, answers, and what is refused."""
+import json
+
+import fake_master
+import pytest
+
+
+def sent(master):
+    """The last request that was not about a login."""
+    return master.requests[-1]
+
+
+@pytest.mark.parametrize("words, said, change", [
+    ("set max-slots 1 4", "Set `max_slots` of experiment 1 to 4\n", {"resources": {"maxSlots": 4}}),
+    ("set max-slots 1 none", "Set `max_slots` of experiment 1 to None\n", {"resources": {}}),
+    ("set weight 1 2.5", "Set `weight` of experiment 1 to 2.5\n", {"resources": {"weight": 2.5}}),
+    ("set weight 1 3", "Set `weight` of experiment 1 to 3.0\n", {"resources": {"weight": 3}}),
+    ("set priority 1 7", "Set `priority` of experiment 1 to 7\n", {"resources": {"priority": 7}}),
+    ("set gc-policy --yes --save-experiment-best 1 --save-trial-best 2 --save-trial-latest 3 1",
+     "Set GC policy of experiment 1 to\n{'save_experiment_best': 1, 'save_trial_best': 2, 'save_trial_latest': 3}\n",
+     {"checkpointStorage": {"saveExperimentBest": 1, "saveTrialBest": 2, "saveTrialLatest": 3}}),
+])
+def test_set(det, master, words, said, change):
+    assert det("experiment", *words.split()) == said
+    assert {k: v for k, v in master.patches[0].items() if v is not None} == {"id": 1, **change}
+
+
+def test_gc_policy_shows_what_goes_and_asks(det, master):
+    words = "experiment set gc-policy --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 1 1".split()
+    out = det(*words, stdin="n\n")
+    assert [line.split("|")[4].strip() for line in out.splitlines() if "COMPLETED" in line] == ["u-1", "u-2", "u-3"]
+    assert "Validation Metric (accuracy)" in out and "will delete 3 checkpoints with validations and 0 checkpoints without" in out
+    assert "Aborting operations." in out and not master.patches
+    assert "Set GC policy" in det(*words, stdin="y\n") and len(master.patches) == 1
+
+
+@pytest.mark.parametrize("words, method, path, body", [
+    ("experiment set log-retention 1 --days 3", "PUT", "/api/v1/experiments/1/retain_logs", {"experimentId": 1, "numDays": 3}),
+    ("experiment set log-retention 1 --forever", "PUT", "/api/v1/experiments/1/retain_logs", {"experimentId": 1, "numDays": -1}),
+    ("trial set log-retention 1 --days 0", "PUT", "/api/v1/trials/1/retain_logs", {"trialId": 1, "numDays": 0}),
+    ("experiment delete-tb-files 1", "DELETE", "/api/v1/experiments/1/tensorboard-files", None),
+])
+def test_what_is_silent(det, master, words, method, path, body):
+    assert det(*words.split()) == ""
+    assert sent(master)[0] == method and sent(master)[1] == path and sent(master)[3] == body
+
+
+def test_move(det, master):
+    assert det("experiment", "move", 1, "Uncategorized", "Uncategorized") == 'Moved experiment 1 to project "Uncategorized"\n'
+    assert sent(master)[1] == "/api/v1/experiments/1/move" and sent(master)[3]["destinationProjectId"] == 1
+
+
+def test_continue_sends_what_changes(det, master, tmp_path):
+    assert det("experiment", "continue", 1) == "Continued experiment 1\n"
+    assert det("experiment", "continue", 1, "--config", "searcher.max_length.batches=9") == "Continued experiment 1\n"
+    path = tmp_path / "change.yaml"
+    path.write_text("max_restarts: 2 # more patience\n")
+    assert det("experiment", "continue", 1, "--config-file", path) == "Continued experiment 1\n"
+    assert [p["overrideConfig"] for p in master.patches] == ["{}\n", "searcher:\n  max_length:\n    batches: 9\n", path.read_text()]
+
+
+def test_continue_follows_and_blames_the_file(det, master, tmp_path):
+    out = det("experiment", "continue", 1, "-f")
+    assert out.splitlines()[:3] == ["Continued experiment 1", "Waiting for first trial to begin...", "Following first trial with ID 1"]
+    path = tmp_path / "change.yaml"
+    path.write_text("max_restarts: -2\n")
+    master.failures["/api/v1/experiments/continue"] = fake_master.Failure(400, "<config>.max_restarts (line 1, column 15): must be at least 0")
+    assert f"{path}:1:15: <config>.max_restarts: must be" in det.run("experiment", "continue", 1, "--config-file", path).stderr
+    assert "--config: <config>.max_restarts: must be" in det.run("experiment", "continue", 1, "--config", "max_restarts=-2").stderr
+
+
+def test_checkpoints_are_deleted_after_a_question(det, master):
+    before = len(master.requests)
+    assert det("checkpoint", "delete", "a,b", stdin="n\n").endswith("Stopping deletion of checkpoints.\n")
+    assert det("checkpoint", "rm", "a,b", "--glob", "*.pt", stdin="no\n").endswith("Stopping removal of files from checkpoints.\n")
+    assert not [r for r in master.requests[before:] if r[0] in ("DELETE",)]
+    assert det("checkpoint", "delete", "--yes", "a,,b") == "Deletion of checkpoints a,,b is in progress\n"
+    assert sent(master)[:2] == ("DELETE", "/api/v1/checkpoints") and sent(master)[3] == {"checkpointUuids": ["a", "b"]}
+    det("checkpoint", "rm", "a", "--glob", "x", "--glob", "y", stdin="y\n")
+    assert sent(master)[3] == {"checkpointUuids": ["a"], "checkpointGlobs": ["x", "y"]}
+
+
+def test_experiment_download_takes_the_best(det, server, tmp_path):
+    source = tmp_path / "storage" / "uuid-1"
+    source.mkdir(parents=True)
+    (source / "state_dict.pth").write_text("weights")
+    out = det("experiment", "download", 1, "-o", tmp_path / "to", "-q", "--top-n", 1)
+    assert out == f"{tmp_path}/to/uuid-1\n"
+    assert (tmp_path / "to/uuid-1/state_dict.pth").read_text() == "weights"
+    query = [r for r in server.master.requests if r[1].endswith("/checkpoints")][-1][2]
+    assert query == {"sortByAttr": ["SORT_BY_SEARCHER_METRIC"], "limit": ["1"], "states": ["STATE_COMPLETED"]}
+    det.run("experiment", "download", 1, "-o", tmp_path / "to", "--sort-by", "loss", "--smaller-is-better", "false")
+    query = [r for r in server.master.requests if r[1].endswith("/checkpoints")][-1][2]
+    assert query["sortByMetric"] == ["loss"] and query["orderBy"] == ["ORDER_BY_DESC"]
+
+
+def test_projects_and_workspaces_are_described(det, master):
+    out = det("project", "describe", "Uncategorized", "Uncategorized")
+    assert out.count("Uncategorized") == 1 and "\nAssociated Experiments\n" in out and "größer" in out and "Archived" not in out
+    assert "Archived" in det("project", "describe", "Uncategorized", "Uncategorized", "-a")
+    assert json.loads(det("project", "describe", "Uncategorized", "Uncategorized", "--json"))["key"] == "UNC"
+    det("project", "list-experiments", "Uncategorized", "Uncategorized", "--sort-by", "name", "--order-by", "desc")
+    assert sent(master)[2]["projectId"] == ["1"] and sent(master)[2]["sortBy"] == ["SORT_BY_NAME"] and sent(master)[2]["users"] == ["determined"]
+    assert len(json.loads(det("project", "list-experiments", "Uncategorized", "Uncategorized", "--json"))) == 3
+    assert "Checkpoint Storage Config" in det("workspace", "describe", "Uncategorized")
+    assert json.loads(det("workspace", "describe", "Uncategorized", "--json"))["immutable"] is True
+    assert det("workspace", "list-projects", "Uncategorized") == det("project", "list", "Uncategorized")
+
+
+@pytest.mark.parametrize("words, status, said", [
+    ("experiment kill 4294967297", 2, "out of range: '4294967297'"),
+    ("experiment set max-slots 1 x", 2, "max_slots must be a whole number or none, found 'x'"),
+    ("experiment set max-slots 1 99999999999", 2, "max_slots must be a whole number or none"),
+    ("experiment set weight 1 heavy", 2, "heavy"),
+    ("experiment set priority 1 high", 2, "high"),
+    ("experiment set log-retention 1", 1, "Please provide an argument to set log retention"),
+    ("experiment set log-retention 1 --days none", 1, "Please provide an argument to set log retention"),
+    ("experiment set log-retention 1 --days x", 2, "--days must be a whole number, found 'x'"),
+    ("experiment set log-retention 1 --days 32768", 1, "between -1 and 32767 days"),
+    ("trial set log-retention 1 --days -2", 1, "between -1 and 32767 days"),
+    ("trial set log-retention 1 --days 1 --forever", 2, "not allowed with"),
+    ("experiment set gc-policy --save-experiment-best 1 1", 2, "--save-trial-best"),
+    ("experiment move 1 Uncategorized nowhere", 1, "project 'nowhere' not found in workspace 'Uncategorized'"),
+    ("experiment move 1 nowhere x", 1, "workspace 'nowhere' not found"),
+    ("experiment continue 1 --config novalue", 1, "expected key=value"),
+    ("experiment continue 1 --config-file /no/such", 2, "/no/such"),
+    ("experiment download 1 --top-n 0", 1, "--top-n must be at least 1, found 0"),
+    ("experiment download 1 --sort-by loss", 1, "--sort-by and --smaller-is-better must be set together"),
+    ("checkpoint delete ,", 2, "name at least one checkpoint"),
+    ("checkpoint rm", 2, "checkpoints_uuids"),
+    ("project describe Uncategorized nowhere", 1, "project 'nowhere' not found"),
+    ("project list-experiments nowhere x", 1, "workspace 'nowhere' not found"),
+    ("workspace describe nowhere", 1, "workspace 'nowhere' not found"),
+    ("workspace list-projects nowhere", 1, "workspace 'nowhere' not found"),
+])
+def test_bad_input_is_refused_before_anything_is_changed(det, master, words, status, said):
+    done = det.run(*words.split())
+    assert done.returncode == status and said in done.stderr, done
+    assert not [r for r in master.requests if r[0] not in ("GET",) and "auth/login" not in r[1]]
+
+
+@pytest.mark.parametrize("words, path", [
+    ("experiment set max-slots 1 1", "/api/v1/experiments"), ("experiment move 1 Uncategorized Uncategorized", "/api/v1/experiments"),
+    ("experiment continue 1", "/api/v1/experiments"), ("checkpoint delete --yes a", "/api/v1/checkpoints"),
+    ("checkpoint rm --yes a --glob x", "/api/v1/checkpoints"), ("experiment set log-retention 1 --forever", "/api/v1/experiments"),
+    ("trial set log-retention 1 --forever", "/api/v1/trials"), ("experiment delete-tb-files 1", "/api/v1/experiments"),
+    ("experiment download 1", "/api/v1/experiments"), ("experiment set gc-policy --save-experiment-best 0 --save-trial-best 0 --save-trial-latest 0 1",
+                                                       "/experiments/1/preview_gc"),
+])
+def test_the_masters_no_is_passed_on(det, master, words, path):
+    master.failures[path] = fake_master.Failure(404, "it is not there")
+    done = det.run(*words.split())
+    assert done.returncode == 1 and done.stderr.endswith(": it is not there\n") and done.stdout == "", done
