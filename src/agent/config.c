@@ -99,6 +99,8 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
     x->tls_skip_verify = config_bool(c, "security.tls.skip_verify");
     x->tls_cert = text(c, "security.tls.master_cert", a);
     x->tls_cert_name = text(c, "security.tls.master_cert_name", a);
+    x->tls_client_cert = text(c, "security.tls.client_cert", a);
+    x->tls_client_key = text(c, "security.tls.client_key", a);
     x->container_master_host = text_or(c, "container_master_host", x->master_host, a);
     x->container_master_port = (int)config_int(c, "container_master_port");
     if (x->container_master_port == 0)
@@ -108,6 +110,11 @@ static void read_master(struct config *c, struct arena *a, struct agent_config *
     x->on_connection_lost = text_list(c, "hooks.on_connection_lost", a);
     if (!*x->master_host)
         config_problem(c, "master_host", "master host must be provided");
+    if (!*x->tls_client_cert != !*x->tls_client_key)
+        config_problem(c, *x->tls_client_cert ? "security.tls.client_cert" : "security.tls.client_key",
+                       "client_cert and client_key belong together");
+    if (*x->tls_client_cert && !x->tls)
+        config_problem(c, "security.tls.client_cert", "security.tls.enabled must be set, too");
     if (*x->tls_cert && x->tls_skip_verify)
         config_problem(c, "security.tls.skip_verify",
                        "cannot specify a master cert file with skip_verify: the one asks to check the "

@@ -13,6 +13,7 @@ struct agent_config {
     int master_port;
     bool tls, tls_skip_verify;
     const char *tls_cert, *tls_cert_name;          /* "" if unset */
+    const char *tls_client_cert, *tls_client_key;  /* what the agent shows; "" if unset */
     const char *container_master_host;             /* what tasks are told */
     int container_master_port;
     const char *agent_id, *hostname, *resource_pool;

@@ -92,6 +92,7 @@ static void connect_now(void *ctx)
     const char *header[] = {bearer.s, NULL};
     struct ws_client_options o = {
         .url = url, .header = *c->token ? header : NULL, .connect_timeout_s = 10, .tls_skip_verify = c->tls_skip_verify,
+        .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL, .client_key = c->tls_client_key,
         .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
     struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = k,
                            .message_max = MESSAGE_MAX, .ping_s = PING_S, .dead_s = DEAD_S};
@@ -237,7 +238,7 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
 void link_open(struct link *k)
 {
     k->opened = true;
-    connect_now(k);
+    loop_timer_arm(k->retry, 0); /* from the loop, which a failure may have to stop */
 }
 
 void link_close(struct link *k)

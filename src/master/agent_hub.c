@@ -426,6 +426,10 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
 
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err)
 {
+    if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
+        return error_set(err, ERR_FORBIDDEN,
+                         "agents of this cluster must show a certificate that its client_ca has signed: set "
+                         "security.tls.client_cert and client_key in agent.yaml");
     if (!*agent_id || strlen(agent_id) >= CORE_AGENT_ID_MAX)
         return error_set(err, ERR_INVALID, "agent id '%.40s' must have 1 to %d bytes", agent_id, CORE_AGENT_ID_MAX - 1);
     struct link *known;

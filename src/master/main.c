@@ -220,6 +220,7 @@ static int load_tls(struct master *m, struct error *err)
 {
     struct tls_files_options o = {.cert = config_str(m->config, "security.tls.cert"),
                                   .key = config_str(m->config, "security.tls.key"),
+                                  .client_ca = config_str(m->config, "resource_manager.client_ca"),
                                   .period_us = TLS_FILES_PERIOD_US,
                                   .on_change = on_new_pair,
                                   .ctx = m};

@@ -107,6 +107,17 @@ static void check_tls(struct config *c)
                        "makes a certificate and key, security.tls.cert and key name them; use either");
 }
 
+/* The authority is of no use without TLS, nor a demand for certificates without one that signs them. */
+static void check_agents_certificates(struct config *c)
+{
+    bool tls = is_set(c, "security.tls.cert") || config_bool(c, "security.tls.self_signed");
+    bool wanted = config_bool(c, "resource_manager.require_authentication"), ca = is_set(c, "resource_manager.client_ca");
+    if (wanted && !ca)
+        config_problem(c, "resource_manager.require_authentication", "resource_manager.client_ca must be set, too");
+    if (ca && !tls)
+        config_problem(c, "resource_manager.client_ca", "security.tls.cert and key (or self_signed) must be set, too");
+}
+
 static int64_t days(struct config *c, const char *path)
 {
     int64_t n = config_int(c, path);
@@ -279,6 +290,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
         return -1;
     rewrite_older_forms(c);
     check_tls(c); /* before the files of a self-signed pair are filled in */
+    check_agents_certificates(c);
     derive_defaults(c);
     check_database(c);
     check_tokens(c);

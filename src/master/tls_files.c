@@ -22,7 +22,7 @@ struct stamp {
 };
 
 struct tls_files {
-    char *cert, *key;
+    char *cert, *key, *client_ca;
     struct stamp cert_stamp, key_stamp; /* of the last look, whether or not the pair could be used */
     struct tls_pair pair;
     struct loop_timer *timer;
@@ -113,12 +113,25 @@ static void log_pair(const struct tls_files *t, const char *event)
         log_warning("tls.expires", "cert=%s expires=%s action=replace_it", log_quote(t->cert), expires);
 }
 
+static int load(const struct tls_files *t, struct tls_pair *ret, struct error *err)
+{
+    struct tls_pair p;
+    if (tls_pair_load(t->cert, t->key, &p, err) < 0)
+        return -1;
+    if (*t->client_ca && tls_pair_ask_clients(&p, t->client_ca, err) < 0) {
+        tls_pair_release(&p);
+        return error_wrap(err, "resource_manager.client_ca");
+    }
+    *ret = p;
+    return 0;
+}
+
 void tls_files_reload(struct tls_files *t)
 {
     struct tls_pair fresh;
     cleanup_error struct error err = ERROR_INIT;
     take_stamps(t);
-    if (tls_pair_load(t->cert, t->key, &fresh, &err) < 0) {
+    if (load(t, &fresh, &err) < 0) {
         log_error("tls.reload_failed", "reason=%s action=keep_the_old", log_quote(error_msg(&err)));
         return;
     }
@@ -145,12 +158,13 @@ int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_
         return error_set(err, ERR_NO_MEMORY, "no memory for TLS");
     *t = (struct tls_files){.cert = strdup(o->cert),
                             .key = strdup(o->key),
+                            .client_ca = strdup(o->client_ca ? o->client_ca : ""),
                             .period_us = o->period_us,
                             .on_change = o->on_change,
                             .ctx = o->ctx};
     t->timer = loop_timer_new(l, on_time, t);
     take_stamps(t); /* before reading: a change in between is found at the next look */
-    if (tls_pair_load(t->cert, t->key, &t->pair, err) < 0) {
+    if (load(t, &t->pair, err) < 0) {
         tls_files_free(t);
         return -1;
     }
@@ -168,6 +182,7 @@ void tls_files_free(struct tls_files *t)
     tls_pair_release(&t->pair);
     free(t->cert);
     free(t->key);
+    free(t->client_ca);
     free(t);
 }
 

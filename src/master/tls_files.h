@@ -17,7 +17,8 @@ struct tls_files;
 #define TLS_FILES_PERIOD_US 5000000
 
 struct tls_files_options {
-    const char *cert, *key; /* copied */
+    const char *cert, *key; /* copied, as all of them */
+    const char *client_ca;  /* "": clients are not asked for a certificate */
     int64_t period_us;
     void (*on_change)(void *ctx, struct ssl_ctx_st *tls); /* from the loop */
     void *ctx;

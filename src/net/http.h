@@ -77,6 +77,7 @@ void http_server_stop_accepting(struct http_server *s); /* answers from now on c
 void http_server_free(struct http_server *s);
 
 enum http_method http_request_method(const struct http_request *r);
+bool http_request_client_verified(const struct http_request *r); /* over TLS, with a certificate (tls_pair_ask_clients) */
 const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
 const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */

@@ -4,9 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <event2/bufferevent_ssl.h>
+#include <openssl/ssl.h>
+
 enum http_method http_request_method(const struct http_request *r)
 {
     return r->head.method;
+}
+
+/* A client that shows none is verified, too, as far as OpenSSL is concerned. */
+bool http_request_client_verified(const struct http_request *r)
+{
+    SSL *ssl = r->conn->server->options.tls ? bufferevent_openssl_get_ssl(r->conn->bev) : NULL;
+    return ssl && SSL_get0_peer_certificate(ssl) && SSL_get_verify_result(ssl) == X509_V_OK;
 }
 
 const char *http_request_path(const struct http_request *r)

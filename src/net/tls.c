@@ -168,6 +168,21 @@ int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *
     return 0;
 }
 
+int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *err)
+{
+    static const unsigned char context[] = "determined"; /* tickets of clients that were asked need one */
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca_file);
+    if (!names || SSL_CTX_load_verify_locations(p->ctx, ca_file, NULL) != 1) {
+        sk_X509_NAME_pop_free(names, X509_NAME_free);
+        return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form: %s", ca_file, reason("empty"));
+    }
+    SSL_CTX_set_client_CA_list(p->ctx, names);
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(p->ctx), X509_V_FLAG_PARTIAL_CHAIN);
+    SSL_CTX_set_verify(p->ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_session_id_context(p->ctx, context, sizeof(context) - 1);
+    return 0;
+}
+
 void tls_pair_release(struct tls_pair *p)
 {
     SSL_CTX_free(p->ctx);

@@ -21,6 +21,9 @@ struct tls_pair {
 /* cert_file: the server's certificate, then those of its issuers up to (without) the root. Errors name the file and
  * what is wrong with it; a key that belongs to another certificate, or asks for a passphrase, is refused. */
 int tls_pair_load(const char *cert_file, const char *key_file, struct tls_pair *ret, struct error *err);
+/* Clients may show a certificate, and if they do, one of the authorities in ca_file has signed it (or it is there itself);
+ * http_request_client_verified() tells which did. */
+int tls_pair_ask_clients(struct tls_pair *p, const char *ca_file, struct error *err);
 void tls_pair_release(struct tls_pair *p);
 
 enum { TLS_SELF_SIGNED_DAYS = 825 }; /* the longest that the strictest clients accept */

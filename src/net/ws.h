@@ -29,6 +29,7 @@ struct ws_client_options {
     const char *ca_file;      /* wss: NULL for the system's */
     const char *tls_name;     /* wss: name to verify instead of the host; NULL for the host */
     bool tls_skip_verify;
+    const char *client_cert, *client_key; /* wss: PEM files of the certificate to show; NULL for none */
     int connect_timeout_s;
 };
 

@@ -329,8 +329,25 @@ static void make_request(struct ws_dial *d, const char *target, const char *cons
     strbuf_adds(&d->request, "\r\n");
 }
 
-static int make_tls(struct ws_dial *d, const char *ca_file, struct error *err)
+static int show_certificate(SSL_CTX *ctx, const struct ws_client_options *o, struct error *err)
 {
+    if (!o->client_cert)
+        return 0;
+    const char *file = o->client_cert;
+    int ok = SSL_CTX_use_certificate_chain_file(ctx, file);
+    if (ok == 1)
+        ok = SSL_CTX_use_PrivateKey_file(ctx, file = o->client_key, SSL_FILETYPE_PEM);
+    if (ok == 1)
+        return 0;
+    const char *why = ERR_reason_error_string(ERR_get_error());
+    ERR_clear_error();
+    return error_set(err, ERR_INVALID, "%s cannot be used as %s: %s", file, file == o->client_key ? "key" : "certificate",
+                     why ? why : "unknown reason");
+}
+
+static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct error *err)
+{
+    const char *ca_file = o->ca_file;
     d->tls_ctx = SSL_CTX_new(TLS_client_method());
     if (!d->tls_ctx)
         return error_set(err, ERR_INTERNAL, "OpenSSL does not start: %s", ERR_reason_error_string(ERR_get_error()));
@@ -341,7 +358,7 @@ static int make_tls(struct ws_dial *d, const char *ca_file, struct error *err)
     int ok = ca_file ? SSL_CTX_load_verify_locations(d->tls_ctx, ca_file, NULL)
                      : SSL_CTX_set_default_verify_paths(d->tls_ctx);
     if (ok == 1)
-        return 0;
+        return show_certificate(d->tls_ctx, o, err);
     ERR_clear_error();
     return error_set(err, ERR_INVALID, "%s holds no certificates of authorities in PEM form",
                      ca_file ? ca_file : "the system");
@@ -361,7 +378,7 @@ struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client
     d->timer = loop_timer_new(l, on_timeout, d);
 
     cleanup_strbuf struct strbuf target = STRBUF_INIT;
-    if (parse_url(d, &target, err) < 0 || (d->tls && make_tls(d, o->ca_file, err) < 0)) {
+    if (parse_url(d, &target, err) < 0 || (d->tls && make_tls(d, o, err) < 0)) {
         ws_dial_free(d);
         return NULL;
     }

@@ -282,3 +282,74 @@ def test_a_new_pair_is_for_new_connections_and_a_broken_one_for_none(signed, aut
     signed.login()
     assert signed.agent_is_up("agent0")
     expect_trial_reports(signed)
+
+
+# ---- agents' certificates ----
+
+
+@pytest.fixture
+def guarded(new_cluster, authority, tmp_path):
+    """A cluster whose agents must show a certificate of an authority of their own."""
+    agents = Authority(tmp_path / "agents", "Agents' Authority")
+    authority.sign(tmp_path / "master.crt", tmp_path / "master.key")
+    c = with_tls(new_cluster, cert=tmp_path / "master.crt", key=tmp_path / "master.key")
+    c.config["resource_manager"] = {"type": "agent", "require_authentication": True, "client_ca": str(agents.cert)}
+    c.agents_authority = agents
+    return c
+
+
+def agents_tls(authority, cert=None, key=None):
+    pair = {"client_cert": str(cert), "client_key": str(key)} if cert else {}
+    return {"tls": {"enabled": True, "master_cert": str(authority.cert), **pair}}
+
+
+def test_agents_with_a_certificate_are_taken_and_their_tasks_need_none(guarded, authority, tmp_path):
+    cert, key = tmp_path / "agent.crt", tmp_path / "agent.key"
+    guarded.agents_authority.sign(cert, key)
+    guarded.start_master()
+    guarded.start_agent(security=agents_tls(authority, cert, key))
+    guarded.login()
+    experiment = guarded.create(files={"train.py": TRAINING}, entrypoint="python3 train.py")
+    assert guarded.wait_experiment(experiment)["state"] == "STATE_COMPLETED", guarded.trial_log(guarded.trial_ids(experiment)[0])
+
+
+def test_agents_without_a_certificate_are_refused_and_told_why(guarded, authority, tmp_path):
+    guarded.start_master()
+    guarded.start_agent("bare", wait=False, security=agents_tls(authority))
+    wait_for("the refusal", lambda: "must show a certificate that its client_ca has signed" in (guarded.dir / "bare.log").read_text())
+    cert, key = tmp_path / "stranger.crt", tmp_path / "stranger.key"
+    authority.sign(cert, key)  # the master's authority is not the agents'
+    guarded.start_agent("stranger", wait=False, security=agents_tls(authority, cert, key))
+    wait_for("the broken handshake", lambda: "link.down" in (guarded.dir / "stranger.log").read_text())
+    guarded.login()
+    assert guarded.get("/api/v1/agents").json["agents"] == []
+
+
+def test_agents_certificates_that_cannot_be_used_end_the_start_with_a_sentence(guarded, authority, tmp_path):
+    cert, key = tmp_path / "agent.crt", tmp_path / "agent.key"
+    guarded.agents_authority.sign(cert, key)
+    guarded.start_master()
+    for name, security, words in [
+            ("missing", agents_tls(authority, tmp_path / "no.crt", key), "no.crt cannot be used as certificate"),
+            ("other", agents_tls(authority, cert, authority.key), "ca.key cannot be used as key"),
+            ("half", {"tls": {"enabled": True, "client_cert": str(cert)}}, "client_cert and client_key belong together"),
+            ("plain", {"tls": {"client_cert": str(cert), "client_key": str(key)}}, "security.tls.enabled must be set, too")]:
+        process = guarded.start_agent(name, wait=False, security=security)
+        assert process.wait(60) == 1
+        del guarded.agents[name]
+        assert words in (guarded.dir / f"{name}.log").read_text()
+
+
+@pytest.mark.parametrize("manager, tls, words", [
+    ({"require_authentication": True}, True, "resource_manager.client_ca must be set, too"),
+    ({"client_ca": "/etc/passwd"}, False, "security.tls.cert and key (or self_signed) must be set, too"),
+    ({"client_ca": "/etc/passwd"}, True, "/etc/passwd holds no certificates of authorities"),
+])
+def test_a_demand_for_certificates_that_cannot_be_met_is_refused(new_cluster, manager, tls, words):
+    c = with_tls(new_cluster, **({"self_signed": True} if tls else {}))
+    c.config["security"]["tls"] = {"self_signed": True} if tls else {}
+    c.config["resource_manager"] = {"type": "agent", **manager}
+    c.start_master(wait=False)
+    assert c.master.wait(60) == 1
+    assert words in c.master_log()
+    c.master = None
