@@ -47,6 +47,7 @@ def route_of(method: str, path: str) -> Optional[Route]:
     return next((r for r in ROUTES if r.method == method and r.pattern.match(path)), None)
 
 
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _INTEGERS = {"int32", "uint32", "int64", "uint64"}
 
 
@@ -73,7 +74,7 @@ def complaints(value: Any, kind: str, where: str) -> List[str]:
     good = {
         "string": isinstance(value, str),
         "bool": isinstance(value, bool),
-        "double": isinstance(value, (int, float)) and not isinstance(value, bool),
+        "double": value in _NOT_FINITE or (isinstance(value, (int, float)) and not isinstance(value, bool)),
         "float": isinstance(value, (int, float)) and not isinstance(value, bool),
     }.get(kind, True)
     if kind in _INTEGERS:
@@ -119,6 +120,8 @@ class FakeMaster:
         self.best_validation: Optional[float] = None
         self.last_validation: Optional[int] = None
         self.storage_id: Optional[int] = 3
+        self.operations: List[int] = []  # lengths that the searcher asks for, one after the other
+        self.searcher_metrics: List[Any] = []  # what it heard of them
         # RPC name → faults to come: a status to answer with, "drop" (hang up unanswered), "lose" (do it, then hang up).
         self.faults: Dict[str, List[Any]] = collections.defaultdict(list)
         self.connections = 0
@@ -192,6 +195,17 @@ class FakeMaster:
         return {}
 
     def PostTrialRunnerMetadata(self, _: str, body: Any, __: Any) -> Any:
+        return {}
+
+    def GetCurrentTrialSearcherOperation(self, _: str, __: Any, ___: Any) -> Any:
+        if not self.operations:
+            return {"completed": True}
+        return {"op": {"validateAfter": {"length": str(self.operations[0])}}, "completed": False}
+
+    def CompleteTrialSearcherValidation(self, _: str, body: Any, __: Any) -> Any:
+        if not self.operations or body["op"]["length"] != self.operations.pop(0):
+            raise _Refusal(400, "nobody asked for that")
+        self.searcher_metrics.append(body["searcherMetric"])
         return {}
 
     def ReportTrialSearcherEarlyExit(self, _: str, body: Any, __: Any) -> Any:

@@ -451,6 +451,48 @@ def test_searcher__wants_each_operation_completed(cluster):
             pass
 
 
+HALVING = {"name": "async_halving", "metric": "accuracy", "num_rungs": 3, "max_trials": 9, "max_length": {"epochs": 9}}
+
+
+def test_searcher__of_a_search_that_halves_asks_the_master_for_each_operation(cluster):
+    cluster.config["searcher"] = HALVING
+    cluster.master.operations = [1, 3]
+    cluster.write()
+    with core.init() as core_context:
+        assert core_context.searcher.get_configured_units() == core.Unit.EPOCHS
+        lengths = [op.length for op in _completed(core_context.searcher.operations())]
+    assert lengths == [1, 3]
+    assert cluster.master.searcher_metrics == [0.5, 0.5]
+    assert cluster.master.acknowledged, "the master knows why the program leaves"
+
+
+@pytest.mark.parametrize("change", [{"max_time": 9, "time_metric": "epochs"}, {"name": "random"}])
+def test_searcher__asks_the_master_only_where_it_hands_out_operations(cluster, change):
+    cluster.config["searcher"] = {**HALVING, **change}
+    cluster.write()
+    with core.init() as core_context, pytest.warns(FutureWarning):
+        assert [op.length for op in _completed(core_context.searcher.operations())] == [9]
+    assert "GetCurrentTrialSearcherOperation" not in cluster.master.rpcs()
+
+
+def test_searcher__wants_each_operation_of_the_master_completed(cluster):
+    cluster.config["searcher"] = HALVING
+    cluster.master.operations = [1]
+    cluster.write()
+    with core.init() as core_context, pytest.raises(RuntimeError, match="report_completed"):
+        list(core_context.searcher.operations())
+
+
+def test_searcher__tells_of_a_metric_that_is_no_number(cluster):
+    cluster.config["searcher"] = HALVING
+    cluster.master.operations = [1]
+    cluster.write()
+    with core.init() as core_context:
+        for op in core_context.searcher.operations():
+            op.report_completed(float("nan"))
+    assert cluster.master.searcher_metrics == ["NaN"]
+
+
 def test_searcher__without_a_length_says_what_is_missing(cluster):
     with core.init() as core_context, pytest.raises(ValueError, match=r"searcher\.max_length"):
         core_context.searcher.operations()

@@ -146,6 +146,45 @@ def test_fit__takes_its_length_from_the_configuration(cluster):
     assert len(fit(max_length=None).seen) == 9
 
 
+def test_fit__trains_from_operation_to_operation_where_the_searcher_hands_them_out(cluster):
+    cluster.config["searcher"] = {
+        **cluster.config["searcher"],
+        "name": "async_halving",
+        "num_rungs": 2,
+        "max_trials": 4,
+        "max_length": {"batches": 9},
+    }
+    cluster.master.operations = [3]
+    cluster.write()
+    assert len(fit(max_length=None).seen) == 3
+    assert (steps(cluster, "validation"), checkpoint_steps(cluster)) == ([3], [3])
+    first = cluster.master.searcher_metrics
+    assert first == [cluster.master.reports("validation")[0][1]["accuracy"]]
+    assert cluster.master.bodies("ReportTrialProgress")[-1]["progress"] == pytest.approx(3 / 9)
+    # Promoted later: it goes on from where it was, in a new run.
+    (uuid,) = cluster.master.checkpoints
+    cluster.master.operations = [9]
+    cluster.master.last_validation = 3
+    cluster.write(latest_checkpoint=uuid, trial_run_id=2)
+    assert len(fit(max_length=None, latest_checkpoint=uuid).seen) == 6
+    assert steps(cluster, "validation") == [3, 9]
+
+
+def test_fit__measures_again_what_an_earlier_run_did_not_come_to_report(cluster):
+    cluster.config["searcher"].update(name="async_halving", num_rungs=2, max_trials=4, max_length={"batches": 9})
+    cluster.master.operations = [3]
+    cluster.write()
+    fit(max_length=None)
+    (uuid,) = cluster.master.checkpoints
+    cluster.master.operations = [3]
+    cluster.master.last_validation = 3
+    cluster.write(latest_checkpoint=uuid, trial_run_id=2)
+    assert fit(max_length=None, latest_checkpoint=uuid).seen == []
+    first, again = cluster.master.searcher_metrics
+    assert first == again
+    assert steps(cluster, "validation") == [3], "it is not reported twice"
+
+
 def test_metrics__are_averages_with_the_position(cluster):
     fit(max_length=pytorch.Batch(4), reporting_period=pytorch.Batch(2))
     (report, _) = cluster.master.metrics[:2]

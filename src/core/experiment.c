@@ -452,7 +452,10 @@ int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t len
         return 0;
     struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
                                 .metric = metric, .run = t->row.run_id};
-    return tell_searcher(c, t->experiment, &ev, err) < 0 ? error_wrap(err, "trial %d", trial_id) : 0;
+    if (tell_searcher(c, t->experiment, &ev, err) < 0)
+        return error_wrap(err, "trial %d", trial_id);
+    trial_operation_completed(c, t);
+    return 0;
 }
 
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)

@@ -216,6 +216,13 @@ void trial_operation_given(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
+/* Somebody else's doing, then: a task that has not begun completes nothing. */
+void trial_operation_completed(struct core *c, struct trial *t)
+{
+    if (waits_for_searcher(t) && t->allocation != NULL && t->allocation->row.state == ALLOCATION_PENDING)
+        allocation_terminate(c, t->allocation, "the trial has nothing to do for now");
+}
+
 /* One that runs ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {

@@ -37,6 +37,7 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted);
 struct searcher_operation trial_operation(const struct trial *t); /* what its searcher asks it for */
 /* Where searchers hand out operations: there is one to train for; there will be none any more. */
 void trial_operation_given(struct core *c, struct trial *t);
+void trial_operation_completed(struct core *c, struct trial *t);
 void trial_closed(struct core *c, struct trial *t);
 void trial_stop_by_searcher(struct core *c, struct trial *t);
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended);

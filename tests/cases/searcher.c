@@ -402,8 +402,8 @@ static void run_simulate_preview(struct cases *c, struct json_object *section)
         struct searcher *s = case_searcher(c, v, NULL);
         if (s == NULL)
             continue;
-        bool ok = searcher_preview(s, &plan, NULL) == 0 && same_plan(&plan, member(v, "trials"));
-        case_check(c, ok, "%s", json_object_to_json_string(v));
+        searcher_preview(s, &plan);
+        case_check(c, same_plan(&plan, member(v, "trials")), "%s", json_object_to_json_string(v));
         search_plan_release(&plan);
         searcher_free(s);
     }
@@ -437,7 +437,8 @@ static void run_brackets(struct cases *c, struct json_object *section)
         struct searcher *s = case_searcher(c, whole, "adaptive_asha");
         if (s == NULL)
             continue;
-        bool ok = same_brackets(config, member(v, "brackets")) && searcher_preview(s, &plan, NULL) == 0 &&
+        searcher_preview(s, &plan);
+        bool ok = same_brackets(config, member(v, "brackets")) &&
                   same_counts(&plan, member(v, "preview_units_to_count"));
         case_check(c, ok, "%s", json_object_to_json_string(v));
         search_plan_release(&plan);

@@ -19,8 +19,10 @@ from determined.core._profiler import DummyProfilerContext, ProfilerContext
 from determined.core._reports import Reporter
 from determined.core._searcher import (
     DummySearcherContext,
+    MasterSearcherContext,
     SearcherContext,
     SearcherContextMissing,
+    asks_master,
     configured_length,
     configured_unit,
 )
@@ -249,12 +251,15 @@ def _register_storage(session: _http.Session, trial_id: int, used: Union[str, Di
 
 
 def _searcher_context(
-    reporter: Reporter, distributed: DistributedContext, trial: _info.TrialInfo
+    reporter: Reporter, distributed: DistributedContext, session: _http.Session, info: _info.ClusterInfo
 ) -> Optional[SearcherContext]:
-    length = configured_length(trial._config)
+    trial = info.trial
+    length, unit = configured_length(trial._config), configured_unit(trial._config)
     if not length:
         return None
-    return SearcherContext(reporter, distributed, length, configured_unit(trial._config))
+    if asks_master(trial._config):
+        return MasterSearcherContext(reporter, distributed, session, trial.trial_id, info.allocation_id, unit)
+    return SearcherContext(reporter, distributed, length, unit)
 
 
 def _trial_context(
@@ -281,7 +286,7 @@ def _trial_context(
         train=TrainContext(
             session, trial.trial_id, trial.experiment_id, reporter, distributed, tensorboard_mode, tensorboard_files
         ),
-        searcher=_searcher_context(reporter, distributed, trial),
+        searcher=_searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=ProfilerContext(info.agent_id, reporter, distributed),
         _reporter=reporter,

@@ -1,7 +1,8 @@
 """How long to train, where ``searcher.max_length`` says so.
 
-The search methods of today stop trials by preemption, so there is exactly one operation: train for this long. It is
-kept for code written in the time when searchers handed out several.
+A search that stops its trials early, and that knows their length by ``searcher.max_length``, hands out several
+operations, one for each rung that a trial climbs: the master is asked for the next one when one is completed, and a
+trial that has none for now leaves its slots to others. Everywhere else there is exactly one: train for this long.
 """
 
 import enum
@@ -9,7 +10,7 @@ import logging
 import warnings
 from typing import Any, Dict, Iterator, Optional
 
-from determined import _json
+from determined import _http, _json
 from determined.core._distributed import DistributedContext
 from determined.core._reports import Reporter
 
@@ -154,6 +155,110 @@ class SearcherContext:
     def get_configured_units(self) -> Optional[Unit]:
         """What ``searcher.max_length`` counts; None if it is a bare number."""
         return self._units
+
+
+# Their trials train from rung to rung; those of others simply train.
+_HALVING = ("async_halving", "adaptive_asha", "sync_halving", "adaptive", "adaptive_simple")
+
+
+def asks_master(config: Dict[str, Any]) -> bool:
+    """Whether the search of this experiment configuration hands out operations one by one."""
+    searcher = config["searcher"]
+    by_time = searcher.get("max_time") and searcher.get("time_metric")
+    return searcher.get("name") in _HALVING and bool(configured_length(config)) and not by_time
+
+
+class _MasterSearcherOperation(SearcherOperation):
+    """An operation that the master handed out, and hears of the end of."""
+
+    def __init__(self, reporter: Reporter, session: _http.Session, path: str, length: int, is_chief: bool) -> None:
+        super().__init__(reporter, length, is_chief)
+        self._session = session
+        self._path = path
+
+    def report_completed(self, searcher_metric: Any) -> None:
+        super().report_completed(searcher_metric)
+        metric = _json.to_plain(searcher_metric, "searcher_metric")
+        self._session.post(f"{self._path}/completed_operation", {"op": {"length": self._length}, "searcherMetric": metric})
+
+
+class MasterSearcherContext(SearcherContext):
+    """Operations one by one, as the search decides who goes on.
+
+    Not for users' own calls: ``core.init()`` makes it where it belongs.
+    """
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        dist: DistributedContext,
+        session: _http.Session,
+        trial_id: int,
+        allocation_id: str,
+        units: Optional[Unit],
+    ) -> None:
+        super().__init__(reporter, dist, 0, units)
+        self._session = session
+        self._path = f"/api/v1/trials/{trial_id}/searcher"
+        self._allocation_id = allocation_id
+
+    def operations(
+        self, searcher_mode: SearcherMode = SearcherMode.WorkersAskChief, auto_ack: bool = True
+    ) -> Iterator[SearcherOperation]:
+        """Iterate over the operations until there is none, at least for now.
+
+        Leave the program then, with exit status 0: when the search wants the trial to go on, it is started again, from
+        its latest checkpoint. So save one before ``op.report_completed()``.
+
+        Parameters
+        ----------
+        searcher_mode : SearcherMode
+            Which processes call this.
+        auto_ack : bool
+            Whether to tell the master that the program is about to leave; else call
+            :meth:`acknowledge_out_of_ops`.
+
+        Raises
+        ------
+        RuntimeError
+            When the loop comes back without ``op.report_completed()``.
+
+        Examples
+        --------
+        >>> for op in core_context.searcher.operations():  # doctest: +SKIP
+        ...     while batches_trained < op.length:
+        ...         train_a_batch()
+        ...         batches_trained += 1
+        ...     save_checkpoint()
+        ...     op.report_completed(validate()["loss"])
+        """
+        ask_alone = SearcherMode(searcher_mode) == SearcherMode.ChiefOnly
+        if ask_alone and self._dist.rank != 0:
+            raise RuntimeError(f"operations() was called by rank {self._dist.rank} in SearcherMode.ChiefOnly")
+        while True:
+            length = self._next_length() if self._dist.rank == 0 else None
+            if not ask_alone:
+                length = self._dist.broadcast(length)
+            if length is None:
+                break
+            operation = self._make(length)
+            yield operation
+            if operation._is_chief and not operation._completed:
+                raise RuntimeError("call op.report_completed() for each operation")
+        if auto_ack and self._dist.rank == 0:
+            self.acknowledge_out_of_ops()
+
+    def _next_length(self) -> Optional[int]:
+        answer = self._session.get(f"{self._path}/operation")
+        return None if answer["completed"] else int(answer["op"]["validateAfter"]["length"])
+
+    def _make(self, length: int) -> SearcherOperation:
+        assert self._reporter is not None
+        return _MasterSearcherOperation(self._reporter, self._session, self._path, length, self._dist.rank == 0)
+
+    def acknowledge_out_of_ops(self) -> None:
+        """Tell the master that the program leaves for want of operations."""
+        self._session.post(f"/api/v1/allocations/{self._allocation_id}/signals/ack_preemption", {})
 
 
 class DummySearcherOperation(SearcherOperation):

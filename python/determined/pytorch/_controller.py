@@ -7,7 +7,7 @@ import logging
 import pathlib
 import sys
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import torch
 import torch.utils.data
@@ -38,7 +38,10 @@ class Plan(NamedTuple):
     Attributes
     ----------
     max_length : Batch or Epoch
-        When it ends.
+        When it ends; with operations, the length of the longest.
+    operation_length : callable or None
+        From the length of a searcher's operation to a Batch or Epoch, where the searcher hands out operations: then
+        training goes from one to the next.
     checkpoint_period, validation_period, reporting_period : TrainUnit
         When to save, validate, and report training metrics and progress.
     checkpoint_policy : CheckpointPolicy
@@ -55,6 +58,7 @@ class Plan(NamedTuple):
     """
 
     max_length: TrainUnit
+    operation_length: Optional[Callable[[int], TrainUnit]]
     checkpoint_period: TrainUnit
     validation_period: TrainUnit
     reporting_period: TrainUnit
@@ -107,6 +111,8 @@ class PyTorchTrialController:
         self._callbacks: Dict[str, PyTorchCallback] = trial.build_callbacks()
         self._evaluates_batches = _overrides(trial, PyTorchTrial, "evaluate_batch")
         self._pending: List[Dict[str, Any]] = []
+        self._length = plan.max_length
+        self._searcher_value: Optional[float] = None
         self._check_trial()
 
     def _check_trial(self) -> None:
@@ -226,19 +232,37 @@ class PyTorchTrialController:
         if self._plan.step_zero_validation and self._state.batches_trained == 0:
             if self._core.train._get_last_validation() is None:
                 self._validate()
-        while not self._finished():
-            self._train_until_due(batches)
-            self._do_what_is_due()
-            self._stop_if_asked()
-        if self._state.last_val != self._state.batches_trained:
-            self._validate()
-        self._checkpoint_unless_current()
+        for self._length in self._lengths():
+            while not self._finished():
+                self._train_until_due(batches)
+                self._do_what_is_due()
+                self._stop_if_asked()
+            if self._state.last_val != self._state.batches_trained:
+                self._validate()
+            self._checkpoint_unless_current()
+
+    def _lengths(self) -> Iterator[TrainUnit]:
+        """How far to train, again and again. What is done is saved before the searcher hears of it."""
+        if self._plan.operation_length is None:
+            yield self._plan.max_length
+            return
+        for operation in self._core.searcher.operations():
+            yield self._plan.operation_length(operation.length)
+            value = self._value_for_searcher()
+            if self._is_chief:
+                operation.report_completed(value)
+
+    def _value_for_searcher(self) -> float:
+        """The searcher's metric here. If an earlier run validated and did not come to report it, it is measured again."""
+        if self._searcher_value is None:
+            self._searcher_value = self._metric_for_searcher(self._measure())
+        return self._searcher_value
 
     def _finished(self) -> bool:
         if self._plan.test_mode:
             return self._state.batches_trained >= 1
-        assert isinstance(self._plan.max_length.value, int)
-        return self._done(self._plan.max_length) >= self._plan.max_length.value
+        assert isinstance(self._length.value, int)
+        return self._done(self._length) >= self._length.value
 
     def _done(self, unit: TrainUnit) -> int:
         return self._state.epochs_trained if isinstance(unit, Epoch) else self._state.batches_trained
@@ -282,6 +306,7 @@ class PyTorchTrialController:
             for scheduler in self._context.lr_schedulers:
                 scheduler.after_batch(batch_idx, self._context._aggregation_frequency, self._epoch_len)
         self._state.batches_trained += 1
+        self._searcher_value = None
         if self._at_epoch_end():
             self._state.epochs_trained += 1
             self._call("on_training_epoch_end", epoch_idx)
@@ -313,7 +338,7 @@ class PyTorchTrialController:
 
     def _do_what_is_due(self) -> None:
         if self._is_chief and (self._due(self._plan.reporting_period) or self._finished()):
-            length = self._plan.max_length
+            length = self._plan.max_length  # of the whole, whatever the present operation
             assert isinstance(length.value, int)
             self._core.train.report_progress(min(self._done(length) / max(length.value, 1), 1.0))
         if self._due(self._plan.validation_period) and self._state.last_val != self._state.batches_trained:
@@ -341,7 +366,7 @@ class PyTorchTrialController:
     # Validation
 
     @torch.no_grad()
-    def _validate(self) -> None:
+    def _measure(self) -> Dict[str, Any]:
         self._set_status("validating")
         started_s = time.monotonic()
         self._context.reset_reducers()
@@ -351,8 +376,14 @@ class PyTorchTrialController:
         metrics = self._evaluate()
         metrics.update(_reducer.to_numpy(self._context.reduce_metrics(for_training=False)))
         self._call("on_validation_end", metrics)
-        self._state.last_val = self._state.batches_trained
         logger.info("validated in %.1f s", time.monotonic() - started_s)
+        return metrics
+
+    def _validate(self) -> None:
+        metrics = self._measure()
+        self._state.last_val = self._state.batches_trained
+        if self._plan.operation_length is not None:
+            self._searcher_value = self._metric_for_searcher(metrics)
         best_before = self._core.train.get_experiment_best_validation() if self._looks_for_best() else None
         self._add_position(metrics)
         if self._is_chief:
@@ -395,20 +426,23 @@ class PyTorchTrialController:
     def _deserves_checkpoint(self, metrics: Dict[str, Any], best_before: Optional[float]) -> bool:
         if not self._looks_for_best():
             return self._plan.checkpoint_policy == CheckpointPolicy.ALL
+        value = self._metric_for_searcher(metrics)
+        if best_before is None:
+            return True
+        return value < best_before if self._plan.smaller_is_better else value > best_before
+
+    def _metric_for_searcher(self, metrics: Dict[str, Any]) -> float:
         name = self._plan.searcher_metric
         if name not in metrics:
             raise errors.InvalidExperimentException(
                 f"searcher.metric is {name!r}, but validation reports only {', '.join(sorted(metrics))}"
             )
         try:
-            value = float(metrics[name])
+            return float(metrics[name])
         except (TypeError, ValueError) as e:
             raise errors.InvalidExperimentException(
                 f"searcher.metric {name!r} is not a number but {metrics[name]!r}"
             ) from e
-        if best_before is None:
-            return True
-        return value < best_before if self._plan.smaller_is_better else value > best_before
 
     def _checkpoint_unless_current(self) -> None:
         if self._state.last_ckpt == self._state.batches_trained:

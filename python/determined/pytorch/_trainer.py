@@ -4,13 +4,14 @@ import contextlib
 import logging
 import os
 import random
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
 import torch
 
 import determined as det
 from determined import core
+from determined.core._searcher import asks_master, configured_unit
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import CheckpointPolicy, Plan, PyTorchTrialController
 from determined.pytorch._trial import PyTorchTrial
@@ -113,6 +114,7 @@ class Trainer:
             policy = CheckpointPolicy.ALL
         plan = Plan(
             max_length=_checked_length(max_length),
+            operation_length=self._operation_length(trial),
             checkpoint_period=checkpoint_period or Batch(NEVER),
             validation_period=validation_period or Batch(NEVER),
             reporting_period=reporting_period,
@@ -139,10 +141,17 @@ class Trainer:
         length = searcher.get("max_length")
         if not length:
             return None
+        return self._length_of(length if isinstance(length, dict) else {"batches": length})
+
+    def _length_of(self, length: Dict[str, Any]) -> Optional[TrainUnit]:
         hparams = self._context._hparams or {}
-        return unit_from_config(
-            length if isinstance(length, dict) else {"batches": length}, hparams.get("global_batch_size")
-        )
+        return unit_from_config(length, hparams.get("global_batch_size"))
+
+    def _operation_length(self, trial: Optional[det.TrialInfo]) -> Optional[Callable[[int], TrainUnit]]:
+        if trial is None or not asks_master(trial._config):
+            return None
+        unit = configured_unit(trial._config) or core.Unit.BATCHES
+        return lambda length: _checked_length(self._length_of({unit.value.lower(): length}))
 
 
 def _checked_length(max_length: Optional[TrainUnit]) -> TrainUnit:

@@ -285,12 +285,11 @@ static int restore(void *method, struct json_object *state, size_t trial_n, stru
     return 0;
 }
 
-static int preview(const void *method, struct search_plan *ret, struct error *err)
+static void preview(const void *method, struct search_plan *ret)
 {
     const struct adaptive *a = method;
     for (size_t i = 0; i < a->bracket_n; i++)
         asha_preview(&a->bracket[i], ret);
-    return 0;
 }
 
 const struct search_method_type search_method_adaptive_asha = {

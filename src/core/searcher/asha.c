@@ -461,7 +461,7 @@ void asha_preview(const struct asha *a, struct search_plan *ret)
         search_plan_add(ret, r + 1 == a->rung_n ? n : n - go_on, a->rung[r].units);
         n = go_on;
     }
-    ret->unit = a->unit;
+    search_plan_set_unit(ret, a->unit);
 }
 
 /* ---- async_halving: one bracket ---------------------------------------------------------------------------------- */
@@ -543,10 +543,9 @@ static int halving_restore(void *method, struct json_object *state, size_t trial
     return 0;
 }
 
-static int halving_preview(const void *method, struct search_plan *ret, struct error *err)
+static void halving_preview(const void *method, struct search_plan *ret)
 {
     asha_preview(method, ret);
-    return 0;
 }
 
 const struct search_method_type search_method_asha = {

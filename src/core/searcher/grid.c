@@ -75,10 +75,9 @@ static int restore(void *method, struct json_object *state, size_t trial_n, stru
     return method_read_count(state, "created_trials", g->points, &g->created, err);
 }
 
-static int preview(const void *method, struct search_plan *ret, struct error *err)
+static void preview(const void *method, struct search_plan *ret)
 {
     search_plan_set_whole(ret, ((const struct grid *)method)->points);
-    return 0;
 }
 
 const struct search_method_type search_method_grid = {

@@ -31,7 +31,7 @@ struct search_method_type {
     struct json_object *(*snapshot)(const void *method);
     /* On a new one. Must stand anything: ERR_INVALID when it is no state of this method. trial_n: of the books. */
     int (*restore)(void *method, struct json_object *state, size_t trial_n, struct error *err);
-    int (*preview)(const void *method, struct search_plan *ret, struct error *err);
+    void (*preview)(const void *method, struct search_plan *ret);
 };
 
 extern const struct search_method_type search_method_single, search_method_random, search_method_grid,

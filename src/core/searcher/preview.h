@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/strbuf.h"
 
 struct search_plan_row {
     int64_t trials;
@@ -18,13 +19,19 @@ struct search_plan_row {
 struct search_plan {
     struct search_plan_row *row;
     size_t n;
-    const char *unit; /* what `units` counts, borrowed from the configuration; NULL when every row is whole */
+    char *unit; /* what `units` counts; NULL when every row is whole */
 };
 void search_plan_release(struct search_plan *p);
 void search_plan_add(struct search_plan *p, int64_t trials, int64_t units); /* adds to the row of these units */
 void search_plan_set_whole(struct search_plan *p, int64_t trials);
 
+void search_plan_set_unit(struct search_plan *p, const char *unit);
+
 struct searcher;
-int searcher_preview(const struct searcher *s, struct search_plan *ret, struct error *err);
+void searcher_preview(const struct searcher *s, struct search_plan *ret);
+/* Of an experiment's configuration, JSON, which needs no more than what a search needs; ret_searcher gets its `searcher`
+ * section with all defaults. */
+int search_preview(const char *config, size_t n, struct search_plan *ret, struct strbuf *ret_searcher,
+                   struct error *err);
 
 #endif

@@ -391,10 +391,3 @@ double searcher_progress(const struct searcher *s)
         return s->type->progress(s->method);
     return s->progress_n > 0 ? (double)s->progress_sum / (double)PROGRESS_ONE / (double)s->progress_n : 0;
 }
-
-/* ---- preview ----------------------------------------------------------------------------------------------------- */
-
-int searcher_preview(const struct searcher *s, struct search_plan *ret, struct error *err)
-{
-    return s->type->preview(s->method, ret, err);
-}
