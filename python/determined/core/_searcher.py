@@ -179,7 +179,9 @@ class _MasterSearcherOperation(SearcherOperation):
     def report_completed(self, searcher_metric: Any) -> None:
         super().report_completed(searcher_metric)
         metric = _json.to_plain(searcher_metric, "searcher_metric")
-        self._session.post(f"{self._path}/completed_operation", {"op": {"length": self._length}, "searcherMetric": metric})
+        self._session.post(
+            f"{self._path}/completed_operation", {"op": {"length": self._length}, "searcherMetric": metric}
+        )
 
 
 class MasterSearcherContext(SearcherContext):

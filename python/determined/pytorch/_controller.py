@@ -232,7 +232,8 @@ class PyTorchTrialController:
         if self._plan.step_zero_validation and self._state.batches_trained == 0:
             if self._core.train._get_last_validation() is None:
                 self._validate()
-        for self._length in self._lengths():
+        for length in self._lengths():
+            self._length = length
             while not self._finished():
                 self._train_until_due(batches)
                 self._do_what_is_due()
@@ -253,7 +254,7 @@ class PyTorchTrialController:
                 operation.report_completed(value)
 
     def _value_for_searcher(self) -> float:
-        """The searcher's metric here. If an earlier run validated and did not come to report it, it is measured again."""
+        """The searcher's metric here, measured again if an earlier run did not come to report its validation."""
         if self._searcher_value is None:
             self._searcher_value = self._metric_for_searcher(self._measure())
         return self._searcher_value
