@@ -1,12 +1,12 @@
 /* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the
  * loop, with the experiment's documents stored in the same transaction; after the commit the reply is read back. */
-#include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/model_archive.h"
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/launch.h"
 #include "core/core.h"
 #include "core/expconf.h"
 #include "core/spec.h"
@@ -64,57 +64,24 @@ static int check_project(const struct store_project_place *p, struct error *err)
     return 0;
 }
 
-static int parse_part(const char *json, struct json_object **ret, struct error *err)
-{
-    return json ? json_parse(json, strlen(json), ret, err) : 0;
-}
-
 static int parse_template(struct req *r, const char *name, struct json_object **ret, struct error *err)
 {
     struct store_template t;
     if (!name || !*name)
         return 0;
-    return store_template_get(r->db, name, &r->arena, &t, err) < 0 ? -1 : parse_part(t.config, ret, err);
-}
-
-/* Trees of json-c count their users without locks: each request parses its own. */
-static int fill_context(struct req *r, struct expconf_context *ctx, struct expconf_pool *pool, struct error *err)
-{
-    const struct api_defaults *d = &r->api->defaults;
-    *ctx = (struct expconf_context){.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool, .pool = pool,
-                                    .pool_n = d->pool_n, .seed = (uint32_t)(r->now_us / 1000000)};
-    if (RAND_bytes((unsigned char *)ctx->random, sizeof(ctx->random)) != 1)
-        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
-    for (size_t i = 0; i < d->pool_n; i++) {
-        pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
-        if (parse_part(d->pool[i].task_container_defaults, &pool[i].task_container_defaults, err) < 0)
-            return -1;
-    }
-    return parse_part(d->checkpoint_storage, &ctx->checkpoint_storage, err) < 0 ||
-                   parse_part(d->task_container_defaults, &ctx->task_container_defaults, err) < 0
-               ? -1 : 0;
-}
-
-static void release_context(struct expconf_context *ctx)
-{
-    json_object_put(ctx->template_config);
-    json_object_put(ctx->checkpoint_storage);
-    json_object_put(ctx->task_container_defaults);
-    for (size_t i = 0; i < ctx->pool_n; i++)
-        json_object_put(ctx->pool[i].task_container_defaults);
+    return store_template_get(r->db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
 }
 
 static int prepare_config(struct req *r, struct exp_config **ret, struct error *err)
 {
     const struct wire_create_experiment_request *in = r->in;
     struct expconf_context ctx;
-    struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, r->api->defaults.pool_n);
-    int rc = fill_context(r, &ctx, pool, err);
+    int rc = launch_context(r, &ctx, err);
     if (rc == 0)
         rc = parse_template(r, in->template, &ctx.template_config, err);
     if (rc == 0)
         rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, ret, err);
-    release_context(&ctx);
+    launch_context_release(&ctx);
     return rc;
 }
 
@@ -131,42 +98,13 @@ static int make_archive(struct req *r, struct creation *c, struct error *err)
     return 0;
 }
 
-/* A trial to start from: its latest checkpoint, or the checkpoint named. */
-static int find_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err)
-{
-    *ret = s->source_checkpoint_uuid ? arena_strdup(&r->arena, s->source_checkpoint_uuid) : NULL;
-    if (!s->source_trial_id)
-        return 0;
-    struct store_trial t;
-    if (store_trial_get(r->db, s->source_trial_id, /* full= */ false, &r->arena, &t, err) < 0)
-        return error_wrap(err, "searcher.source_trial_id");
-    if (!t.row.latest_checkpoint[0])
-        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from",
-                         s->source_trial_id);
-    *ret = arena_strdup(&r->arena, t.row.latest_checkpoint);
-    return 0;
-}
-
-static const char *labels_json(const struct exp_config *config, struct arena *a)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    strbuf_addc(&text, '[');
-    for (size_t i = 0; i < config->label_n; i++) {
-        if (i)
-            strbuf_addc(&text, ',');
-        strbuf_add_json(&text, config->label[i], strlen(config->label[i]));
-    }
-    strbuf_addc(&text, ']');
-    return arena_strdup(a, text.s);
-}
-
 static void fill_row(struct req *r, struct creation *c)
 {
     const struct wire_create_experiment_request *in = r->in;
     const struct exp_config *config = c->config;
     c->row = (struct store_experiment){
         .user_id = r->who.user_id, .project_id = c->project.id, .name = config->name, .description = config->description,
-        .notes = "", .labels = labels_json(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
+        .notes = "", .labels = launch_labels(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
         .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = config->searcher.name,
         .searcher_metric = config->searcher.metric, .smaller_is_better = config->searcher.smaller_is_better,
         .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config};
@@ -187,11 +125,7 @@ static int create_reply(struct req *r, struct error *err)
         return -1;
     ret->experiment = w;
     ret->config = x.config;
-    if (c->exceeds_slots) {
-        ret->warnings = arena_new(&r->arena, enum wire_launch_warning);
-        ret->warnings[0] = WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED;
-        ret->warnings_n = 1;
-    }
+    launch_warnings(r, c->exceeds_slots, &ret->warnings, &ret->warnings_n);
     return 0;
 }
 
@@ -224,21 +158,11 @@ static void documents_stored(void *ctx, const struct error *err)
 
 /* ---- the step ---- */
 
-static bool exceeds_pool(struct req *r, const struct exp_config *config)
-{
-    for (size_t i = 0; i < core_pool_n(api_core(r->api)); i++) {
-        struct core_pool_view pool;
-        if (core_pool(api_core(r->api), i, &pool) && strcmp(pool.name, config->resources.pool) == 0)
-            return config->resources.slots_per_trial > pool.slots;
-    }
-    return false;
-}
-
 static int create_step(struct req *r, struct error *err)
 {
     const struct wire_create_experiment_request *in = r->in;
     struct creation *c = r->state;
-    c->exceeds_slots = exceeds_pool(r, c->config);
+    c->exceeds_slots = launch_exceeds_pool(r, c->config);
     if (c->exceeds_slots && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID,
                          "resources.slots_per_trial is %d, more than pool '%s' has now, and launch_error is set",
@@ -261,7 +185,7 @@ int api_create_experiment(struct req *r, const struct wire_create_experiment_req
         find_project(r, c->config, &c->project, err) < 0 || check_project(&c->project, err) < 0)
         return -1;
     core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
-    if (find_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err) < 0)
+    if (launch_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err) < 0)
         return -1;
     if (in->validate_only) {
         struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);

@@ -44,8 +44,8 @@ static void set_default(struct json_object *object, const char *name, struct jso
 
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
-static int read_document(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
-                         struct error *err)
+int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
+                 struct error *err)
 {
     struct json_object *tree = NULL;
     if (yaml_parse(yaml, n, &tree, positions, err) < 0)
@@ -79,7 +79,7 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
 {
     cleanup_json struct json_object *config = NULL;
     struct yaml_positions *positions = NULL;
-    if (read_document(yaml, n, &config, &positions, err) < 0)
+    if (expconf_read(yaml, n, &config, &positions, err) < 0)
         return -1;
     int r = check_version(config, err) < 0 || expconf_check_present(config, positions, err) < 0 ? -1 : 0;
     yaml_positions_free(positions);
@@ -104,7 +104,7 @@ static int read_request(const char *yaml, size_t n, const struct expconf_context
         *ret = take_ptr(config);
         return 0;
     }
-    if (read_document(yaml, n, &config, NULL, err) < 0 || check_version(config, err) < 0)
+    if (expconf_read(yaml, n, &config, NULL, err) < 0 || check_version(config, err) < 0)
         return -1;
     cleanup_error struct error merged_error = ERROR_INIT;
     if (expconf_merge(config, ctx->template_config, ret, &merged_error) == 0)
@@ -182,9 +182,8 @@ static const struct expconf_pool *find_pool(const struct expconf_context *ctx, c
     return NULL;
 }
 
-/* The pool that the experiment runs in; its name replaces an empty one in the document. */
-static int resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
-                        struct error *err)
+int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
+                         struct error *err)
 {
     struct json_object *resources = section(config, "resources"),
                        *named = json_object_object_get(resources, "resource_pool");
@@ -293,7 +292,7 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
 {
     cleanup_json struct json_object *config = NULL, *merged = NULL;
     const struct expconf_pool *pool = NULL;
-    if (read_request(yaml, n, ctx, &config, err) < 0 || resolve_pool(config, ctx, &pool, err) < 0)
+    if (read_request(yaml, n, ctx, &config, err) < 0 || expconf_resolve_pool(config, ctx, &pool, err) < 0)
         return -1;
     merged = add_cluster_defaults(config, ctx, pool);
     add_request_defaults(merged, ctx, pool);

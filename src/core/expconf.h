@@ -124,6 +124,11 @@ int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tre
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err);
+/* What holds from now on when an experiment goes on: `override` (YAML; empty: nothing changes) over its effective
+ * configuration. What the override says, counts: its lists replace those that were, as do its lengths and
+ * hyperparameters; a null says nothing. Only single experiments take one, and stay single, in their project. */
+int expconf_continue(struct json_object *effective, const char *override, size_t n, const struct expconf_context *ctx,
+                     struct exp_config **ret, struct error *err);
 /* The typed view of an effective configuration out of the store. */
 int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err);
 void exp_config_free(struct exp_config *c); /* NULL is fine */

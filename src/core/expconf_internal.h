@@ -12,6 +12,13 @@ void expconf_normalize_task_defaults(struct json_object *defaults); /* a task_co
 struct json_object *template_lay(const struct schema_key *table, struct json_object *config,
                                  struct json_object *template_config);
 
+/* YAML to a tree; an empty text is an empty document. `positions` may be NULL. */
+int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
+                 struct error *err);
+/* The pool that the experiment runs in; its name replaces an empty one in the document. */
+int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
+                         struct error *err);
+
 /* What is there is right. */
 int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err);
 

@@ -382,6 +382,77 @@ static void test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole(void 
                         "\"container_path\":\"/x\"}],\"description\":\"d\"}");
 }
 
+static struct exp_config *go_on(const struct cluster *k, const struct exp_config *from, const char *override)
+{
+    struct exp_config *c = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    if (expconf_continue(from->tree, override, strlen(override), &k->ctx, &c, &err) < 0)
+        fail_msg("%s: %s", override, error_msg(&err));
+    return c;
+}
+
+static void expect_no_way_on(const struct cluster *k, const struct exp_config *from, const char *override, const char *words)
+{
+    struct exp_config *c = NULL;
+    cleanup_error struct error err = ERROR_INIT;
+    assert_int_equal(expconf_continue(from->tree, override, strlen(override), &k->ctx, &c, &err), -1);
+    assert_string_equal(error_msg(&err), words);
+}
+
+static void test_expconf_continue__what_the_override_says_counts(void **state)
+{
+    struct cluster k;
+    cluster_init(&k);
+    cleanup_exp_config struct exp_config *was = prepare(
+        &k.ctx, "name: x\nentrypoint: run\nsearcher: {name: single, metric: m, max_length: {batches: 5}}\nlabels: [a]\n"
+                "data: {list: [1], keep: {type: a, m: 1}}\nhyperparameters: {lr: {type: double, minval: 0, maxval: 1}, g: {a: 1, b: 2}}\n"
+                "checkpoint_storage: {type: shared_fs, host_path: /p, storage_path: q, save_trial_best: 7}");
+    cleanup_exp_config struct exp_config *same = go_on(&k, was, "");
+    assert_string_equal(same->json, was->json);
+    cleanup_exp_config struct exp_config *c = go_on(
+        &k, was, "searcher: {max_length: {epochs: 2}}\nlabels: [b]\nname: null\ndata: {list: [2], keep: {m: 2}}\n"
+                 "hyperparameters: {lr: 0.5, g: {b: 3}}\ncheckpoint_storage: {type: s3, bucket: k}\n"
+                 "resources: {resource_pool: aux}\nbind_mounts: []");
+    assert_string_equal(c->name, "x");
+    assert_int_equal(c->searcher.max_length.unit, EXP_UNIT_EPOCHS);
+    assert_int_equal(c->searcher.max_length.units, 2);
+    assert_string_equal(c->searcher.metric, "m");
+    assert_string_equal(c->resources.pool, "aux");
+    expect_tree(json_object_object_get(c->tree, "labels"), "[\"b\"]");
+    expect_tree(json_object_object_get(c->tree, "bind_mounts"), "[]");
+    expect_tree(c->data, "{\"list\":[2],\"keep\":{\"type\":\"a\",\"m\":2}}");
+    expect_tree(c->hyperparameters, "{\"lr\":{\"type\":\"const\",\"val\":0.5},\"g\":{\"a\":{\"type\":\"const\","
+                                    "\"val\":1},\"b\":{\"type\":\"const\",\"val\":3}}}");
+    assert_int_equal(c->storage.kind, EXP_STORAGE_S3);
+    assert_int_equal(c->storage.save_trial_best, 7);
+    assert_null(json_object_object_get(c->storage.tree, "host_path"));
+    assert_int_equal(c->seed, was->seed);
+    cluster_release(&k);
+}
+
+static void test_expconf_continue__refuses_another_project_searcher_and_what_is_wrong(void **state)
+{
+    struct cluster k;
+    cluster_init(&k);
+    cleanup_exp_config struct exp_config *single = prepare(&k.ctx, minimal);
+    cleanup_exp_config struct exp_config *grid = prepare(&k.ctx, "entrypoint: x\nsearcher: {name: grid, metric: m}");
+    expect_no_way_on(&k, single, "workspace: w", "<config>.workspace: an experiment is continued where it is; 'det "
+                                                 "experiment move' moves it");
+    expect_no_way_on(&k, single, "searcher: {name: random, max_trials: 2}",
+                     "<config>.searcher.name: must stay single, found \"random\"");
+    expect_no_way_on(&k, single, "max_restarts: -1\nresources:\n  slots_per_trial: x",
+                     "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
+                     "<config>.resources.slots_per_trial (line 3, column 20): expected a whole number, found a text: \"x\"");
+    expect_no_way_on(&k, single, "resources: {resource_pool: gone}",
+                     "<config>.resources.resource_pool: there is no pool \"gone\" (pools: default, aux)");
+    expect_no_way_on(&k, grid, "max_restarts: 1",
+                     "only an experiment with the searcher single can be continued with another configuration; this one "
+                     "has grid");
+    cleanup_exp_config struct exp_config *same = go_on(&k, grid, "{}");
+    assert_string_equal(same->json, grid->json);
+    cluster_release(&k);
+}
+
 static void test_expconf__secrets_are_masked_in_what_others_see(void **state)
 {
     struct cluster k;
@@ -455,6 +526,8 @@ int main(void)
         cmocka_unit_test(test_expconf__template_lies_below_the_configuration),
         cmocka_unit_test(test_expconf__a_template_is_part_of_a_configuration),
         cmocka_unit_test(test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole),
+        cmocka_unit_test(test_expconf_continue__what_the_override_says_counts),
+        cmocka_unit_test(test_expconf_continue__refuses_another_project_searcher_and_what_is_wrong),
         cmocka_unit_test(test_expconf__secrets_are_masked_in_what_others_see),
         cmocka_unit_test(test_tables__every_named_check_exists),
         cmocka_unit_test(test_tables__every_default_is_allowed),

@@ -1,0 +1,156 @@
+/* POST /experiments/continue: what is over goes on, from the latest checkpoints of its trials. On a reader's thread:
+ * whether it may, and with which configuration; on the loop one step of the core, with the new configuration stored in
+ * the same transaction. The text that was submitted once stays as it is. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/internal.h"
+#include "api/launch.h"
+#include "common/json.h"
+#include "core/spec.h"
+#include "gen/handlers.h"
+#include "store/experiments.h"
+#include "store/trials.h"
+
+struct continuation {
+    struct store_experiment was;
+    struct exp_config *config;
+    const char *labels; /* JSON list */
+    struct core_restored_experiment experiment;
+    struct trial_row *trial;
+    size_t trial_n;
+    bool exceeds_slots;
+};
+
+static void end_continuation(struct req *r)
+{
+    struct continuation *c = r->state;
+    exp_config_free(c->config);
+}
+
+/* ---- 1. whether it may, and with what ---- */
+
+static int check_state(const struct store_experiment *x, enum run_state *ret, struct error *err)
+{
+    if (x->unmanaged)
+        return error_set(err, ERR_PRECONDITION, "experiment %d runs outside the cluster: it cannot be continued here", x->id);
+    if (x->archived || x->parent_archived)
+        return error_set(err, ERR_PRECONDITION, "experiment %d, its project or its workspace is archived: unarchive it first",
+                         x->id);
+    if (run_state_parse(x->state, ret) < 0)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
+    if (!run_state_is_terminal(*ret))
+        return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it", x->id);
+    return 0;
+}
+
+/* Halving searchers compared their trials with each other: their decisions cannot be taken back. */
+static int check_searcher(const struct continuation *c, struct error *err)
+{
+    enum exp_searcher_kind kind = c->config->searcher.kind;
+    if (kind != EXP_SEARCHER_SINGLE && kind != EXP_SEARCHER_GRID && kind != EXP_SEARCHER_RANDOM)
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d has the searcher %s; only single, grid and random ones can be continued", c->was.id,
+                         c->config->searcher.name);
+    for (size_t i = 0; i < c->trial_n; i++)
+        if (c->trial[i].state != RUN_COMPLETED)
+            return 0;
+    if (kind != EXP_SEARCHER_SINGLE && c->trial_n)
+        return error_set(err, ERR_PRECONDITION, "experiment %d has been completed, cannot continue", c->was.id);
+    return 0;
+}
+
+static int prepare_config(struct req *r, const char *override, struct continuation *c, struct error *err)
+{
+    struct expconf_context ctx;
+    cleanup_json struct json_object *effective = NULL;
+    int rc = launch_context(r, &ctx, err);
+    if (rc == 0)
+        rc = json_parse(c->was.config, strlen(c->was.config), &effective, err);
+    if (rc == 0)
+        rc = expconf_continue(effective, override ? override : "", override ? strlen(override) : 0, &ctx, &c->config, err);
+    launch_context_release(&ctx);
+    return rc;
+}
+
+static void fill_row(struct continuation *c, enum run_state state)
+{
+    const struct store_experiment *x = &c->was;
+    c->experiment.row = (struct experiment_row){.id = x->id, .state = state, .start_us = x->start_us, .end_us = x->end_us,
+                                                .queue_position = x->queue_position, .owner_id = x->user_id};
+    snprintf(c->experiment.row.job_id, sizeof(c->experiment.row.job_id), "%s", x->job_id);
+}
+
+/* ---- 2. the step, and after it ---- */
+
+static int continue_reply(struct req *r, struct error *err)
+{
+    struct wire_continue_experiment_response *ret = r->ret;
+    const struct continuation *c = r->state;
+    struct store_experiment x;
+    if (store_experiment_get(r->db, c->was.id, /* with_config= */ true, &r->arena, &x, err) < 0)
+        return -1;
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+    if (store_trial_ids_of_experiment(r->db, c->was.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+        return -1;
+    ret->experiment = w;
+    launch_warnings(r, c->exceeds_slots, &ret->warnings, &ret->warnings_n);
+    return 0;
+}
+
+static int store_config(struct store *db, void *ctx, struct error *err)
+{
+    const struct req *r = ctx;
+    const struct continuation *c = r->state;
+    const struct exp_config *config = c->config;
+    struct store_experiment_patch patch = {.name = config->name, .description = config->description ? config->description : "",
+                                           .labels = c->labels};
+    if (store_experiment_set_config(db, c->was.id, config->json, config->resources.pool, err) < 0)
+        return -1;
+    return store_experiment_patch(db, c->was.id, &patch, err);
+}
+
+static void config_stored(void *ctx, const struct error *err)
+{
+    struct req *r = ctx;
+    if (!err) {
+        req_resume(r, REQ_READ, continue_reply);
+        return;
+    }
+    struct error copy = ERROR_INIT;
+    error_copy(&copy, err);
+    req_finish(r, &copy);
+}
+
+static int continue_step(struct req *r, struct error *err)
+{
+    struct continuation *c = r->state;
+    bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
+    c->exceeds_slots = launch_exceeds_pool(r, c->config);
+    struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,
+                            .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n,
+                                       .rerun_completed = single}};
+    struct companion companion = {.store = store_config, .done = config_stored, .ctx = r};
+    return api_core_step(r->api, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
+}
+
+int api_continue_experiment(struct req *r, const struct wire_continue_experiment_request *in,
+                            struct wire_continue_experiment_response *ret, struct error *err)
+{
+    struct continuation *c = arena_new(&r->arena, struct continuation);
+    enum run_state state;
+    r->state = c;
+    r->on_end = end_continuation;
+    if (store_experiment_get(r->db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
+        check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
+        store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
+        check_searcher(c, err) < 0)
+        return -1;
+    core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
+    if (launch_warm_start(r, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) < 0)
+        return -1;
+    c->labels = launch_labels(c->config, &r->arena);
+    fill_row(c, state);
+    return req_then(r, REQ_LOOP, continue_step);
+}

@@ -1,0 +1,88 @@
+#include "api/launch.h"
+
+#include <openssl/rand.h>
+#include <string.h>
+
+#include "api/internal.h"
+#include "common/json.h"
+#include "core/core.h"
+#include "store/trials.h"
+
+static int parse_part(const char *json, struct json_object **ret, struct error *err)
+{
+    return json ? json_parse(json, strlen(json), ret, err) : 0;
+}
+
+int launch_context(struct req *r, struct expconf_context *ret, struct error *err)
+{
+    const struct api_defaults *d = &r->api->defaults;
+    struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, d->pool_n);
+    *ret = (struct expconf_context){.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool, .pool = pool,
+                                    .pool_n = d->pool_n, .seed = (uint32_t)(r->now_us / 1000000)};
+    if (RAND_bytes((unsigned char *)ret->random, sizeof(ret->random)) != 1)
+        return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
+    for (size_t i = 0; i < d->pool_n; i++) {
+        pool[i] = (struct expconf_pool){.name = d->pool[i].name, .default_priority = d->pool[i].default_priority};
+        if (parse_part(d->pool[i].task_container_defaults, &pool[i].task_container_defaults, err) < 0)
+            return -1;
+    }
+    return parse_part(d->checkpoint_storage, &ret->checkpoint_storage, err) < 0 ||
+                   parse_part(d->task_container_defaults, &ret->task_container_defaults, err) < 0
+               ? -1 : 0;
+}
+
+void launch_context_release(struct expconf_context *ctx)
+{
+    json_object_put(ctx->template_config);
+    json_object_put(ctx->checkpoint_storage);
+    json_object_put(ctx->task_container_defaults);
+    for (size_t i = 0; i < ctx->pool_n; i++)
+        json_object_put(ctx->pool[i].task_container_defaults);
+}
+
+int launch_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err)
+{
+    *ret = s->source_checkpoint_uuid ? arena_strdup(&r->arena, s->source_checkpoint_uuid) : NULL;
+    if (!s->source_trial_id)
+        return 0;
+    struct store_trial t;
+    if (store_trial_get(r->db, s->source_trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+        return error_wrap(err, "searcher.source_trial_id");
+    if (!t.row.latest_checkpoint[0])
+        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from",
+                         s->source_trial_id);
+    *ret = arena_strdup(&r->arena, t.row.latest_checkpoint);
+    return 0;
+}
+
+const char *launch_labels(const struct exp_config *config, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_addc(&text, '[');
+    for (size_t i = 0; i < config->label_n; i++) {
+        if (i)
+            strbuf_addc(&text, ',');
+        strbuf_add_json(&text, config->label[i], strlen(config->label[i]));
+    }
+    strbuf_addc(&text, ']');
+    return arena_strdup(a, text.s);
+}
+
+bool launch_exceeds_pool(struct req *r, const struct exp_config *config)
+{
+    for (size_t i = 0; i < core_pool_n(api_core(r->api)); i++) {
+        struct core_pool_view pool;
+        if (core_pool(api_core(r->api), i, &pool) && strcmp(pool.name, config->resources.pool) == 0)
+            return config->resources.slots_per_trial > pool.slots;
+    }
+    return false;
+}
+
+void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n)
+{
+    if (!exceeds_pool)
+        return;
+    *ret = arena_new(&r->arena, enum wire_launch_warning);
+    (*ret)[0] = WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED;
+    *ret_n = 1;
+}

@@ -1,0 +1,20 @@
+/* What starting an experiment and going on with one have in common. */
+#ifndef DET_API_LAUNCH_H
+#define DET_API_LAUNCH_H
+
+#include "api/api.h"
+#include "core/expconf.h"
+
+/* The cluster's part of a configuration. Each request parses its own: trees of json-c count their users without
+ * locks. */
+int launch_context(struct req *r, struct expconf_context *ret, struct error *err);
+void launch_context_release(struct expconf_context *ctx);
+/* The checkpoint that trials start from, by searcher.source_trial_id (its latest) or source_checkpoint_uuid; NULL: none.
+ * Reads the store. */
+int launch_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err);
+const char *launch_labels(const struct exp_config *config, struct arena *a); /* JSON list */
+/* Whether a trial needs more slots than its pool has now. On the loop. */
+bool launch_exceeds_pool(struct req *r, const struct exp_config *config);
+void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
+
+#endif

@@ -1,0 +1,103 @@
+"""An experiment that is over goes on: with what was, or with a few words changed; and what cannot."""
+import json
+
+import pytest
+
+
+def go_on(c, experiment, override=None, status=200):
+    reply = c.post("/api/v1/experiments/continue", {"id": experiment, "overrideConfig": override or ""})
+    assert reply.status == status, reply
+    return reply.json["experiment"] if status == 200 else reply.json["error"]["error"]
+
+
+def ended(c, state, **config):
+    experiment = c.create(**config)
+    if state == "CANCELED":
+        assert c.post(f"/api/v1/experiments/{experiment}/kill").status == 200
+    assert c.wait_experiment(experiment)["state"] == f"STATE_{state}"
+    return experiment
+
+
+def test_a_failed_experiment_goes_on_with_another_configuration(cluster):
+    x = ended(cluster, "ERROR", entrypoint="exit 3", labels=["old"])
+    original = cluster.experiment(x)["originalConfig"]
+    [trial] = cluster.trial_ids(x)
+    again = go_on(cluster, x, "entrypoint: echo run $DET_TRIAL_RUN_ID of $DET_TRIAL_ID\nlabels: [new]\nname: better\n")
+    assert again["id"] == x and again["name"] == "better" and again["labels"] == ["new"]
+    done = cluster.wait_experiment(x)
+    assert done["state"] == "STATE_COMPLETED", cluster.trial_log(trial)
+    assert done["config"]["labels"] == ["new"] and done["originalConfig"] == original and done["endTime"]
+    assert cluster.trial_ids(x) == [trial]
+    t = cluster.get(f"/api/v1/trials/{trial}").json["trial"]
+    assert len(t["taskIds"]) == 2 and t["taskIds"][1] == t["taskIds"][0] + "-1" and t["restarts"] == 0
+    assert f"of {trial}" in cluster.trial_log(trial)
+
+
+def test_a_completed_single_experiment_goes_on_as_it_was(cluster):
+    x = ended(cluster, "COMPLETED")
+    was = cluster.experiment(x)["config"]
+    go_on(cluster, x)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    assert cluster.experiment(x)["config"] == was
+    assert len(cluster.get(f"/api/v1/trials/{cluster.trial_ids(x)[0]}").json["trial"]["taskIds"]) == 2
+
+
+def test_of_many_trials_those_that_completed_are_left_alone(cluster):
+    half = "case $DET_HPARAMS in *1*) exit 1;; esac"
+    x = ended(cluster, "COMPLETED", entrypoint=half, searcher={"name": "grid", "metric": "loss"},
+              hyperparameters={"a": {"type": "categorical", "vals": [1, 2]}})
+    states = {t["id"]: t["state"] for t in cluster.get(f"/api/v1/experiments/{x}/trials").json["trials"]}
+    assert sorted(states.values()) == ["STATE_COMPLETED", "STATE_ERROR"]
+    go_on(cluster, x)
+    cluster.wait_experiment(x)
+    for trial, state in states.items():
+        runs = len(cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskIds"])
+        assert runs == (1 if state == "STATE_COMPLETED" else 2)
+
+
+@pytest.fixture(scope="module")
+def canceled(master):
+    return ended(master, "CANCELED")
+
+
+@pytest.mark.parametrize("override, words", [
+    ("max_restarts: -1", "<config>.max_restarts (line 1, column 15): must be at least 0, found -1"),
+    ("workspace: a\nproject: b", "an experiment is continued where it is"),
+    ("searcher: {name: random, max_trials: 3}", "<config>.searcher.name: must stay single"),
+    ("resources: {resource_pool: none}", 'there is no pool "none"'),
+    ("a: [", "is not valid YAML"),
+    ("- a", "expected a mapping"),
+    ("bogus: 1", 'unknown field "bogus"'),
+])
+def test_a_bad_override_is_refused_and_changes_nothing(master, canceled, override, words):
+    before = master.experiment(canceled)
+    assert words in go_on(master, canceled, override, status=400)
+    assert master.experiment(canceled) == before
+
+
+def test_what_cannot_go_on(master, canceled):
+    assert go_on(master, 99999, status=404) == "experiment '99999' not found"
+    live = master.create(activate=False)
+    assert "is not over yet" in go_on(master, live, status=400)
+    asha = ended(master, "CANCELED", searcher={"name": "adaptive_asha", "metric": "m", "max_trials": 2, "max_length": {"batches": 9}})
+    assert "only single, grid and random ones can be continued" in go_on(master, asha, status=400)
+    grid = ended(master, "CANCELED", searcher={"name": "grid", "metric": "m"}, hyperparameters={"a": {"type": "categorical", "vals": [1]}})
+    assert "only an experiment with the searcher single" in go_on(master, grid, "max_restarts: 1", status=400)
+    assert master.post(f"/api/v1/experiments/{canceled}/archive").status == 200
+    assert "is archived" in go_on(master, canceled, status=400)
+    assert master.post(f"/api/v1/experiments/{canceled}/unarchive").status == 200
+    assert go_on(master, canceled)["state"] in ("STATE_ACTIVE", "STATE_QUEUED")
+    assert "is not over yet" in go_on(master, canceled, status=400)
+    assert master.post(f"/api/v1/experiments/{canceled}/kill").status == 200
+
+
+def test_a_continued_experiment_survives_the_master(new_cluster):
+    c = new_cluster().start_master()
+    c.login()
+    x = ended(c, "CANCELED")
+    go_on(c, x, json.dumps({"max_restarts": 4}))
+    c.stop_master(9)
+    c.start_master()
+    assert c.experiment(x)["state"] == "STATE_QUEUED" and c.experiment(x)["config"]["max_restarts"] == 4
+    c.start_agent()
+    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED"
