@@ -136,6 +136,8 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->artificial_slots = (int)config_int(c, "artificial_slots");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
     x->allow_root_tasks = config_bool(c, "allow_root_tasks");
+    x->debug = config_bool(c, "debug");
+    x->keep_ended = x->debug || config_bool(c, "container_auto_remove_disabled");
     x->mount_namespaces = config_bool(c, "mount_namespaces");
     x->http_proxy = text(c, "http_proxy", a);
     x->https_proxy = text(c, "https_proxy", a);

@@ -23,6 +23,7 @@ struct agent_config {
     const char *container_runtime;                 /* as configured; "auto" by default */
     const char *token;                             /* never logged */
     bool allow_root_tasks, mount_namespaces;
+    bool debug, keep_ended;                        /* keep_ended: directories of tasks */
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;
     int reconnect_attempts, reconnect_backoff_s;

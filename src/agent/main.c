@@ -56,9 +56,13 @@ static int run(int argc, char **argv, struct error *err)
         return -1;
     enum log_level level = LOG_INFO;
     log_level_parse(c.log_level, &level);
+    if (c.debug && level > LOG_DEBUG)
+        level = LOG_DEBUG;
     log_init("determined-agent", level, config_bool(config, "log.color") && isatty(2));
     if (*config_warnings(config))
         log_warning("config.warning", "text=%s", log_quote(config_warnings(config)));
+    if (config_bool(config, "api_enabled"))
+        log_warning("config.without_effect", "key=api_enabled reason=\"this agent has no API of its own\"");
     return run_agent(&c, err);
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -154,9 +155,18 @@ static int process_adopt(struct runtime_task *t, struct error *err)
     return run_task_program(t, /* adopt= */ true, err);
 }
 
+/* Out of the way of the next agent, which would take it for a task. */
+static int keep(struct runtime_task *t, struct error *err)
+{
+    const char *name = arena_printf(&t->arena, "%s/.ended-%s", t->config->run_root, t->container_id);
+    return rename(t->dir.path, name) < 0 ? error_errno(err, "cannot rename %s to %s", t->dir.path, name) : 0;
+}
+
 static int process_cleanup(struct runtime_task *t, struct error *err)
 {
     cgroup_remove(CGROUP_ROOT, t->container_id);
+    if (t->config->keep_ended)
+        return keep(t, err);
     return taskdir_remove(t->dir.path, err);
 }
 

@@ -395,6 +395,22 @@ def test_a_killed_supervisor_is_told_as_lost_with_all_that_was_written(master, a
     assert not alive(task)
 
 
+@pytest.mark.parametrize("key", ["debug", "container_auto_remove_disabled"])
+def test_directories_of_ended_tasks_are_kept_when_asked_and_nobodys_tasks_any_more(master, place, key):
+    a = Agent(master, place / "agent", **{key: True}).start()
+    master.wait_agent()
+    c = master.start(["echo x > $DET_WORKDIR/left"])
+    master.finish(c)
+    kept = a.root / "tasks" / f".ended-{c}"
+    wait_for(kept.exists)
+    assert (kept / "run/workdir/left").read_text() == "x\n"
+    a.kill(signal.SIGTERM)
+    a.start()
+    master.wait_agent(2)
+    assert master.hellos[-1][1]["tasks"] == [] and kept.exists()
+    a.kill(signal.SIGTERM)
+
+
 def test_an_agent_killed_while_it_prepares_leaves_no_half_task(master, agent):
     master.broken_requests = 1000
     unwanted, expected = master.start(["echo never"]), master.start(["echo never"])

@@ -11,6 +11,10 @@ import sys
 import pytest
 import supervisor as sv
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from support import namespaces  # noqa: E402
+
 ROOT = os.geteuid() == 0
 REFUSE = pathlib.Path(__file__).resolve().parents[1] / "support/refuse.py"
 NOBODY = pwd.getpwnam("nobody")
@@ -45,8 +49,7 @@ class Place:
 
 @pytest.fixture(params=["root", "nobody"])
 def place(request, tmp_path_factory):
-    if request.param == "root" and not ROOT:
-        pytest.skip("needs root")
+    namespaces.need(request.param)
     # Not below pytest's own directory, which is closed to others.
     path = pathlib.Path(shutil.os.path.realpath(tmp_path_factory.getbasetemp().parent.parent)) / f"det-mounts-{os.getpid()}-{request.param}"
     path.mkdir(mode=0o755)
@@ -167,6 +170,7 @@ def alive(pid):
 
 @pytest.mark.parametrize("calls, words, shown", [
     ("unshare", "only the library of this platform works", ""),
+    ("mount", "only the library of this platform works", ""),
     ("pivot_root", "only /run/determined is mounted", "{}"),
 ])
 def test_where_the_kernel_refuses_one_line_says_so_and_the_task_runs(place, calls, words, shown):

@@ -14,11 +14,11 @@ import tempfile
 
 import pytest
 from released import CONTEXTS, PYTHON
+from support import namespaces
 from support.cluster import ROOT, Cluster, wait_for
 
 FILES = {path.name: path.read_text() for path in (CONTEXTS / "released").iterdir() if path.is_file()}
 REFUSE = [sys.executable, str(ROOT / "tests/support/refuse.py")]
-NOBODY = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
 
 
 class Tasks:
@@ -37,7 +37,7 @@ class Tasks:
         data.mkdir()
         if self.who == "nobody" and os.geteuid() == 0:
             shutil.chown(data, "nobody")
-            self.prefix = NOBODY + self.prefix
+            self.prefix = namespaces.NOBODY + self.prefix
         c.start_agent(slots=2, prefix=self.prefix, data_dir=str(data), token=token, token_file=None)
         c.login()
         return self
@@ -62,8 +62,7 @@ class Tasks:
 
 @pytest.fixture(scope="module", params=["root", "nobody"])
 def tasks(request):
-    if request.param == "root" and os.geteuid() != 0:
-        pytest.skip("needs root")
+    namespaces.need(request.param)
     with tempfile.TemporaryDirectory(prefix="det-compat-") as directory:  # pytest's own directories are closed to others
         pathlib.Path(directory).chmod(0o755)
         with Tasks(pathlib.Path(directory) / "cluster", request.param) as tasks:
@@ -119,6 +118,7 @@ def test_early_exit__ends_the_trial_without_a_restart(tasks):
 
 
 def test_over_tls__with_the_masters_certificate_from_the_task(tmp_path_factory):
+    namespaces.need("root" if os.geteuid() == 0 else "nobody")
     tasks = Tasks(tmp_path_factory.mktemp("tls") / "cluster")
     config = tasks.cluster.config
     config["security"] = {**config["security"], "tls": {"self_signed": True}}
