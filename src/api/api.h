@@ -137,6 +137,7 @@ struct api_services {
     /* One that is DELETING, with all that belongs to it, in the background. */
     void (*delete_experiment)(void *ctx, int32_t experiment_id);
     void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* one more head of a task's log */
+    void (*metrics_stored)(void *ctx, int32_t trial_id);                   /* one more report of a trial */
 };
 
 /* What requests to launch something start from: parts of the master's configuration, as JSON text or NULL. */

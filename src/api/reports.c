@@ -5,12 +5,15 @@
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/stream.h"
+#include "api/wait.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/metrics.h"
 #include "store/trials.h"
 
 /* ---- reports ---- */
+
+enum { QUICK_BYTES = 16 * 1024 }; /* checked on the loop; larger ones by a reader */
 
 struct report {
     struct store_report row;
@@ -32,13 +35,20 @@ static int store_report_of(struct store *db, void *ctx, struct error *err)
     return store_report_add(db, &p->row, &p->result, err);
 }
 
-static void report_stored(void *ctx, const struct error *err)
+/* After the commit: it will be sealed some day. */
+static void note_stored(struct req *r, const struct report *p)
+{
+    r->api->services.metrics_stored(r->api->services.ctx, p->row.trial_id);
+}
+
+static void validation_stored(void *ctx, const struct error *err)
 {
     struct req *r = ctx;
     const struct report *p = r->state;
     struct error copy = ERROR_INIT;
-    error_copy(&copy, err);
-    if (!err && p->searcher_error)
+    if (err)
+        error_set(&copy, err->kind, "%s", error_msg(err));
+    else if (p->searcher_error)
         error_set(&copy, ERR_INTERNAL, "%s", p->searcher_error);
     req_finish(r, &copy);
 }
@@ -50,49 +60,64 @@ static int validated_step(struct req *r, struct error *err)
                             .validated = {.trial_id = p->row.trial_id, .metrics = p->row.avg_metrics}};
     struct companion companion = {.stepped = take_searcher_error,
                                   .store = store_report_of,
-                                  .done = report_stored,
+                                  .done = validation_stored,
                                   .ctx = r};
     if (api_core_step(r->api, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
 
-static int plain_step(struct req *r, struct error *err)
+static int noted_step(struct req *r, struct error *err)
 {
-    struct report *p = r->state;
-    return store_report_add(r->db, &p->row, &p->result, err);
-}
-
-static int check_group(const char *group, struct error *err)
-{
-    if (!group || !*group)
-        return error_set(err, ERR_INVALID, "the metric group is missing");
-    if (strchr(group, '.'))
-        return error_set(err, ERR_INVALID, "metric group '%.100s' must not contain a dot", group);
+    note_stored(r, r->state);
     return 0;
 }
 
-/* On a reader: would it be taken? The trial must be there; keys that clash with stored ones are refused before the core
- * hears of the validation. */
+static int plain_step(struct req *r, struct error *err)
+{
+    struct report *p = r->state;
+    if (store_report_add(r->db, &p->row, &p->result, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, noted_step);
+}
+
+/* On a reader: would the validation be taken? Keys that clash with stored ones are refused before the core hears of
+ * it. */
+static int check_step(struct req *r, struct error *err)
+{
+    struct report *p = r->state;
+    if (store_report_check(r->db, &p->row, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, validated_step);
+}
+
+static int go_on(struct req *r)
+{
+    const struct report *p = r->state;
+    return strcmp(p->row.group, "validation") == 0 ? req_then(r, REQ_READ, check_step)
+                                                   : req_then(r, REQ_WRITE, plain_step);
+}
+
+static int valid_step(struct req *r, struct error *err)
+{
+    struct report *p = r->state;
+    return store_report_valid(&p->row, err) < 0 ? -1 : go_on(r);
+}
+
 static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
 {
     if (!m)
         return error_set(err, ERR_INVALID, "metrics are missing");
-    struct store_trial t;
-    if (check_group(group, err) < 0 || store_trial_get(r->db, m->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
-        return -1;
     struct report *p = arena_new(&r->arena, struct report);
     p->row = (struct store_report){
         .trial_id = m->trial_id, .run_id = m->trial_run_id, .group = group, .has_steps = m->has_steps_completed,
         .steps = m->steps_completed, .report_us = m->has_report_time ? m->report_time : r->now_us,
         .avg_metrics = m->metrics && m->metrics->avg_metrics ? m->metrics->avg_metrics : "{}",
-        .batch_metrics = m->metrics ? json_of_raw_list(m->metrics->batch_metrics, m->metrics->batch_metrics_n, &r->arena) : NULL};
+        .batch_metrics = m->metrics ? json_of_raw_list(m->metrics->batch_metrics, m->metrics->batch_metrics_n,
+                                                       &r->arena) : NULL};
     r->state = p;
-    if (store_report_check(r->db, &p->row, err) < 0)
-        return -1;
-    if (strcmp(group, "validation") == 0)
-        return req_then(r, REQ_LOOP, validated_step);
-    return req_then(r, REQ_WRITE, plain_step);
+    size_t size = strlen(p->row.avg_metrics) + (p->row.batch_metrics ? strlen(p->row.batch_metrics) : 0);
+    return size <= QUICK_BYTES ? valid_step(r, err) : req_then(r, REQ_READ, valid_step);
 }
 
 int api_report_trial_metrics(struct req *r, const struct wire_report_trial_metrics_request *in,
@@ -115,7 +140,10 @@ int api_report_trial_validation_metrics(struct req *r, const struct wire_report_
 
 /* ---- streams of metrics: trial by trial, in order of steps ---- */
 
-enum { ROWS_PER_LINE = 100 };
+enum {
+    ROWS_PER_LINE = 100,
+    ROWS_PER_FETCH = 1000, /* a block is unpacked once for so many */
+};
 
 struct metrics_stream {
     const int32_t *trial_id;
@@ -140,18 +168,19 @@ static int fetch_metrics(struct req *r, enum stream_next *next, struct error *er
         cleanup_arena struct arena a = ARENA_INIT;
         struct store_metric_row *row;
         size_t n;
-        if (store_metrics_next(r->db, s->trial_id[s->at], s->group, &s->cursor, ROWS_PER_LINE, &a, &row, &n, err) < 0)
+        if (store_metrics_next(r->db, s->trial_id[s->at], s->group, &s->cursor, ROWS_PER_FETCH, &a, &row, &n, err) < 0)
             return -1;
         if (n == 0) {
             s->at++;
             s->cursor = (struct store_metric_cursor){0};
             continue;
         }
-        struct wire_get_metrics_response out = {.metrics = arena_array(&a, struct wire_trial_metrics_report, n),
-                                                .metrics_n = n};
+        struct wire_trial_metrics_report *report = arena_array(&a, struct wire_trial_metrics_report, n);
         for (size_t i = 0; i < n; i++)
-            report_to_wire(&row[i], &out.metrics[i]);
-        stream_add(r, &out);
+            report_to_wire(&row[i], &report[i]);
+        for (size_t i = 0; i < n; i += ROWS_PER_LINE)
+            stream_add(r, &(struct wire_get_metrics_response){
+                .metrics = report + i, .metrics_n = n - i < ROWS_PER_LINE ? n - i : ROWS_PER_LINE});
     }
     *next = s->at < s->trial_n ? STREAM_MORE : STREAM_END;
     return 0;

@@ -1,12 +1,12 @@
 #include "common/json.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/number.h"
 
 #define JSON_DEPTH_MAX 100
 
@@ -211,54 +211,7 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
 
 /* ---- Numbers ----------------------------------------------------------------------------------------------------- */
 
-/* The fewest digits that read back as the same double, as "d.ddd" digits and exponent. */
-static int shortest_digits(double d, char digits[20])
-{
-    char buf[40];
-    for (int precision = 0; precision <= 17; precision++) {
-        snprintf(buf, sizeof buf, "%.*e", precision, d);
-        if (strtod(buf, NULL) == d)
-            break;
-    }
-    int n = 0;
-    for (const char *p = buf; *p && *p != 'e'; p++) {
-        if (isdigit((unsigned char)*p))
-            digits[n++] = *p;
-    }
-    digits[n] = '\0';
-    return (int)strtol(strchr(buf, 'e') + 1, NULL, 10);
-}
-
-/* As Python's repr(): positional between 1e-4 and 1e16, else with an exponent of two digits or more. */
-void json_format_double(double d, char ret[JSON_DOUBLE_MAX])
-{
-    if (!isfinite(d)) {
-        snprintf(ret, JSON_DOUBLE_MAX, "%s", isnan(d) ? "NaN" : d > 0 ? "Infinity" : "-Infinity");
-        return;
-    }
-    char digits[20];
-    int exponent = shortest_digits(fabs(d), digits), n = (int)strlen(digits);
-    struct strbuf b = STRBUF_INIT;
-    if (signbit(d))
-        strbuf_addc(&b, '-');
-    if (exponent < -4 || exponent >= 16) {
-        strbuf_addc(&b, digits[0]);
-        if (n > 1)
-            strbuf_addf(&b, ".%s", digits + 1);
-        strbuf_addf(&b, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
-    } else if (exponent < 0) {
-        strbuf_adds(&b, "0.");
-        for (int i = -1; i > exponent; i--)
-            strbuf_addc(&b, '0');
-        strbuf_adds(&b, digits);
-    } else {
-        for (int i = 0; i <= exponent; i++)
-            strbuf_addc(&b, i < n ? digits[i] : '0');
-        strbuf_addf(&b, ".%s", n > exponent + 1 ? digits + exponent + 1 : "0");
-    }
-    snprintf(ret, JSON_DOUBLE_MAX, "%s", strbuf_str(&b));
-    strbuf_release(&b);
-}
+void json_format_double(double d, char ret[JSON_DOUBLE_MAX]) { number_put_repr(d, ret); }
 
 struct json_object *json_new_double(double d)
 {

@@ -158,6 +158,34 @@ static size_t put_real(double v, bool is_float, char *out)
     return (size_t)(p - out);
 }
 
+size_t number_put_repr(double v, char out[NUMBER_TEXT_MAX])
+{
+    if (!isfinite(v))
+        return put_real(v, false, out);
+    char *p = out;
+    struct decimal d = {.digit = "0", .n = 1, .point = 1};
+    if (signbit(v))
+        *p++ = '-';
+    v = fabs(v);
+    if (v != 0 && !few_decimals(v, &d))
+        shortest(v, false, &d);
+    int exponent = d.point - 1;
+    if (exponent >= -4 && exponent < 16) {
+        p = put_plain(&d, p);
+        if (d.point >= d.n)
+            p = put(p, ".0", 2);
+    } else {
+        p = put_scientific(&d, p);
+        if (abs(exponent) < 10) { /* Python's exponent has two digits or more */
+            p[0] = p[-1];
+            p[-1] = '0';
+            p++;
+        }
+    }
+    *p = '\0';
+    return (size_t)(p - out);
+}
+
 size_t number_put_double(double v, char out[NUMBER_TEXT_MAX])
 {
     return put_real(v, false, out);

@@ -14,6 +14,8 @@ size_t number_put_int64(int64_t v, char out[NUMBER_TEXT_MAX]);
 size_t number_put_uint64(uint64_t v, char out[NUMBER_TEXT_MAX]);
 size_t number_put_double(double v, char out[NUMBER_TEXT_MAX]);
 size_t number_put_float(float v, char out[NUMBER_TEXT_MAX]);
+/* As Python's repr() writes it: plain from 1e-4 up to 1e16, never without a point or an exponent. */
+size_t number_put_repr(double v, char out[NUMBER_TEXT_MAX]);
 
 /* Length of the JSON number that s[0 … n) starts with; 0 if it starts with none. */
 size_t number_scan(const char *s, size_t n);

@@ -20,6 +20,7 @@
 #include "master/housekeeping.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
+#include "master/metric_sealer.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
 #include "net/service.h"
@@ -88,6 +89,11 @@ static bool agent_token_matches(void *ctx, const char *token)
 static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
 {
     log_sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
+}
+
+static void metrics_stored(void *ctx, int32_t trial_id)
+{
+    metric_sealer_reported(((struct master *)ctx)->metric_sealer, trial_id);
 }
 
 static bool healthy(void *ctx)
@@ -189,7 +195,7 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .log_stored = log_stored};
+        .delete_experiment = delete_experiment, .log_stored = log_stored, .metrics_stored = metrics_stored};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -258,6 +264,7 @@ static int restore(struct master *m, struct error *err)
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
     m->log_sealer = log_sealer_new(m->loop, m->readers, m->writer);
+    m->metric_sealer = metric_sealer_new(m->loop, m->readers, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
@@ -296,6 +303,7 @@ static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
     log_sealer_stop(m->log_sealer);
+    metric_sealer_stop(m->metric_sealer);
     admin_free(m->admin);
     if (m->writer)
         master_stop(m);
@@ -307,6 +315,7 @@ static void master_release(struct master *m)
     pool_free(m->workers);
     writer_free(m->writer);
     log_sealer_free(m->log_sealer);
+    metric_sealer_free(m->metric_sealer);
     api_free(m->api);
     if (m->core_timer)
         loop_timer_free(m->core_timer);

@@ -22,6 +22,7 @@ struct deletions;
 struct admin;
 struct service;
 struct log_sealer;
+struct metric_sealer;
 
 struct master {
     struct loop *loop;
@@ -38,6 +39,7 @@ struct master {
     struct housekeeping *housekeeping;
     struct deletions *deletions;
     struct log_sealer *log_sealer;
+    struct metric_sealer *metric_sealer;
     struct agent_hub *agents;
     struct admin *admin;
     struct api *api;

@@ -13,6 +13,7 @@
 #include "common/histogram.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
+#include "master/metric_sealer.h"
 #include "master/metrics_table.h"
 
 /* What several rows are made of, looked at once. */
@@ -246,6 +247,16 @@ static void metric_log_unsealed_bytes(struct page *p)
 static void metric_log_seal_rounds(struct page *p)
 {
     sample(p, (double)log_sealer_stats(p->m->log_sealer).rounds);
+}
+
+static void metric_metric_seal_rounds(struct page *p)
+{
+    sample(p, (double)metric_sealer_stats(p->m->metric_sealer).rounds);
+}
+
+static void metric_metric_sealed_reports(struct page *p)
+{
+    sample(p, (double)metric_sealer_stats(p->m->metric_sealer).reports);
 }
 
 /* A PostgreSQL server is asked by its own tools: a query has no place on the loop. */

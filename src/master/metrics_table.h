@@ -32,6 +32,8 @@
     X(commit_microseconds, counter, "", "Time spent in transactions") \
     X(log_unsealed_bytes, gauge, "", "Text of task logs that waits to be sealed into blocks") \
     X(log_seal_rounds, counter, "", "Times that heads of a task's log became blocks") \
+    X(metric_seal_rounds, counter, "", "Times that reports of metrics became blocks") \
+    X(metric_sealed_reports, counter, "", "Reports of metrics that became parts of blocks") \
     X(store_bytes, gauge, "file", "Size of the embedded store's files: database and write-ahead log")
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "common/json.h"
 #include "store/list.h"
+#include "store/metric_seal.h"
 
 /* ---- counters: a checkpoint counts while it has files ---- */
 
@@ -142,10 +143,38 @@ static void read_checkpoint(struct query *q, struct arena *a, void *row)
     c->has_searcher_metric = take_opt_real(q, &c->searcher_metric);
 }
 
+/* Training metrics of the checkpoint's step that were not found in a row may have been sealed. */
+static int add_sealed_metrics(struct store *st, struct store_checkpoint *c, size_t n, struct arena *a,
+                              struct error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct report_row report;
+        if (c[i].training_metrics || !c[i].trial_id)
+            continue;
+        int found = metric_sealed_at(st, c[i].trial_id, "training", c[i].steps_completed, a, &report, err);
+        if (found < 0)
+            return -1;
+        if (found)
+            c[i].training_metrics = report.avg_metrics;
+    }
+    return 0;
+}
+
+static int get_checkpoint(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
+                          struct error *err)
+{
+    int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuid)), read_checkpoint, a, ret, err);
+    return rc > 0 && add_sealed_metrics(st, ret, 1, a, err) < 0 ? -1 : rc;
+}
+
 int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
                          struct error *err)
 {
-    int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuid)), read_checkpoint, a, ret, err);
+    bool own;
+    if (metric_reading_begin(st, &own, err) < 0)
+        return -1;
+    int rc = get_checkpoint(st, uuid, a, ret, err);
+    metric_reading_end(st, own);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
@@ -154,16 +183,18 @@ int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct
 {
     struct store_checkpoint *rows = arena_array(a, struct store_checkpoint, uuids.n + 1);
     size_t n = 0;
-    for (size_t i = 0; i < uuids.n; i++) {
-        int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuids.text[i])), read_checkpoint, a, &rows[n],
-                           err);
-        if (rc < 0)
-            return -1;
-        n += (size_t)rc;
+    bool own;
+    int rc = metric_reading_begin(st, &own, err);
+    if (rc < 0)
+        return -1;
+    for (size_t i = 0; i < uuids.n && rc >= 0; i++) {
+        rc = get_checkpoint(st, uuids.text[i], a, &rows[n], err);
+        n += rc > 0;
     }
+    metric_reading_end(st, own);
     *ret = rows;
     *ret_n = n;
-    return 0;
+    return rc < 0 ? -1 : 0;
 }
 
 /* By the numbers of checkpoint.v1.SortBy. */
@@ -205,7 +236,14 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
         .page = f->page, .window = page_of_memory_list, .read = read_checkpoint,
         .row_size = sizeof(struct store_checkpoint),
     };
-    return list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
+    bool own;
+    if (metric_reading_begin(st, &own, err) < 0)
+        return -1;
+    int rc = list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
+    if (rc == 0)
+        rc = add_sealed_metrics(st, ret->checkpoint, ret->checkpoint_n, a, err);
+    metric_reading_end(st, own);
+    return rc;
 }
 
 static void read_gc_row(struct query *q, struct arena *a, void *row)

@@ -156,7 +156,8 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
 int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err)
 {
     static const enum sql_query parts[] = {
-        Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_LOGS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
+        Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_BLOCKS, Q_EXPERIMENTS_DELETE_SOME_LOGS,
+        Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
     };
     /* Logs and their like are found by tasks, and tasks by trials: those go when nothing hangs on them any more. */
     static const enum sql_query last_parts[] = {Q_EXPERIMENTS_DELETE_SOME_TASKS, Q_EXPERIMENTS_DELETE_SOME_TRIALS};

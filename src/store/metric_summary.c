@@ -1,139 +1,250 @@
 #include "store/metric_summary.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
+#include "common/json.h"
 
-bool metric_number(struct json_object *v, double *ret)
+struct node {
+    struct metric_summary_entry e; /* its texts belong to the node */
+    char *name, *last;
+    UT_hash_handle hh;
+};
+
+struct metric_summary {
+    struct node *nodes; /* in the order in which the names came */
+};
+
+static const char *const type_name[METRIC_TYPE_NR] = {"number", "string", "date", "boolean", "object", "array", "null"};
+
+struct metric_summary *metric_summary_new(void)
 {
-    static const struct { const char *text; double value; } special[] = {
-        {"NaN", NAN}, {"Infinity", INFINITY}, {"-Infinity", -INFINITY},
-    };
-    if (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double)) {
-        *ret = json_object_get_double(v);
-        return true;
+    struct metric_summary *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    return s;
+}
+
+void metric_summary_free(struct metric_summary *s)
+{
+    struct node *node, *next;
+    if (!s)
+        return;
+    HASH_ITER(hh, s->nodes, node, next) {
+        HASH_DEL(s->nodes, node);
+        free(node->name);
+        free(node->last);
+        free(node);
     }
-    if (!json_object_is_type(v, json_type_string))
-        return false;
-    for (size_t i = 0; i < sizeof(special) / sizeof(*special); i++) {
-        if (strcmp(json_object_get_string(v), special[i].text) == 0) {
-            *ret = special[i].value;
+    free(s);
+}
+
+/* ---- types ---- */
+
+static enum metric_type type_of_text(const char *json)
+{
+    int64_t us;
+    switch (json[0]) {
+    case '"':
+        return clock_parse(json + 1, strlen(json) - 2, &us) == 0 ? METRIC_TYPE_DATE : METRIC_TYPE_STRING;
+    case '{':
+        return METRIC_TYPE_OBJECT;
+    case '[':
+        return METRIC_TYPE_ARRAY;
+    case 't':
+    case 'f':
+        return METRIC_TYPE_BOOLEAN;
+    case 'n':
+        return METRIC_TYPE_NULL;
+    default:
+        return METRIC_TYPE_NUMBER; /* one that is larger than any double */
+    }
+}
+
+static enum metric_type type_of(const struct metric_value *v)
+{
+    return v->kind == METRIC_JSON ? type_of_text(v->json) : METRIC_TYPE_NUMBER;
+}
+
+/* ---- adding ---- */
+
+static void set_last(struct node *node, const struct metric_value *v, int64_t step)
+{
+    char *text = v->kind == METRIC_JSON ? strdup(v->json) : NULL;
+    if (v->kind == METRIC_JSON && !text)
+        abort();
+    free(node->last);
+    node->last = text;
+    node->e.last = *v;
+    if (text)
+        node->e.last.json = text;
+    node->e.last_step = step;
+}
+
+static void add_node(struct metric_summary *s, const struct metric_summary_entry *e)
+{
+    struct node *node = calloc(1, sizeof(*node));
+    if (!node || !(node->name = strdup(e->name)))
+        abort();
+    node->e = *e;
+    node->e.name = node->name;
+    set_last(node, &e->last, e->last_step);
+    HASH_ADD_KEYPTR(hh, s->nodes, node->name, strlen(node->name), node);
+    if (!HASH_ADDED(node))
+        abort();
+}
+
+/* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */
+void metric_summary_merge(struct metric_summary *s, const struct metric_summary_entry *e)
+{
+    struct node *node;
+    HASH_FIND_STR(s->nodes, e->name, node);
+    if (!node) {
+        add_node(s, e);
+        return;
+    }
+    if (node->e.type != e->type)
+        node->e.type = METRIC_TYPE_STRING;
+    node->e.count += e->count;
+    node->e.sum += e->sum;
+    node->e.min = fmin(node->e.min, e->min);
+    node->e.max = fmax(node->e.max, e->max);
+    if (e->last_step >= node->e.last_step)
+        set_last(node, &e->last, e->last_step);
+}
+
+void metric_summary_add(struct metric_summary *s, const char *name, const struct metric_value *v, int64_t step)
+{
+    double x = 0;
+    metric_value_number(v, &x);
+    metric_summary_merge(s, &(struct metric_summary_entry){.name = name, .type = type_of(v), .count = 1, .sum = x,
+                                                           .min = x, .max = x, .last = *v, .last_step = step});
+}
+
+/* ---- printing ---- */
+
+static void add_number(struct strbuf *out, double v)
+{
+    struct metric_value number = {.kind = METRIC_DOUBLE, .number = v};
+    if (isnan(v))
+        number.kind = METRIC_NAN;
+    else if (isinf(v))
+        number.kind = v > 0 ? METRIC_INFINITY : METRIC_MINUS_INFINITY;
+    metric_value_print(&number, out);
+}
+
+static void print_entry(const struct metric_summary_entry *e, struct strbuf *out)
+{
+    strbuf_addf(out, "[\"%s\",%lld,", type_name[e->type], (long long)e->count);
+    add_number(out, e->sum);
+    strbuf_addc(out, ',');
+    add_number(out, e->min);
+    strbuf_addc(out, ',');
+    add_number(out, e->max);
+    strbuf_addc(out, ',');
+    metric_value_print(&e->last, out);
+    strbuf_addf(out, ",%lld]", (long long)e->last_step);
+}
+
+static void show_entry(const struct metric_summary_entry *e, struct strbuf *out)
+{
+    strbuf_addf(out, "{\"count\":%lld", (long long)e->count);
+    if (e->type == METRIC_TYPE_NUMBER) {
+        strbuf_adds(out, ",\"sum\":");
+        add_number(out, e->sum);
+        strbuf_adds(out, ",\"min\":");
+        add_number(out, e->min);
+        strbuf_adds(out, ",\"max\":");
+        add_number(out, e->max);
+        strbuf_adds(out, ",\"mean\":");
+        add_number(out, e->sum / (double)e->count);
+    }
+    strbuf_adds(out, ",\"last\":");
+    metric_value_print(&e->last, out);
+    strbuf_addf(out, ",\"type\":\"%s\"}", type_name[e->type]);
+}
+
+static void print_each(const struct metric_summary *s, struct strbuf *out,
+                       void (*print)(const struct metric_summary_entry *e, struct strbuf *out))
+{
+    strbuf_addc(out, '{');
+    for (const struct node *node = s->nodes; node; node = node->hh.next) {
+        if (node != s->nodes)
+            strbuf_addc(out, ',');
+        strbuf_add_json(out, node->name, strlen(node->name));
+        strbuf_addc(out, ':');
+        print(&node->e, out);
+    }
+    strbuf_addc(out, '}');
+}
+
+void metric_summary_print(const struct metric_summary *s, struct strbuf *out)
+{
+    print_each(s, out, print_entry);
+}
+
+void metric_summary_show(const struct metric_summary *s, struct strbuf *out) { print_each(s, out, show_entry); }
+
+/* ---- reading ---- */
+
+/* The items of a list; returns how many there are, up to max. */
+static size_t split_list(const char *json, struct arena *a, struct metric_value *ret, size_t max)
+{
+    struct metric_members m = metric_members_of(json);
+    size_t n = 0;
+    while (n < max && metric_members_next(&m, a))
+        ret[n++] = metric_value_of(m.value, m.value_n, a);
+    return n;
+}
+
+static int damaged(const char *name, struct error *err)
+{
+    return error_set(err, ERR_IO, "the summary of metric \"%s\" is damaged in the database", name);
+}
+
+static bool type_of_name(const struct metric_value *v, enum metric_type *ret)
+{
+    for (int t = 0; v->kind == METRIC_JSON && t < METRIC_TYPE_NR; t++) {
+        size_t n = strlen(type_name[t]);
+        if (v->json[0] == '"' && strncmp(v->json + 1, type_name[t], n) == 0 && v->json[n + 1] == '"') {
+            *ret = (enum metric_type)t;
             return true;
         }
     }
     return false;
 }
 
-static struct json_object *number(double v)
+static int read_entry(const char *name, const char *json, struct arena *a, struct metric_summary_entry *ret,
+                      struct error *err)
 {
-    if (isnan(v))
-        return json_object_new_string("NaN");
-    if (isinf(v))
-        return json_object_new_string(v > 0 ? "Infinity" : "-Infinity");
-    return json_object_new_double(v);
+    enum { TYPE, COUNT, SUM, MIN, MAX, LAST, LAST_STEP, PARTS };
+    struct metric_value part[PARTS];
+    struct metric_summary_entry e = {.name = name};
+    if (split_list(json, a, part, PARTS) != PARTS || !type_of_name(&part[TYPE], &e.type) ||
+        part[COUNT].kind != METRIC_INT || part[LAST_STEP].kind != METRIC_INT ||
+        !metric_value_number(&part[SUM], &e.sum) || !metric_value_number(&part[MIN], &e.min) ||
+        !metric_value_number(&part[MAX], &e.max))
+        return damaged(name, err);
+    e.count = part[COUNT].integer;
+    e.last = part[LAST];
+    e.last_step = part[LAST_STEP].integer;
+    *ret = e;
+    return 0;
 }
 
-static const char *type_of(struct json_object *v)
+int metric_summary_read(struct metric_summary *s, const char *json, struct error *err)
 {
-    double ignored;
-    int64_t us;
-    if (metric_number(v, &ignored))
-        return "number";
-    switch (json_object_get_type(v)) {
-    case json_type_boolean:
-        return "boolean";
-    case json_type_object:
-        return "object";
-    case json_type_array:
-        return "array";
-    case json_type_string:
-        return clock_parse(json_object_get_string(v), (size_t)json_object_get_string_len(v), &us) == 0 ? "date"
-               : "string";
-    default:
-        return "null";
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct metric_members m = metric_members_of(json);
+    while (metric_members_next(&m, &a)) {
+        struct metric_summary_entry e;
+        const char *text = arena_strndup(&a, m.value, m.value_n);
+        if (read_entry(m.name, text, &a, &e, err) < 0)
+            return -1;
+        metric_summary_merge(s, &e);
     }
-}
-
-/* The entry of a name, by place. */
-enum { TYPE, COUNT, SUM, MIN, MAX, LAST, LAST_STEP, ENTRY_NR };
-
-static double entry_number(struct json_object *entry, int place)
-{
-    double v = 0;
-    metric_number(json_object_array_get_idx(entry, (size_t)place), &v);
-    return v;
-}
-
-static void set(struct json_object *entry, int place, struct json_object *v)
-{
-    json_object_array_put_idx(entry, (size_t)place, v);
-}
-
-static struct json_object *new_entry(struct json_object *v, int64_t step)
-{
-    double x = 0;
-    metric_number(v, &x);
-    struct json_object *entry = json_object_new_array_ext(ENTRY_NR);
-    set(entry, TYPE, json_object_new_string(type_of(v)));
-    set(entry, COUNT, json_object_new_int64(1));
-    set(entry, SUM, number(x));
-    set(entry, MIN, number(x));
-    set(entry, MAX, number(x));
-    set(entry, LAST, json_object_get(v));
-    set(entry, LAST_STEP, json_object_new_int64(step));
-    return entry;
-}
-
-/* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */
-static void update_entry(struct json_object *entry, struct json_object *v, int64_t step)
-{
-    double x = 0;
-    metric_number(v, &x);
-    if (strcmp(json_object_get_string(json_object_array_get_idx(entry, TYPE)), type_of(v)) != 0)
-        set(entry, TYPE, json_object_new_string("string"));
-    set(entry, COUNT, json_object_new_int64(json_object_get_int64(json_object_array_get_idx(entry, COUNT)) + 1));
-    set(entry, SUM, number(entry_number(entry, SUM) + x));
-    set(entry, MIN, number(fmin(entry_number(entry, MIN), x)));
-    set(entry, MAX, number(fmax(entry_number(entry, MAX), x)));
-    if (step >= json_object_get_int64(json_object_array_get_idx(entry, LAST_STEP))) {
-        set(entry, LAST, json_object_get(v));
-        set(entry, LAST_STEP, json_object_new_int64(step));
-    }
-}
-
-void metric_summary_add(struct json_object *summary, struct json_object *metrics, int64_t step)
-{
-    json_object_object_foreach(metrics, name, v) {
-        struct json_object *entry;
-        if (json_object_object_get_ex(summary, name, &entry))
-            update_entry(entry, v, step);
-        else
-            json_object_object_add(summary, name, new_entry(v, step));
-    }
-}
-
-static struct json_object *show_entry(struct json_object *entry)
-{
-    struct json_object *shown = json_object_new_object();
-    const char *type = json_object_get_string(json_object_array_get_idx(entry, TYPE));
-    int64_t count = json_object_get_int64(json_object_array_get_idx(entry, COUNT));
-    json_object_object_add(shown, "count", json_object_new_int64(count));
-    if (strcmp(type, "number") == 0) {
-        json_object_object_add(shown, "sum", number(entry_number(entry, SUM)));
-        json_object_object_add(shown, "min", number(entry_number(entry, MIN)));
-        json_object_object_add(shown, "max", number(entry_number(entry, MAX)));
-        json_object_object_add(shown, "mean", number(entry_number(entry, SUM) / (double)count));
-    }
-    json_object_object_add(shown, "last", json_object_get(json_object_array_get_idx(entry, LAST)));
-    json_object_object_add(shown, "type", json_object_new_string(type));
-    return shown;
-}
-
-struct json_object *metric_summary_show(struct json_object *summary)
-{
-    struct json_object *shown = json_object_new_object();
-    json_object_object_foreach(summary, name, entry)
-        json_object_object_add(shown, name, show_entry(entry));
-    return shown;
+    return 0;
 }

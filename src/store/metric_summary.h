@@ -9,12 +9,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/json.h"
+#include "common/error.h"
+#include "store/metric_value.h"
 
-void metric_summary_add(struct json_object *summary, struct json_object *metrics, int64_t step);
-struct json_object *metric_summary_show(struct json_object *summary); /* caller puts it */
+enum metric_type {
+    METRIC_TYPE_NUMBER, METRIC_TYPE_STRING, METRIC_TYPE_DATE, METRIC_TYPE_BOOLEAN, METRIC_TYPE_OBJECT,
+    METRIC_TYPE_ARRAY, METRIC_TYPE_NULL, METRIC_TYPE_NR,
+};
 
-/* A number, or one of the strings "NaN", "Infinity", "-Infinity". False for anything else. */
-bool metric_number(struct json_object *v, double *ret);
+struct metric_summary_entry {
+    const char *name;
+    enum metric_type type;
+    int64_t count;
+    double sum, min, max; /* min and max are NaN only if nothing else was reported */
+    struct metric_value last;
+    int64_t last_step;
+};
+
+/* Copies what it is given. */
+struct metric_summary;
+struct metric_summary *metric_summary_new(void);
+void metric_summary_free(struct metric_summary *s); /* NULL is fine */
+
+void metric_summary_add(struct metric_summary *s, const char *name, const struct metric_value *v, int64_t step);
+/* What was summed up elsewhere: `e` counts as reported after what is there, if its last step is no earlier. */
+void metric_summary_merge(struct metric_summary *s, const struct metric_summary_entry *e);
+
+int metric_summary_read(struct metric_summary *s, const char *json, struct error *err); /* adds what is kept there */
+void metric_summary_print(const struct metric_summary *s, struct strbuf *out);          /* as it is kept */
+void metric_summary_show(const struct metric_summary *s, struct strbuf *out);           /* as it is shown */
 
 #endif

@@ -1,8 +1,10 @@
-/* Metrics: reports as they come (durable at once, one row each), summaries kept with every report.
+/* Metrics: reports as they come (durable at once, one row each), sealed into columns later (metric_seal.h), summaries kept
+ * with every report.
  *
  * Rules:
  *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch
  *    metrics are not reported twice: ERR_INVALID otherwise, and nothing changes.
+ *  - Only the trial's current run may report, and only while the trial has not ended.
  *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step
  *    > S in the others. Summaries and best validations then count what is left.
  *  - NaN and the infinities travel as the strings "NaN", "Infinity", "-Infinity" and count as numbers.
@@ -18,9 +20,20 @@ struct store_report {
     const char *group; /* "training", "validation", or any name without a dot */
     bool has_steps; int32_t steps;
     int64_t report_us;
-    const char *avg_metrics;   /* JSON object */
-    const char *batch_metrics; /* JSON list of objects, or NULL */
+    const char *avg_metrics;   /* valid JSON; must be an object */
+    const char *batch_metrics; /* valid JSON, a list of objects, or NULL */
 };
+
+/* Bounds of one report. A group's or a metric's name is at most METRIC_NAME_MAX bytes long. */
+enum {
+    METRIC_KEYS_MAX = 10000,
+    METRIC_NAME_MAX = 256,
+    METRIC_VALUE_MAX = 64 << 10,
+    METRIC_REPORT_MAX = 4 << 20,
+    METRIC_BATCHES_MAX = 32 << 20,
+};
+/* The report by itself: names, sizes, types, steps. Takes time by its size; no store is asked. */
+int store_report_valid(const struct store_report *r, struct error *err);
 
 struct store_report_result {
     int64_t id;
@@ -28,7 +41,8 @@ struct store_report_result {
     bool best_of_trial;  /* validation: the trial's best is now this one */
 };
 
-/* Would store_report_add take it? The same errors, and nothing is written: for who must know before others are told. */
+/* Would store_report_add take it? The same errors, and nothing is written: for who must know before others are told.
+ * Both expect a valid report. */
 int store_report_check(struct store *st, const struct store_report *r, struct error *err);
 /* The trial's row gives its experiment's searcher metric, by which a validation becomes the best. */
 int store_report_add(struct store *st, const struct store_report *r, struct store_report_result *ret,
@@ -65,17 +79,20 @@ int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int3
 struct store_metric_name { const char *group, *name; };
 int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
                        struct store_metric_name **ret, size_t *ret_n, struct error *err);
-/* Steps at which a metric was reported in an experiment, ascending. */
-int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, struct arena *a,
-                         int32_t **ret, size_t *ret_n, struct error *err);
+/* Steps after `after` at which a metric was reported in an experiment, ascending. */
+int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
+                         struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
 
-/* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, thinned to about
- * max_points by largest-triangle-three-buckets; 0: all. */
+/* Series for charts: the named metrics of a group (no names: all numbers) as points in order of step, each thinned by
+ * itself so that they are at most max_points together (0: all; see thin.h). A point holds those metrics that were chosen
+ * there. Reports that all stand at one step are drawn by time. */
 struct store_series_query {
     int32_t trial_id;
     const char *group;
     struct store_texts names;
-    int32_t start_batches, end_batches; /* end 0: open */
+    int32_t start_batches, end_batches;             /* end 0: open */
+    int64_t start_us, end_us;                       /* 0: open */
+    bool by_epoch; double start_epoch, end_epoch;   /* only reports with a number called "epoch" within */
     int32_t max_points;
 };
 struct store_point {

@@ -1,11 +1,10 @@
-/* Reading reports: streams, names, series for charts, workloads. */
+/* Reading reports, from rows and blocks as if they were one: streams, single steps, names, summaries. */
 #include "store/metrics.h"
 
-#include <math.h>
-
-#include "common/json.h"
 #include "store/list.h"
+#include "store/metric_blocks.h"
 #include "store/metric_rows.h"
+#include "store/metric_seal.h"
 #include "store/metric_summary.h"
 
 void read_report(struct query *q, struct arena *a, void *row)
@@ -17,55 +16,234 @@ void read_report(struct query *q, struct arena *a, void *row)
     r->group = take_text(q, a);
     r->steps = take_i32(q);
     r->report_us = take_int(q);
+    r->stepless = take_bool(q);
     r->archived = take_bool(q);
     r->avg_metrics = take_text(q, a);
     r->batch_metrics = take_opt_text(q, a);
 }
 
-static const char *shown_metrics(const struct report_row *r, struct arena *a)
+int metric_reading_begin(struct store *st, bool *ret_own, struct error *err)
 {
-    const char *key = strcmp(r->group, "validation") == 0 ? "validation_metrics" : "avg_metrics";
-    if (r->batch_metrics)
-        return arena_printf(a, "{\"%s\":%s,\"batch_metrics\":%s}", key, r->avg_metrics, r->batch_metrics);
-    return arena_printf(a, "{\"%s\":%s}", key, r->avg_metrics);
+    *ret_own = !store_in_transaction(st);
+    return *ret_own ? store_begin_read(st, err) : 0;
+}
+
+void metric_reading_end(struct store *st, bool own)
+{
+    if (own)
+        store_rollback(st);
+}
+
+static const char *shown_metrics(const char *group, const char *avg, const char *batches, struct arena *a)
+{
+    const char *key = strcmp(group, "validation") == 0 ? "validation_metrics" : "avg_metrics";
+    if (batches)
+        return arena_printf(a, "{\"%s\":%s,\"batch_metrics\":%s}", key, avg, batches);
+    return arena_printf(a, "{\"%s\":%s}", key, avg);
+}
+
+static void show_row(const struct report_row *r, struct arena *a, struct store_metric_row *ret)
+{
+    *ret = (struct store_metric_row){
+        .id = r->id, .trial_id = r->trial_id, .run_id = r->run_id, .group = r->group, .total_batches = r->steps,
+        .end_us = r->report_us, .archived = r->archived,
+        .metrics = shown_metrics(r->group, r->avg_metrics, r->batch_metrics, a),
+    };
 }
 
 static void read_metric_row(struct query *q, struct arena *a, void *row)
 {
-    struct store_metric_row *m = row;
     struct report_row r;
     read_report(q, a, &r);
-    *m = (struct store_metric_row){
-        .id = r.id, .trial_id = r.trial_id, .run_id = r.run_id, .group = r.group, .total_batches = r.steps,
-        .end_us = r.report_us, .archived = r.archived, .metrics = shown_metrics(&r, a),
-    };
+    show_row(&r, a, row);
+}
+
+/* ---- a page of reports: first where they are, then what they hold ---- */
+
+enum { FROM_ROWS = -1, BLOCKS_AT_FIRST = 8 };
+
+struct place {
+    struct metric_key key;
+    int block;     /* FROM_ROWS, or a place among the blocks */
+    size_t report; /* within rows or block */
+};
+
+struct page_of_reports {
+    struct store *st;
+    struct packer *packer;
+    int32_t trial_id;
+    const char *group; /* NULL: all */
+    struct metric_key from;
+    size_t limit;
+    struct arena *a;
+    struct store_metric_row *row;
+    struct metric_block_row *block;
+    struct place *place; /* the `limit` first ones of those seen, in order */
+    size_t place_n;
+};
+
+static int find_rows(struct page_of_reports *p, struct error *err)
+{
+    const struct sql_value steps = sql_int(p->from.steps), id = sql_int(p->from.id - 1);
+    const struct sql_value limit = sql_int((int64_t)p->limit);
+    int rc = p->group ? query_all(p->st, Q_REPORTS_OF_GROUP,
+                                  SQL_ARGS(sql_int(p->trial_id), sql_text(p->group), steps, id, limit),
+                                  read_metric_row, sizeof(*p->row), p->a, &p->row, &p->place_n, err)
+                      : query_all(p->st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(p->trial_id), steps, id, limit),
+                                  read_metric_row, sizeof(*p->row), p->a, &p->row, &p->place_n, err);
+    p->place = arena_array(p->a, struct place, 2 * p->limit);
+    for (size_t i = 0; rc == 0 && i < p->place_n; i++)
+        p->place[i] = (struct place){{p->row[i].total_batches, p->row[i].id}, FROM_ROWS, i};
+    return rc;
+}
+
+/* Merges sorted `more` into the places, and drops what is beyond the limit. */
+static void merge_places(struct page_of_reports *p, const struct place *more, size_t n)
+{
+    size_t i = p->place_n, k = n, out = i + n;
+    p->place_n = out < p->limit ? out : p->limit;
+    while (k > 0) {
+        bool old = i > 0 && metric_key_compare(p->place[i - 1].key, more[k - 1].key) > 0;
+        p->place[--out] = old ? p->place[--i] : more[--k];
+    }
+}
+
+static int find_in_block(struct page_of_reports *p, int block, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct metric_block b;
+    size_t n = 0;
+    if (metric_block_open(p->st, p->packer, p->block[block].id, &a, &b, err) < 0)
+        return -1;
+    struct place *found = arena_array(&a, struct place, p->limit);
+    for (size_t i = 0; i < b.n && n < p->limit; i++) {
+        const struct metric_key key = {b.report[i].steps, b.report[i].id};
+        if (metric_key_compare(key, p->from) >= 0)
+            found[n++] = (struct place){key, block, i};
+    }
+    merge_places(p, found, n);
+    return 0;
+}
+
+/* Nothing of a block that begins there is on this page, nor of those after it. */
+static bool is_beyond(const struct page_of_reports *p, struct metric_key first)
+{
+    return p->place_n == p->limit && metric_key_compare(first, p->place[p->limit - 1].key) > 0;
+}
+
+/* Blocks in the order of their beginnings, some at first, more as long as the page may need them. */
+static int find_in_blocks(struct page_of_reports *p, struct error *err)
+{
+    size_t n = 0, done = 0;
+    for (int limit = BLOCKS_AT_FIRST;; limit *= 4) {
+        if (metric_blocks_from(p->st, p->trial_id, /* archived= */ false, p->group, p->from, limit, p->a, &p->block, &n,
+                               err) < 0)
+            return -1;
+        for (; done < n; done++) {
+            if (is_beyond(p, p->block[done].first))
+                return 0;
+            if (find_in_block(p, (int)done, err) < 0)
+                return -1;
+        }
+        if (n < (size_t)limit)
+            return 0;
+    }
+}
+
+static void show_sealed(const struct page_of_reports *p, const struct metric_block *b, const struct place *at,
+                        struct store_metric_row *ret)
+{
+    cleanup_strbuf struct strbuf avg = STRBUF_INIT;
+    const struct metric_report *r = &b->report[at->report];
+    const char *group = p->block[at->block].group;
+    metric_block_print(b, at->report, &avg);
+    *ret = (struct store_metric_row){
+        .id = r->id, .trial_id = p->trial_id, .run_id = r->run_id, .group = group, .total_batches = r->steps,
+        .end_us = r->report_us, .metrics = shown_metrics(group, avg.s, r->batch_metrics, p->a)};
+}
+
+/* Block by block, so that one is unpacked at a time. */
+static int fill_page(struct page_of_reports *p, struct store_metric_row *ret, struct error *err)
+{
+    for (size_t i = 0; i < p->place_n; i++)
+        if (p->place[i].block == FROM_ROWS)
+            ret[i] = p->row[p->place[i].report];
+    for (size_t first = 0; first < p->place_n; first++) {
+        cleanup_arena struct arena a = ARENA_INIT;
+        struct metric_block b;
+        int block = p->place[first].block;
+        if (block == FROM_ROWS || ret[first].metrics)
+            continue;
+        if (metric_block_load(p->st, p->packer, p->block[block].id, &a, &b, err) < 0)
+            return -1;
+        for (size_t i = first; i < p->place_n; i++)
+            if (p->place[i].block == block)
+                show_sealed(p, &b, &p->place[i], &ret[i]);
+    }
+    return 0;
+}
+
+static int read_page(struct page_of_reports *p, struct store_metric_row **ret, struct error *err)
+{
+    if (find_rows(p, err) < 0 || find_in_blocks(p, err) < 0)
+        return -1;
+    *ret = arena_array(p->a, struct store_metric_row, p->place_n + 1);
+    return fill_page(p, *ret, err);
 }
 
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
                        int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n,
-                           struct error *err)
+                       struct error *err)
 {
-    const struct sql_value after_steps = sql_int(cursor->started ? cursor->steps : INT64_MIN);
-    const struct sql_value after_id = sql_int(cursor->id);
-    int rc = group ? query_all(st, Q_REPORTS_OF_GROUP, SQL_ARGS(sql_int(trial_id), sql_text(group), after_steps,
-                                                                after_id, sql_int(limit)),
-                               read_metric_row, sizeof(**ret), a, ret, ret_n, err)
-                   : query_all(st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id), after_steps, after_id,
-                                                                sql_int(limit)),
-                               read_metric_row, sizeof(**ret), a, ret, ret_n, err);
-    if (rc == 0 && *ret_n) {
+    struct page_of_reports p = {.st = st, .trial_id = trial_id, .group = group, .limit = (size_t)limit, .a = a,
+                                .from = {INT64_MIN, 1}};
+    bool own;
+    if (cursor->started)
+        p.from = (struct metric_key){cursor->steps, cursor->id + 1};
+    if (metric_reading_begin(st, &own, err) < 0)
+        return -1;
+    int rc = packer_new(&p.packer, err);
+    if (rc == 0)
+        rc = read_page(&p, ret, err);
+    packer_free(p.packer);
+    metric_reading_end(st, own);
+    *ret_n = rc == 0 ? p.place_n : 0;
+    if (*ret_n) {
         const struct store_metric_row *last = &(*ret)[*ret_n - 1];
         *cursor = (struct store_metric_cursor){.steps = last->total_batches, .id = last->id, .started = true};
     }
     return rc;
 }
 
+/* ---- one step ---- */
+
+static int reports_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
+                      struct store_metric_row **ret, size_t *ret_n, struct error *err)
+{
+    struct report_row sealed;
+    if (query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_int(steps)), read_metric_row,
+                  sizeof(**ret), a, ret, ret_n, err) < 0)
+        return -1;
+    if (*ret_n)
+        return 0;
+    int found = metric_sealed_at(st, trial_id, group, steps, a, &sealed, err);
+    if (found <= 0)
+        return found;
+    *ret = arena_new(a, struct store_metric_row);
+    *ret_n = 1;
+    show_row(&sealed, a, *ret);
+    return 0;
+}
+
 int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
                      struct store_metric_row **ret, size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group ? group : "validation"),
-                                                     sql_int(steps)),
-                     read_metric_row, sizeof(**ret), a, ret, ret_n, err);
+    bool own;
+    if (metric_reading_begin(st, &own, err) < 0)
+        return -1;
+    int rc = reports_at(st, trial_id, group ? group : "validation", steps, a, ret, ret_n, err);
+    metric_reading_end(st, own);
+    return rc;
 }
 
 /* ---- summaries, names ---- */
@@ -86,22 +264,32 @@ static const char *summary_key(const char *group)
     return strcmp(group, "validation") == 0 ? "validation_metrics" : group;
 }
 
+static int show_summary(const struct summary_row *row, struct strbuf *out, struct error *err)
+{
+    const char *key = summary_key(row->group);
+    struct metric_summary *s = metric_summary_new();
+    strbuf_addc(out, out->n > 1 ? ',' : '{');
+    strbuf_add_json(out, key, strlen(key));
+    strbuf_addc(out, ':');
+    int rc = metric_summary_read(s, row->metrics, err);
+    if (rc == 0)
+        metric_summary_show(s, out);
+    metric_summary_free(s);
+    return rc;
+}
+
 int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err)
 {
-    cleanup_json struct json_object *all = json_object_new_object();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct summary_row *row;
     size_t n;
     if (query_all(st, Q_SUMMARIES_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_summary, sizeof(*row), a, &row, &n,
                   err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++) {
-        cleanup_json struct json_object *summary = NULL;
-        if (json_parse(row[i].metrics, strlen(row[i].metrics), &summary, err) < 0)
+    for (size_t i = 0; i < n; i++)
+        if (show_summary(&row[i], &text, err) < 0)
             return error_wrap(err, "summary of trial %d", trial_id);
-        json_object_object_add(all, summary_key(row[i].group), metric_summary_show(summary));
-    }
-    json_print(all, &text);
+    strbuf_adds(&text, n ? "}" : "{}");
     *ret = arena_strndup(a, text.s, text.n);
     return 0;
 }
@@ -143,183 +331,124 @@ int store_metric_names(struct store *st, struct store_ints experiment_ids, struc
                      a, ret, ret_n, err);
 }
 
-static void read_i32(struct query *q, struct arena *a, void *row)
-{
-    (void)a;
-    *(int32_t *)row = take_i32(q);
-}
+/* ---- the steps at which a metric was reported ---- */
 
-int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, struct arena *a,
-                         int32_t **ret, size_t *ret_n, struct error *err)
-{
-    return query_all(st, Q_METRIC_BATCHES, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name)), read_i32,
-                     sizeof(**ret), a, ret, ret_n, err);
-}
+struct steps {
+    struct arena *a;
+    int32_t *value;
+    size_t n, cap;
+};
 
-/* ---- series ---- */
-
-static bool wanted(const struct store_series_query *q, const char *name)
+static void add_steps(struct steps *s, int32_t steps)
 {
-    for (size_t i = 0; i < q->names.n; i++)
-        if (strcmp(q->names.text[i], name) == 0)
-            return true;
-    return q->names.n == 0;
-}
-
-/* The wanted numbers of a report; NULL when it has none. */
-static struct json_object *pick(const struct store_series_query *q, struct json_object *metrics)
-{
-    struct json_object *picked = json_object_new_object();
-    json_object_object_foreach(metrics, name, v) {
-        double ignored;
-        if (wanted(q, name) && metric_number(v, &ignored))
-            json_object_object_add(picked, name, json_object_get(v));
+    if (s->n == s->cap) {
+        int32_t *more = arena_array(s->a, int32_t, s->cap ? s->cap * 2 : 256);
+        if (s->n)
+            memcpy(more, s->value, s->n * sizeof(*more));
+        s->value = more;
+        s->cap = s->cap ? s->cap * 2 : 256;
     }
-    if (json_object_object_length(picked))
-        return picked;
-    json_object_put(picked);
-    return NULL;
+    s->value[s->n++] = steps;
 }
 
-static int to_point(const struct store_series_query *q, const struct report_row *r, struct arena *a,
-                    struct store_point *ret, double *ret_y, bool *ret_has, struct error *err)
+static int compare_steps(const void *a, const void *b)
 {
-    cleanup_json struct json_object *metrics = NULL, *picked = NULL;
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct json_object *epoch;
-    *ret_has = false;
-    if (json_parse(r->avg_metrics, strlen(r->avg_metrics), &metrics, err) < 0)
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort_steps(struct steps *s)
+{
+    size_t n = 0;
+    bool sorted = true;
+    for (size_t i = 1; i < s->n && sorted; i++)
+        sorted = s->value[i - 1] < s->value[i];
+    if (sorted)
+        return;
+    qsort(s->value, s->n, sizeof(*s->value), compare_steps);
+    for (size_t i = 0; i < s->n; i++)
+        if (n == 0 || s->value[n - 1] != s->value[i])
+            s->value[n++] = s->value[i];
+    s->n = n;
+}
+
+static int steps_of_block(struct store *st, struct packer *p, int64_t id, const char *name, struct steps *ret,
+                          struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct metric_block b;
+    if (metric_block_open(st, p, id, &a, &b, err) < 0 ||
+        metric_block_load_column(st, p, id, name, &a, &b, err) < 0)
         return -1;
-    if (!(picked = pick(q, metrics)))
-        return 0;
-    json_print(picked, &text);
-    *ret = (struct store_point){.batches = r->steps, .time_us = r->report_us,
-                                .values = arena_strndup(a, text.s, text.n)};
-    ret->has_epoch = json_object_object_get_ex(metrics, "epoch", &epoch) && metric_number(epoch, &ret->epoch);
-    *ret_has = true;
-    /* The shape is that of the first name. */
-    struct json_object_iterator it = json_object_iter_begin(picked);
-    metric_number(json_object_iter_peek_value(&it), ret_y);
+    long c = metric_block_column(&b, name);
+    for (size_t i = 0; c >= 0 && b.column[c].value && i < b.n; i++)
+        if (b.column[c].value[i].kind != METRIC_ABSENT)
+            add_steps(ret, b.report[i].steps);
     return 0;
 }
 
-/* Largest triangle three buckets (Steinarsson 2013): keeps both ends, and of each bucket the point that spans the
- * largest triangle with the last one kept and the mean of the next bucket. Works in place; returns how many points are
- * left. */
-static size_t thin(struct store_point *p, const double *y, size_t n, size_t max)
+static void read_id(struct query *q, struct arena *a, void *row)
 {
-    if (max < 3 || n <= max)
-        return n;
-    double bucket = (double)(n - 2) / (double)(max - 2);
-    size_t kept = 0, out = 1;
-    for (size_t b = 0; b < max - 2; b++) {
-        size_t from = (size_t)((double)b * bucket) + 1, to = (size_t)((double)(b + 1) * bucket) + 1;
-        size_t next_to = (size_t)((double)(b + 2) * bucket) + 1;
-        double mean_x = 0, mean_y = 0, largest = -1;
-        if (next_to > n)
-            next_to = n;
-        for (size_t i = to; i < next_to; i++) {
-            mean_x += p[i].batches;
-            mean_y += y[i];
-        }
-        mean_x /= (double)(next_to - to);
-        mean_y /= (double)(next_to - to);
-        size_t best = from;
-        for (size_t i = from; i < to; i++) {
-            double area = fabs((p[kept].batches - mean_x) * (y[i] - y[kept]) -
-                               (double)(p[kept].batches - p[i].batches) * (mean_y - y[kept]));
-            if (area > largest) {
-                largest = area;
-                best = i;
-            }
-        }
-        kept = best;
-        p[out++] = p[best]; /* out never passes best: a bucket holds at least one point */
-    }
-    p[out++] = p[n - 1];
-    return out;
-}
-
-int store_metric_series(struct store *st, const struct store_series_query *q, struct arena *a, struct store_point **ret,
-                        size_t *ret_n, struct error *err)
-{
-    struct report_row *row;
-    size_t row_n, n = 0;
-    if (query_all(st, Q_REPORTS_IN_RANGE, SQL_ARGS(sql_int(q->trial_id), sql_text(q->group), sql_int(q->start_batches),
-                                                   sql_int(q->end_batches)),
-                  read_report, sizeof(*row), a, &row, &row_n, err) < 0)
-        return -1;
-    struct store_point *point = arena_array(a, struct store_point, row_n + 1);
-    double *y = arena_array(a, double, row_n + 1);
-    for (size_t i = 0; i < row_n; i++) {
-        bool has;
-        if (to_point(q, &row[i], a, &point[n], &y[n], &has, err) < 0)
-            return -1;
-        n += has;
-    }
-    *ret = point;
-    *ret_n = thin(point, y, n, q->max_points > 0 ? (size_t)q->max_points : n);
-    return 0;
-}
-
-/* ---- workloads ---- */
-
-static void read_workload(struct query *q, struct arena *a, void *row)
-{
-    struct store_workload *w = row;
-    w->kind = (enum store_workload_kind)take_int(q);
-    w->total_batches = take_i32(q);
-    w->end_us = take_int(q);
-    w->avg_metrics = take_opt_text(q, a);
-    w->batch_metrics = take_opt_text(q, a);
-    w->uuid = take_opt_text(q, a);
-    w->state = take_opt_text(q, a);
-    w->resources = take_opt_text(q, a);
-    w->metadata = take_opt_text(q, a);
-}
-
-static void start_workloads(struct compose *c, enum sql_fragment fragment, const void *filter)
-{
-    enum { ANY, CHECKPOINT, VALIDATION, CHECKPOINT_OR_VALIDATION }; /* api.v1.GetTrialWorkloadsRequest.FilterOption */
-    const struct store_workload_filter *f = filter;
-    compose_add(c, fragment,
-                SQL_ARGS(sql_int(f->trial_id), sql_opt_text(f->group && *f->group ? f->group : NULL),
-                         sql_bool(f->filter == ANY), sql_bool(f->filter != CHECKPOINT),
-                             sql_bool(f->filter != VALIDATION),
-                         sql_bool(!f->remove_deleted_checkpoints)));
-}
-
-static void no_filters(struct compose *c, const void *filter, struct arena *a)
-{
-    (void)c;
-    (void)filter;
     (void)a;
+    *(int64_t *)row = take_int(q);
 }
 
-static void sort_workloads(struct compose *c, const struct list_spec *s)
+static int sealed_steps(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
+                        struct steps *ret, struct error *err)
 {
-    const struct store_workload_filter *f = s->filter;
-    bool desc = f->descending;
-    const char *key = f->sort_key && *f->sort_key ? f->sort_key : "batches";
-    if (strcmp(key, "batches") == 0)
-        compose_add(c, desc ? F_WORKLOAD_SORT_BATCHES_DESC : F_WORKLOAD_SORT_BATCHES, SQL_NO_ARGS);
-    else if (strcmp(key, "endTime") == 0)
-        compose_add(c, desc ? F_WORKLOAD_SORT_END_DESC : F_WORKLOAD_SORT_END, SQL_NO_ARGS);
-    else
-        compose_add(c, desc ? F_WORKLOAD_SORT_METRIC_DESC : F_WORKLOAD_SORT_METRIC, SQL_ARGS(sql_text(key)));
-}
-
-int store_workload_list(struct store *st, const struct store_workload_filter *f, struct arena *a,
-                        struct store_workload_list *ret, struct error *err)
-{
-    const struct list_spec spec = {
-        .count = F_WORKLOADS_COUNT, .rows = F_WORKLOADS_ROWS, .start = start_workloads, .add_filters = no_filters,
-        .filter = f, .add_sort = sort_workloads, .page = f->page, .window = page_of_workloads, .read = read_workload,
-        .row_size = sizeof(struct store_workload),
-    };
-    if (list_run(st, &spec, a, &ret->workload, &ret->workload_n, &ret->window, err) < 0)
+    int64_t *block;
+    size_t n;
+    struct packer *p;
+    if (query_all(st, Q_METRIC_BLOCKS_WITH, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name),
+                                                     sql_int(after)),
+                  read_id, sizeof(*block), ret->a, &block, &n, err) < 0 || packer_new(&p, err) < 0)
         return -1;
-    for (size_t i = 0; i < ret->workload_n && !f->batch_metrics; i++)
-        ret->workload[i].batch_metrics = NULL;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = steps_of_block(st, p, block[i], name, ret, err);
+    packer_free(p);
+    return rc;
+}
+
+static int steps_in_rows(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
+                         struct steps *ret, struct error *err)
+{
+    struct query q;
+    int rc;
+    if (query_start(st, Q_METRIC_BATCHES, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name),
+                                                   sql_int(after)), &q, err) < 0)
+        return -1;
+    while ((rc = query_next(&q, err)) > 0)
+        add_steps(ret, take_i32(&q));
+    query_end(&q);
+    return rc;
+}
+
+static void drop_steps_up_to(struct steps *s, int32_t after)
+{
+    size_t drop = 0;
+    while (drop < s->n && s->value[drop] <= after)
+        drop++;
+    s->value += drop;
+    s->n -= drop;
+}
+
+int store_metric_batches(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
+                         struct arena *a, int32_t **ret, size_t *ret_n, struct error *err)
+{
+    struct steps s = {.a = a};
+    bool own;
+    if (metric_reading_begin(st, &own, err) < 0)
+        return -1;
+    int rc = sealed_steps(st, experiment_id, group, name, after, &s, err);
+    if (rc == 0)
+        rc = steps_in_rows(st, experiment_id, group, name, after, &s, err);
+    metric_reading_end(st, own);
+    if (rc < 0)
+        return -1;
+    sort_steps(&s);
+    drop_steps_up_to(&s, after);
+    *ret = s.value;
+    *ret_n = s.n;
     return 0;
 }

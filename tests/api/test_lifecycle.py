@@ -136,13 +136,14 @@ def test_logs_are_retained_once_an_experiment_is_over(master):
 
 
 def test_deletion_takes_all_that_belongs_to_an_experiment(master):
-    x, other = ended(master), master.create(activate=False)
+    x, other = master.create(activate=False), master.create(activate=False)
     [trial] = master.trial_ids(x)
     task = master.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
     for step in range(30):
         assert master.post(f"/api/v1/trials/{trial}/metrics", {"group": "training", "metrics": {
             "trialId": trial, "trialRunId": 0, "stepsCompleted": step, "metrics": {"avgMetrics": {"loss": 1}}}}).status == 200
     assert master.post("/api/v1/task/logs", {"logs": [{"taskId": task, "log": "x\n"}]}).status == 200
+    assert master.post(f"/api/v1/experiments/{x}/kill").status == 200
     assert error_of(master.request("DELETE", f"/api/v1/experiments/{other}")) == "cannot delete experiment in STATE_PAUSED state"
     assert master.request("DELETE", "/api/v1/experiments/99999").status == 404
     assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200

@@ -142,6 +142,11 @@ DELETE FROM container_log_marks WHERE task_id IN (
 DELETE FROM metric_reports WHERE id IN (
     SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE t.experiment_id = $1 LIMIT $2);
 
+-- A block is some thousand reports.
+-- name: experiments_delete_some_blocks
+DELETE FROM metric_blocks WHERE id IN (
+    SELECT b.id FROM metric_blocks b JOIN trials t ON t.id = b.trial_id WHERE t.experiment_id = $1 LIMIT 1 + $2 / 1000);
+
 -- name: experiments_delete_some_logs
 DELETE FROM task_log_blocks WHERE id IN (
     SELECT h.id FROM task_log_blocks h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id

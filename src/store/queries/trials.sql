@@ -82,7 +82,8 @@ UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;
 
 -- What a report needs to know of its trial.
 -- name: trials_searcher
-SELECT t.experiment_id, x.searcher_metric, x.smaller_is_better, t.report_run_id, t.stale_steps, t.total_batches
+SELECT t.experiment_id, x.searcher_metric, x.smaller_is_better, t.report_run_id, t.stale_steps, t.total_batches, t.run_id,
+    t.state
 FROM trials t JOIN experiments x ON x.id = t.experiment_id WHERE t.id = $1;
 
 -- name: trials_set_report_run
@@ -101,7 +102,9 @@ WHERE id = $1 AND (best_metric IS NULL OR ($4 <> 0 AND $3 < best_metric) OR ($4 
 
 -- name: trials_set_validations
 UPDATE trials SET best_validation_id = $2, best_metric = $3, latest_validation_id = $4, latest_metric = $5,
-    total_batches = (SELECT coalesce(max(r.steps), 0) FROM metric_reports r WHERE r.trial_id = $1 AND r.archived = 0)
+    total_batches = (SELECT coalesce(max(q.steps), 0) FROM (
+        SELECT r.steps FROM metric_reports r WHERE r.trial_id = $1 AND r.archived = 0
+        UNION ALL SELECT b.last_steps FROM metric_blocks b WHERE b.trial_id = $1 AND b.archived = 0) q)
 WHERE id = $1;
 
 -- name: trials_add_checkpoint

@@ -1,0 +1,205 @@
+#include "store/metric_value.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/number.h"
+
+/* ---- values ---- */
+
+static bool is_text(const char *json, size_t n, const char *text)
+{
+    return n == strlen(text) && memcmp(json, text, n) == 0;
+}
+
+static bool read_int(const char *json, size_t n, struct metric_value *ret)
+{
+    char text[NUMBER_TEXT_MAX];
+    int64_t v;
+    if (n == 0 || n >= NUMBER_TEXT_MAX || json[n - 1] < '0' || json[n - 1] > '9' || number_to_int64(json, n, &v) < 0)
+        return false;
+    if (number_put_int64(v, text) != n || memcmp(text, json, n) != 0)
+        return false; /* 007 cannot be, but -0 and 1e2 can */
+    *ret = (struct metric_value){.kind = METRIC_INT, .integer = v};
+    return true;
+}
+
+static bool read_double(const char *json, size_t n, struct metric_value *ret)
+{
+    char text[JSON_DOUBLE_MAX];
+    double v;
+    if (n == 0 || n >= JSON_DOUBLE_MAX || number_to_double(json, n, &v) < 0)
+        return false;
+    json_format_double(v, text);
+    if (!is_text(json, n, text))
+        return false;
+    *ret = (struct metric_value){.kind = METRIC_DOUBLE, .number = v};
+    return true;
+}
+
+struct metric_value metric_value_of(const char *json, size_t n, struct arena *a)
+{
+    struct metric_value v;
+    bool number = n > 0 && (json[0] == '-' || (json[0] >= '0' && json[0] <= '9'));
+    if (number && (read_int(json, n, &v) || read_double(json, n, &v)))
+        return v;
+    if (is_text(json, n, "\"NaN\""))
+        return (struct metric_value){.kind = METRIC_NAN};
+    if (is_text(json, n, "\"Infinity\""))
+        return (struct metric_value){.kind = METRIC_INFINITY};
+    if (is_text(json, n, "\"-Infinity\""))
+        return (struct metric_value){.kind = METRIC_MINUS_INFINITY};
+    return (struct metric_value){.kind = METRIC_JSON, .json = arena_strndup(a, json, n)};
+}
+
+void metric_value_print(const struct metric_value *v, struct strbuf *out)
+{
+    char text[JSON_DOUBLE_MAX > NUMBER_TEXT_MAX ? JSON_DOUBLE_MAX : NUMBER_TEXT_MAX];
+    switch (v->kind) {
+    case METRIC_DOUBLE:
+        json_format_double(v->number, text);
+        strbuf_adds(out, text);
+        break;
+    case METRIC_INT:
+        strbuf_add(out, text, number_put_int64(v->integer, text));
+        break;
+    case METRIC_NAN:
+        strbuf_adds(out, "\"NaN\"");
+        break;
+    case METRIC_INFINITY:
+        strbuf_adds(out, "\"Infinity\"");
+        break;
+    case METRIC_MINUS_INFINITY:
+        strbuf_adds(out, "\"-Infinity\"");
+        break;
+    case METRIC_JSON:
+        strbuf_adds(out, v->json);
+        break;
+    case METRIC_ABSENT:
+    case METRIC_KIND_NR:
+        break;
+    }
+}
+
+bool metric_value_number(const struct metric_value *v, double *ret)
+{
+    switch (v->kind) {
+    case METRIC_DOUBLE:
+        *ret = v->number;
+        return true;
+    case METRIC_INT:
+        *ret = (double)v->integer;
+        return true;
+    case METRIC_NAN:
+        *ret = NAN;
+        return true;
+    case METRIC_INFINITY:
+    case METRIC_MINUS_INFINITY:
+        *ret = v->kind == METRIC_INFINITY ? INFINITY : -INFINITY;
+        return true;
+    case METRIC_JSON: /* a number in a form of its own, 1E5 */
+        if (v->json[0] != '-' && (v->json[0] < '0' || v->json[0] > '9'))
+            return false;
+        return number_to_double(v->json, strlen(v->json), ret) == 0;
+    default:
+        return false;
+    }
+}
+
+static bool equal_documents(const char *a, const char *b)
+{
+    cleanup_json struct json_object *x = NULL, *y = NULL;
+    return json_parse(a, strlen(a), &x, NULL) == 0 && json_parse(b, strlen(b), &y, NULL) == 0 &&
+           json_object_equal(x, y);
+}
+
+bool metric_value_equal(const struct metric_value *a, const struct metric_value *b)
+{
+    double x, y;
+    bool a_number = metric_value_number(a, &x), b_number = metric_value_number(b, &y);
+    if (a_number || b_number)
+        return a_number && b_number && (x == y || (isnan(x) && isnan(y)));
+    if (a->kind != METRIC_JSON || b->kind != METRIC_JSON)
+        return a->kind == b->kind;
+    return strcmp(a->json, b->json) == 0 || equal_documents(a->json, b->json);
+}
+
+/* ---- members ---- */
+
+static const char *skip_blanks(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
+        p++;
+    return p;
+}
+
+/* From the opening quote to behind the closing one. */
+static const char *skip_string(const char *p)
+{
+    for (p++; *p && *p != '"'; p++)
+        if (*p == '\\' && p[1])
+            p++;
+    return *p ? p + 1 : p;
+}
+
+static const char *skip_value(const char *p)
+{
+    int depth = 0;
+    for (; *p; p++) {
+        if (*p == '"')
+            p = skip_string(p) - 1;
+        else if (*p == '{' || *p == '[')
+            depth++;
+        else if ((*p == '}' || *p == ']' || *p == ',') && depth == 0)
+            return p;
+        else if (*p == '}' || *p == ']')
+            depth--;
+    }
+    return p;
+}
+
+static const char *unescape(const char *quoted, size_t n, struct arena *a)
+{
+    if (!memchr(quoted, '\\', n))
+        return arena_strndup(a, quoted + 1, n - 2);
+    cleanup_json struct json_object *text = NULL;
+    if (json_parse(quoted, n, &text, NULL) < 0)
+        return arena_strndup(a, quoted + 1, n - 2);
+    return arena_strdup(a, json_object_get_string(text));
+}
+
+struct metric_members metric_members_of(const char *json)
+{
+    const char *p = skip_blanks(json);
+    return (struct metric_members){.p = *p == '{' || *p == '[' ? p + 1 : "", .list = *p == '['};
+}
+
+/* Behind the name and its colon; NULL where there is none. */
+static const char *take_name(struct metric_members *m, const char *p, struct arena *a)
+{
+    if (*p != '"')
+        return NULL;
+    const char *after = skip_string(p);
+    m->name = unescape(p, (size_t)(after - p), a);
+    after = skip_blanks(after);
+    return skip_blanks(*after == ':' ? after + 1 : after);
+}
+
+bool metric_members_next(struct metric_members *m, struct arena *a)
+{
+    const char *p = skip_blanks(m->p);
+    if (*p == ',')
+        p = skip_blanks(p + 1);
+    if (!m->list)
+        p = take_name(m, p, a);
+    if (!p || !*p || *p == ']' || *p == '}')
+        return false;
+    m->value = p;
+    m->p = skip_value(p);
+    m->value_n = (size_t)(m->p - p);
+    while (m->value_n && strchr(" \t\r\n", m->value[m->value_n - 1]))
+        m->value_n--;
+    return true;
+}
