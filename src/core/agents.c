@@ -47,6 +47,15 @@ static void free_slots(struct agent *agent)
     agent->slot_n = 0;
 }
 
+void agent_changed(struct agent *agent)
+{
+    agent->pool->changed = true;
+    if (agent->stale)
+        return;
+    agent->stale = true;
+    LIST_INSERT_HEAD(&agent->pool->stale, agent, in_stale);
+}
+
 void agent_free(struct core *c, struct agent *agent)
 {
     timer_clear(&c->timers, &agent->lost);
@@ -177,6 +186,9 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
         SET_TEXT(agent->row.pool, pool->name);
         record_touch(c, &agent->record);
     }
+    if (agent->stale)
+        LIST_REMOVE(agent, in_stale);
+    agent->stale = false;
     agent->pool = pool;
     return agent;
 }
@@ -283,7 +295,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     effect_add(c, CORE_WELCOME_AGENT);
     reconcile(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
-    agent->pool->changed = true;
+    agent_changed(agent);
     return 0;
 }
 
@@ -299,7 +311,7 @@ static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
     agent->presence = AGENT_AWAY;
     agent->connected_us = 0;
     timer_set(&c->timers, &agent->lost, TIMER_AGENT_LOST, c->now_us + wait_us);
-    agent->pool->changed = true;
+    agent_changed(agent);
 }
 
 void agent_disconnected(struct core *c, const char *id)
@@ -316,6 +328,7 @@ void agent_timer(struct core *c, struct timer *t)
     bool restored = agent->slot == NULL;
     struct container *k;
     agent->presence = AGENT_GONE;
+    agent_changed(agent);
     while ((k = LIST_FIRST(&agent->containers)) != NULL)
         container_exited(c, k, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, 0,
                          "agent closed with allocated containers");
@@ -355,7 +368,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct
     if (enable)
         agent->row.disabled_slot_n = 0; /* slots are enabled along */
     record_touch(c, &agent->record);
-    agent->pool->changed = true;
+    agent_changed(agent);
     if (!enable && !drain)
         kill_all_on(c, agent);
     return 0;
@@ -394,7 +407,7 @@ int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, 
     if (!enable)
         remember_disabled(agent, device_id, drain);
     record_touch(c, &agent->record);
-    agent->pool->changed = true;
+    agent_changed(agent);
     if (!enable && !drain && s->container != NULL)
         allocation_kill(c, s->container->allocation, "slot disabled");
     return 0;

@@ -23,6 +23,9 @@ struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
 void agent_free(struct core *c, struct agent *agent);
 
+/* Something about it is not as the scheduler knows it: it will be told at the end of the step. */
+void agent_changed(struct agent *agent);
+
 /* What scheduling sees. */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);

@@ -36,7 +36,6 @@ static void raise_state(struct core *c, struct allocation *a, enum allocation_st
 {
     if ((int)to <= a->sm.state)
         return;
-    pool_placed(a->pool, a);
     if (sm_move(&a->sm, to, NULL) < 0)
         abort();
     a->row.state = to;
@@ -181,6 +180,7 @@ static void signal_live(struct core *c, struct allocation *a, int signal)
 static void kill_live(struct core *c, struct allocation *a)
 {
     a->killed_us = c->now_us;
+    a->pool->rm->leaving(a);
     raise_state(c, a, ALLOCATION_TERMINATING);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
@@ -216,6 +216,7 @@ void allocation_terminate(struct core *c, struct allocation *a, const char *reas
     if (a->row.preempt_deadline_us != 0 || a->killed_us != 0)
         return;
     a->row.preempt_deadline_us = c->now_us + preemption_timeout_us(a);
+    a->pool->rm->leaving(a);
     record_touch(c, &a->record);
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
     task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
@@ -430,6 +431,7 @@ void allocation_free(struct core *c, struct allocation *a)
     for (size_t i = 0; i < a->container_n; i++)
         free(a->container[i]);
     free(a->container);
+    arena_release(&a->blocked);
     gather_release(&a->gather);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->kill_again);

@@ -52,6 +52,7 @@ void core_free(struct core *c)
     HASH_ITER(hh, c->allocations, a, next_a) {
         for (size_t i = 0; i < a->container_n; i++)
             HASH_DEL(c->containers, a->container[i]);
+        pool_remove(a->pool, a);
         HASH_DEL(c->allocations, a);
         allocation_free(c, a);
     }
@@ -60,12 +61,12 @@ void core_free(struct core *c)
         HASH_DEL(c->experiments, x);
         experiment_free(c, x);
     }
+    pools_free(c); /* their schedulers hold on to agents */
     struct agent *agent, *next_agent;
     HASH_ITER(hh, c->agents, agent, next_agent) {
         HASH_DEL(c->agents, agent);
         agent_free(c, agent);
     }
-    pools_free(c);
     timers_release(&c->timers);
     free(c);
 }
@@ -85,6 +86,9 @@ static void fire_timers(struct core *c)
         case TIMER_TRIAL_INVALID_HP:
         case TIMER_TRIAL_RETRY:
             trial_timer(c, t);
+            break;
+        case TIMER_POOL_PASS:
+            pool_timer(t);
             break;
         }
     }

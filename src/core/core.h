@@ -24,17 +24,15 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "core/rows.h"
+#include "core/sched/opts.h"
 #include "core/states.h"
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
-enum fitting_policy { FITTING_BEST, FITTING_WORST };
-
 struct core_pool_opts {
     const char *name;
     int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
-    enum fitting_policy fitting;
-    bool allow_heterogeneous_fits;
+    struct sched_opts sched;
 };
 
 struct core_opts {

@@ -249,6 +249,7 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
         (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
         abort();
     x->pool = pool;
+    x->job = job_new(x);
     LIST_INIT(&x->trials);
     HASH_ADD(hh, c->experiments, row.id, sizeof x->row.id, x);
     return x;
@@ -405,7 +406,7 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
         x->spec.weight = p->weight;
     if (p->set_priority)
         x->spec.priority = p->priority;
-    x->pool->changed = true;
+    job_reweigh(x);
     return 0;
 }
 
@@ -526,6 +527,7 @@ void experiment_free(struct core *c, struct experiment *x)
         LIST_REMOVE(t, in_experiment);
         trial_free(c, t);
     }
+    job_leave(x);
     searcher_free(x->searcher);
     searcher_actions_release(&x->actions);
     strbuf_release(&x->searcher_events);

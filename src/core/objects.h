@@ -16,9 +16,17 @@
 #include "core/core.h"
 #include "core/gather.h"
 #include "core/ports.h"
+#include "core/sched/sched.h"
 #include "core/searcher/searcher.h"
 #include "core/timers.h"
 
+
+/* What an experiment is to a pool's scheduler. One that has moved to another pool has a new one there; the old one is
+ * freed with its last allocation. */
+struct job {
+    struct sched_group group;
+    struct experiment *experiment; /* NULL: it has moved on */
+};
 
 /* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
 struct record {
@@ -34,6 +42,7 @@ struct experiment {
     struct sm sm;
     struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
     struct pool *pool;
+    struct job *job;
     struct searcher *searcher;
     struct trial **trial_at;       /* by the number that the searcher knows it by; NULL: never came to be */
     size_t trial_at_n;
@@ -81,7 +90,10 @@ struct allocation {
     struct timer preempt_deadline, kill_again;
     int64_t killed_us; /* last time; 0: never */
     struct gather gather;
-    TAILQ_ENTRY(allocation) in_pool;
+    TAILQ_ENTRY(allocation) in_pool, in_new;
+    struct sched_request request;
+    bool filed; /* the scheduler knows of it */
+    struct arena blocked; /* the agents it must not run on; as long as the request */
     SLIST_ENTRY(allocation) dead;
     UT_hash_handle hh;
 };
@@ -116,6 +128,10 @@ struct agent {
     struct slot *slot; /* by device id */
     size_t slot_n;
     struct pool *pool;
+    struct sched_agent sched;
+    struct pool *offered_to; /* the pool whose scheduler has it; NULL: none */
+    bool stale;              /* the scheduler should look at it again */
+    LIST_ENTRY(agent) in_stale;
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -127,7 +143,10 @@ struct pool {
     const struct rm_type *rm;
     bool changed; /* since the scheduler last looked */
     TAILQ_HEAD(, allocation) allocations; /* in the order in which they were asked for */
-    int waiting_slots_n, waiting_aux_n;   /* of these the pending ones: with slots, and without */
+    TAILQ_HEAD(, allocation) new;         /* of these, what the scheduler has not been told of */
+    struct sched *sched;
+    LIST_HEAD(, agent) stale;
+    struct timer pass; /* aging: another pass is due */
 };
 
 struct core {

@@ -27,6 +27,8 @@ void pools_init(struct core *c, const struct core_opts *opts)
             abort();
         p->rm = &rm_agents;
         TAILQ_INIT(&p->allocations);
+        TAILQ_INIT(&p->new);
+        p->rm->open(p);
     }
 }
 
@@ -43,38 +45,63 @@ void pools_turn(struct core *c)
 
 void pools_free(struct core *c)
 {
-    for (size_t i = 0; i < c->pool_n; i++)
-        free(c->pool[i].name);
+    for (size_t i = 0; i < c->pool_n; i++) {
+        struct pool *p = &c->pool[i];
+        timer_clear(&c->timers, &p->pass);
+        p->rm->close(p);
+        free(p->name);
+    }
     free(c->pool);
 }
 
-static void count_waiting(struct pool *p, const struct allocation *a, int by)
+void pool_timer(struct timer *t)
 {
-    if (a->sm.state != ALLOCATION_PENDING)
-        return;
-    if (a->row.slots > 0)
-        p->waiting_slots_n += by;
-    else
-        p->waiting_aux_n += by;
-}
-
-void pool_placed(struct pool *p, const struct allocation *a)
-{
-    count_waiting(p, a, -1);
+    container_of(t, struct pool, pass)->changed = true;
 }
 
 void pool_add(struct pool *p, struct allocation *a)
 {
-    count_waiting(p, a, 1);
     TAILQ_INSERT_TAIL(&p->allocations, a, in_pool);
+    TAILQ_INSERT_TAIL(&p->new, a, in_new);
     a->trial->experiment->open_n++;
     p->changed = true;
 }
 
 void pool_remove(struct pool *p, struct allocation *a)
 {
-    count_waiting(p, a, -1);
+    if (a->filed)
+        p->rm->removed(p, a);
+    else
+        TAILQ_REMOVE(&p->new, a, in_new);
     TAILQ_REMOVE(&p->allocations, a, in_pool);
     a->trial->experiment->open_n--;
     p->changed = true;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------- */
+
+struct job *job_new(struct experiment *x)
+{
+    struct job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        abort();
+    job->experiment = x;
+    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = x->spec.priority, .weight = x->spec.weight,
+                                      .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position,
+                                      .submitted_us = x->row.start_us};
+    return job;
+}
+
+void job_reweigh(struct experiment *x)
+{
+    x->pool->rm->reweighed(x->pool, x->job);
+    x->pool->changed = true;
+}
+
+void job_leave(struct experiment *x)
+{
+    x->job->experiment = NULL;
+    if (x->job->group.request_n == 0)
+        free(x->job);
+    x->job = NULL;
 }

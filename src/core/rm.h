@@ -9,11 +9,16 @@
 
 struct rm_type {
     const char *name;
-    /* At the end of a step in which the pool has changed: place what can be placed. */
+    void (*open)(struct pool *p);
+    void (*close)(struct pool *p);
+    /* At the end of a step in which the pool has changed: place what can be placed, stop what must give way. */
     void (*turn)(struct core *c, struct pool *p);
     void (*signal)(struct core *c, struct container *k, int signal);
     /* A container has ended: what it held is free again. */
     void (*released)(struct core *c, struct container *k);
+    void (*leaving)(struct allocation *a); /* it has been told to end */
+    void (*removed)(struct pool *p, struct allocation *a);
+    void (*reweighed)(struct pool *p, struct job *job); /* experiment.spec and row say what it is worth now */
 };
 
 extern const struct rm_type rm_agents;
@@ -24,6 +29,11 @@ void pools_turn(struct core *c);
 void pools_free(struct core *c);
 void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
-void pool_placed(struct pool *p, const struct allocation *a); /* is about to leave ALLOCATION_PENDING */
+void pool_timer(struct timer *t);
+
+/* The experiment's own share of the queue: priority, weight, limits, place. */
+struct job *job_new(struct experiment *x); /* x->spec and x->row are set */
+void job_reweigh(struct experiment *x);    /* they have changed */
+void job_leave(struct experiment *x);      /* frees it, or leaves it to its last allocation */
 
 #endif

@@ -1,4 +1,6 @@
-/* The resource manager of our own agents: snapshot → scheduler → containers on agents. */
+/* The resource manager of our own agents. It tells the pool's scheduler what has changed, asks it for a pass, and makes
+ * containers on agents of what it decides. Changes are told at the end of a step, when they are complete: agents that
+ * changed are on the pool's `stale` list, allocations that came on its `new` one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,93 +8,143 @@
 #include "core/allocation.h"
 #include "core/effects.h"
 #include "core/rm.h"
-#include "core/sched/sched.h"
 
-/* The snapshot's rows, and what they stand for. */
-struct view {
-    struct sched_snapshot snapshot;
-    struct agent **agent;
-    struct allocation **allocation;
-};
-
-static struct sched_agent agent_snapshot(const struct agent *agent, int aux_max)
+static void open_pool(struct pool *p)
 {
-    struct sched_agent s = {.id = agent->row.id, .aux = aux_max};
+    p->sched = sched_new(&p->opts.sched);
+}
+
+static void close_pool(struct pool *p)
+{
+    sched_free(p->sched);
+}
+
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
+
+/* An agent that takes nothing new still counts for what it runs. */
+static struct sched_agent offer_of(const struct agent *agent, int aux_max)
+{
+    struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled, .aux = aux_max};
+    if (!s.open) {
+        s.slots = agent_slots_used(agent);
+        return s;
+    }
     for (size_t i = 0; i < agent->slot_n; i++) {
         if (!slot_usable(agent, &agent->slot[i]))
             continue;
         s.slots++;
         s.empty_slots += agent->slot[i].container == NULL;
     }
-    s.empty_aux = aux_max - agent_aux_used(agent);
-    if (s.empty_aux < 0)
-        s.empty_aux = 0;
+    int empty_aux = aux_max - agent_aux_used(agent);
+    s.empty_aux = empty_aux > 0 ? empty_aux : 0;
     return s;
 }
 
-static void snapshot_agents(const struct core *c, const struct pool *p, struct arena *a, struct view *ret)
+static void withdraw(struct agent *agent)
 {
-    size_t n = HASH_COUNT(c->agents);
-    struct sched_agent *agent = arena_array(a, struct sched_agent, n + 1);
-    ret->agent = arena_array(a, struct agent *, n + 1);
-    for (struct agent *g = c->agents; g != NULL; g = g->hh.next) {
-        if (g->pool != p || g->presence != AGENT_CONNECTED || !g->row.enabled)
-            continue;
-        ret->agent[ret->snapshot.agent_n] = g;
-        agent[ret->snapshot.agent_n++] = agent_snapshot(g, p->opts.max_aux_containers_per_agent);
+    if (agent->offered_to != NULL)
+        sched_agent_leave(agent->offered_to->sched, &agent->sched);
+    agent->offered_to = NULL;
+}
+
+static void offer(struct agent *agent)
+{
+    struct pool *p = agent->pool;
+    struct sched_agent now = offer_of(agent, p->opts.max_aux_containers_per_agent);
+    if (agent->offered_to != p) {
+        withdraw(agent);
+        agent->sched = now;
+        agent->sched.id = agent->row.id;
+        agent->offered_to = p;
+        sched_agent_join(p->sched, &agent->sched);
+    } else {
+        sched_agent_set(p->sched, &agent->sched, &now);
     }
-    ret->snapshot.agent = agent;
+}
+
+static void tell_agents(struct pool *p)
+{
+    struct agent *agent;
+    while ((agent = LIST_FIRST(&p->stale)) != NULL) {
+        LIST_REMOVE(agent, in_stale);
+        agent->stale = false;
+        if (agent->presence == AGENT_GONE)
+            withdraw(agent);
+        else
+            offer(agent);
+    }
+}
+
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
+
+static void hold(struct pool *p, struct allocation *al)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_share *share = arena_array(&a, struct sched_share, al->container_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < al->container_n; i++) {
+        const struct container *k = al->container[i];
+        if (k->agent != NULL && k->agent->offered_to == p)
+            share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n};
+    }
+    sched_request_hold(p->sched, &al->request, share, n);
+    if (al->killed_us != 0 || al->row.preempt_deadline_us != 0)
+        sched_request_releasing(p->sched, &al->request);
 }
 
 /* Lines to a list. */
-static void block_agents(const char *excluded, struct arena *a, struct sched_request *ret)
+static void block_agents(struct allocation *al)
 {
+    const char *excluded = al->trial->excluded;
     if (excluded == NULL)
         return;
-    const char **id = arena_array(a, const char *, strlen(excluded));
+    const char **id = arena_array(&al->blocked, const char *, strlen(excluded));
     for (const char *line = excluded; *line != '\0'; line += strcspn(line, "\n") + 1)
-        id[ret->blocked_n++] = arena_strndup(a, line, strcspn(line, "\n"));
-    ret->blocked_agent = id;
+        id[al->request.blocked_n++] = arena_strndup(&al->blocked, line, strcspn(line, "\n"));
+    al->request.blocked_agent = id;
 }
 
-static struct sched_request request_snapshot(const struct allocation *al, struct arena *a)
+static void tell_requests(struct pool *p)
 {
-    const struct experiment *x = al->trial->experiment;
-    struct sched_group *group = arena_new(a, struct sched_group);
-    *group = (struct sched_group){.job_id = x->row.job_id, .priority = x->spec.priority, .weight = x->spec.weight,
-                                  .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position,
-                                  .submitted_us = x->row.start_us};
-    struct sched_request request = {.allocation_id = al->row.id, .group = group, .slots = al->row.slots,
-                                  .request_us = al->row.request_us, .single_agent = x->spec.single_node, .preemptible = true,
-                                  .allocated = al->sm.state != ALLOCATION_PENDING};
-    block_agents(al->trial->excluded, a, &request);
-    return request;
-}
-
-/* Is anything free that anyone waits for? */
-static bool has_room(const struct pool *p, const struct sched_snapshot *s)
-{
-    for (size_t i = 0; i < s->agent_n; i++)
-        if ((p->waiting_slots_n > 0 && s->agent[i].empty_slots > 0) ||
-            (p->waiting_aux_n > 0 && s->agent[i].empty_aux > 0))
-            return true;
-    return false;
-}
-
-static void snapshot_requests(const struct pool *p, struct arena *a, struct view *ret)
-{
-    size_t n = 0;
     struct allocation *al;
-    TAILQ_FOREACH(al, &p->allocations, in_pool)
-        n++;
-    struct sched_request *request = arena_array(a, struct sched_request, n + 1);
-    ret->allocation = arena_array(a, struct allocation *, n + 1);
-    TAILQ_FOREACH(al, &p->allocations, in_pool) {
-        ret->allocation[ret->snapshot.request_n] = al;
-        request[ret->snapshot.request_n++] = request_snapshot(al, a);
+    while ((al = TAILQ_FIRST(&p->new)) != NULL) {
+        const struct experiment *x = al->trial->experiment;
+        TAILQ_REMOVE(&p->new, al, in_new);
+        al->request = (struct sched_request){.allocation_id = al->row.id, .group = &x->job->group, .slots = al->row.slots,
+                                             .single_agent = x->spec.single_node, .preemptible = true,
+                                             .request_us = al->row.request_us};
+        block_agents(al);
+        al->filed = true;
+        if (al->sm.state == ALLOCATION_PENDING)
+            sched_request_add(p->sched, &al->request);
+        else
+            hold(p, al);
     }
-    ret->snapshot.request = request;
 }
+
+static void removed(struct pool *p, struct allocation *al)
+{
+    struct job *job = container_of(al->request.group, struct job, group);
+    sched_request_remove(p->sched, &al->request);
+    if (job->experiment == NULL && job->group.request_n == 0)
+        free(job);
+}
+
+static void leaving(struct allocation *al)
+{
+    if (al->filed)
+        sched_request_releasing(al->pool->sched, &al->request);
+}
+
+static void reweighed(struct pool *p, struct job *job)
+{
+    const struct experiment *x = job->experiment;
+    sched_group_set(p->sched, &job->group,
+                    &(struct sched_group){.priority = x->spec.priority, .weight = x->spec.weight,
+                                          .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
+}
+
+/* ---- decisions --------------------------------------------------------------------------------------------------- */
 
 static void take_slots(struct agent *agent, struct container *k, int n)
 {
@@ -105,11 +157,11 @@ static void take_slots(struct agent *agent, struct container *k, int n)
     }
 }
 
-static void place(struct core *c, struct view *v, const struct sched_placement *placement)
+static void place(struct core *c, const struct sched_placement *placement)
 {
-    struct allocation *al = v->allocation[placement->request];
+    struct allocation *al = container_of(placement->request, struct allocation, request);
     for (size_t i = 0; i < placement->share_n; i++) {
-        struct agent *agent = v->agent[placement->share[i].agent];
+        struct agent *agent = container_of(placement->share[i].agent, struct agent, sched);
         take_slots(agent, allocation_add_container(c, al, agent), placement->share[i].slots);
     }
     allocation_assigned(c, al);
@@ -118,21 +170,21 @@ static void place(struct core *c, struct view *v, const struct sched_placement *
 static void turn(struct core *c, struct pool *p)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct view v = {
-        .snapshot = {.fitting = p->opts.fitting, .allow_heterogeneous_fits = p->opts.allow_heterogeneous_fits}};
-    struct sched_decision decision;
-    snapshot_agents(c, p, &a, &v);
-    /* The scheduler in order never takes from one to give to another: on a full pool, where thousands may wait and
-     * every creation and every exit comes by here, it has nothing to decide. */
-    if (!has_room(p, &v.snapshot))
-        return;
-    snapshot_requests(p, &a, &v);
-    sched_in_order(&v.snapshot, &a, &decision);
-    for (size_t i = 0; i < decision.allocate_n; i++)
-        place(c, &v, &decision.allocate[i]);
-    for (size_t i = 0; i < decision.release_n; i++)
-        allocation_terminate(c, v.allocation[decision.release[i]], "preempted by the scheduler");
+    struct sched_decision d;
+    tell_agents(p);
+    tell_requests(p);
+    sched_pass(p->sched, c->now_us, &a, &d);
+    for (size_t i = 0; i < d.allocate_n; i++)
+        place(c, &d.allocate[i]);
+    for (size_t i = 0; i < d.release_n; i++)
+        allocation_terminate(c, container_of(d.release[i], struct allocation, request), "preempted by the scheduler");
+    if (d.again_us != 0)
+        timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, d.again_us);
+    else
+        timer_clear(&c->timers, &p->pass);
 }
+
+/* ---- containers -------------------------------------------------------------------------------------------------- */
 
 /* What an agent that is away should be told, it is told when it comes back (agents.c). */
 static void send_signal(struct core *c, struct container *k, int signal)
@@ -144,6 +196,7 @@ static void send_signal(struct core *c, struct container *k, int signal)
 static void released(struct core *c, struct container *k)
 {
     struct agent *agent = k->agent;
+    (void)c;
     if (agent == NULL)
         return;
     for (size_t i = 0; i < agent->slot_n; i++)
@@ -151,7 +204,11 @@ static void released(struct core *c, struct container *k)
             agent->slot[i].container = NULL;
     LIST_REMOVE(k, in_agent);
     k->agent = NULL;
-    agent->pool->changed = true;
+    if (k->allocation->filed)
+        sched_request_gave_back(k->allocation->pool->sched, &k->allocation->request, &agent->sched);
+    agent_changed(agent);
 }
 
-const struct rm_type rm_agents = {.name = "agents", .turn = turn, .signal = send_signal, .released = released};
+const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .turn = turn,
+                                  .signal = send_signal, .released = released, .leaving = leaving, .removed = removed,
+                                  .reweighed = reweighed};

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum timer_kind { TIMER_AGENT_LOST, TIMER_PREEMPT_DEADLINE, TIMER_KILL_AGAIN, TIMER_TRIAL_INVALID_HP, TIMER_TRIAL_RETRY };
+enum timer_kind { TIMER_AGENT_LOST, TIMER_PREEMPT_DEADLINE, TIMER_KILL_AGAIN, TIMER_TRIAL_INVALID_HP, TIMER_TRIAL_RETRY,
+                  TIMER_POOL_PASS };
 
 struct timer {
     enum timer_kind kind;

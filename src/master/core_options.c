@@ -18,15 +18,24 @@ static int member_int(struct json_object *o, const char *name, int otherwise)
     return v ? json_object_get_int(v) : otherwise;
 }
 
+static struct sched_opts scheduler_of(struct json_object *scheduler)
+{
+    struct json_object *fitting = member(scheduler, "fitting_policy"), *type = member(scheduler, "type");
+    bool fair = type != NULL && strcmp(json_object_get_string(type), "fair_share") == 0;
+    return (struct sched_opts){
+        .policy = fair ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+        .preemption = json_object_get_boolean(member(scheduler, "preemption")),
+        .fitting = fitting && strcmp(json_object_get_string(fitting), "worst") == 0 ? FITTING_WORST : FITTING_BEST,
+        .allow_heterogeneous_fits = json_object_get_boolean(member(scheduler, "allow_heterogeneous_fits"))};
+}
+
 static struct core_pool_opts pool_of(struct json_object *pool, struct json_object *manager_scheduler, struct arena *a)
 {
     struct json_object *scheduler = member(pool, "scheduler") ? member(pool, "scheduler") : manager_scheduler;
-    struct json_object *fitting = member(scheduler, "fitting_policy");
     struct core_pool_opts p = {
         .name = arena_strdup(a, json_object_get_string(member(pool, "pool_name"))),
         .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", AUX_CONTAINERS_DEFAULT),
-        .fitting = fitting && strcmp(json_object_get_string(fitting), "worst") == 0 ? FITTING_WORST : FITTING_BEST,
-        .allow_heterogeneous_fits = json_object_get_boolean(member(scheduler, "allow_heterogeneous_fits"))};
+        .sched = scheduler_of(scheduler)};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
     return p;
 }
@@ -75,7 +84,7 @@ static struct api_pool_defaults pool_defaults(struct json_object *pool, const st
     return (struct api_pool_defaults){
         .name = opts->name, .description = member_text(pool, "description", "", a),
         .default_priority = member_int(own, "default_priority", PRIORITY_DEFAULT),
-        .aux_per_agent = opts->max_aux_containers_per_agent, .fitting_worst = opts->fitting == FITTING_WORST,
+        .aux_per_agent = opts->max_aux_containers_per_agent, .fitting_worst = opts->sched.fitting == FITTING_WORST,
         .task_container_defaults = json_text(member(pool, "task_container_defaults"), a)};
 }
 

@@ -1,13 +1,14 @@
-/* scheduling-cases.json: fits, scores, order, and the cases of the priority scheduler that need no preemption. */
+/* scheduling-cases.json. Fits and whole decisions are asked of the scheduler and of the obvious one (tests/plain). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sched/moves.h"
 #include "helpers.h"
-#include "core/sched/sched.h"
+#include "plain_sched.h"
 
-enum { AGENTS_MAX = 32, REQUESTS_MAX = 64 };
+enum { AGENTS_MAX = 64, GROUPS_MAX = 64, REQUESTS_MAX = 256, BLOCKED_MAX = 16 };
 
 static enum fitting_policy policy_of(struct json_object *v, const char *key)
 {
@@ -16,19 +17,48 @@ static enum fitting_policy policy_of(struct json_object *v, const char *key)
 
 static struct sched_agent agent_of(struct json_object *v)
 {
-    int slots = (int)member_int(v, "slots"), aux = (int)member_int(v, member(v, "max_zero") ? "max_zero" : "max_zero_slot_containers");
-    return (struct sched_agent){.id = member_string(v, "id"), .slots = slots, .empty_slots = slots - (int)member_int(v, "slots_used"),
-                                .aux = aux, .empty_aux = aux - (int)member_int(v, "zero_used")};
+    int slots = (int)member_int(v, "slots");
+    int aux = (int)member_int(v, member(v, "max_zero") != NULL ? "max_zero" : "max_zero_slot_containers");
+    return (struct sched_agent){.id = member_string(v, "id"), .open = true, .slots = slots,
+                                .empty_slots = slots - (int)member_int(v, "slots_used"), .aux = aux,
+                                .empty_aux = aux - (int)member_int(v, "zero_used")};
 }
 
-static size_t agents_of(struct json_object *list, struct sched_agent *ret)
+/* ---- fits -------------------------------------------------------------------------------------------------------- */
+
+struct fit {
+    struct sched *sched;
+    struct sched_agent agent[AGENTS_MAX];
+    struct plain_agent plain[AGENTS_MAX];
+    size_t n;
+};
+
+static void fit_begin(struct fit *f, const struct sched_opts *opts)
 {
-    size_t n = json_object_array_length(list);
-    if (n > AGENTS_MAX)
+    *f = (struct fit){.sched = sched_new(opts)};
+}
+
+static void fit_add(struct fit *f, const struct sched_agent *agent)
+{
+    if (f->n == AGENTS_MAX)
         abort();
-    for (size_t i = 0; i < n; i++)
-        ret[i] = agent_of(json_object_array_get_idx(list, i));
-    return n;
+    f->agent[f->n] = *agent;
+    f->plain[f->n] = (struct plain_agent){agent->id, agent->open, agent->slots, agent->empty_slots, agent->aux,
+                                          agent->empty_aux};
+    sched_agent_join(f->sched, &f->agent[f->n++]);
+}
+
+/* Both must find the same; SIZE_MAX: they do not. */
+static size_t fit_find(struct fit *f, const struct sched_request *r, struct arena *a, struct plain_share **ret)
+{
+    struct sched_share *share;
+    struct plain_snapshot s = {.opts = *sched_get_opts(f->sched), .agent_n = f->n};
+    struct plain_request plain = {.allocation_id = r->allocation_id, .slots = r->slots, .single_agent = r->single_agent};
+    size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = sched_fit(f->sched, r, a, &share);
+    for (size_t i = 0; i < n && n == found; i++)
+        if (share[i].agent != &f->agent[(*ret)[i].agent] || share[i].slots != (*ret)[i].slots)
+            return SIZE_MAX;
+    return n == found ? n : SIZE_MAX;
 }
 
 static void run_fit_scores(struct cases *c, struct json_object *section)
@@ -43,24 +73,26 @@ static void run_fit_scores(struct cases *c, struct json_object *section)
 
 static void run_find_fits(struct cases *c, struct json_object *section)
 {
+    static struct fit f;
     for (size_t i = 0; i < json_object_array_length(section); i++) {
-        struct json_object *v = json_object_array_get_idx(section, i);
+        struct json_object *v = json_object_array_get_idx(section, i), *agents = member(v, "agents");
         cleanup_arena struct arena a = ARENA_INIT;
-        struct sched_agent agent[AGENTS_MAX];
-        struct sched_share *share;
-        struct sched_snapshot s = {.fitting = policy_of(v, "method"),
-                                   .agent = agent,
-                                   .agent_n = agents_of(member(v, "agents"), agent)};
-        struct sched_request r = {.allocation_id = member_string(v, "allocation_id"),
-                                  .slots = (int)member_int(v, "slots_needed"),
-                                  .single_agent = member_bool(v, "single_agent")};
-        size_t n = sched_fit(&s, agent, &r, &a, &share);
-        case_check(c, n > 0 && strcmp(agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0, "%s",
-                   member_string(v, "name"));
+        struct plain_share *share;
+        fit_begin(&f, &(struct sched_opts){.fitting = policy_of(v, "method")});
+        for (size_t k = 0; k < json_object_array_length(agents); k++) {
+            struct sched_agent agent = agent_of(json_object_array_get_idx(agents, k));
+            fit_add(&f, &agent);
+        }
+        size_t n = fit_find(&f, &(struct sched_request){.allocation_id = member_string(v, "allocation_id"),
+                                                        .slots = (int)member_int(v, "slots_needed"),
+                                                        .single_agent = member_bool(v, "single_agent")}, &a, &share);
+        bool ok = n > 0 && n != SIZE_MAX && strcmp(f.agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0;
+        case_check(c, ok, "%s", member_string(v, "name"));
+        sched_free(f.sched);
     }
 }
 
-static bool has_indexes(struct json_object *expected, const struct sched_share *share, size_t n)
+static bool has_indexes(struct json_object *expected, const struct plain_share *share, size_t n)
 {
     if (json_object_array_length(expected) != n)
         return false;
@@ -76,49 +108,274 @@ static bool has_indexes(struct json_object *expected, const struct sched_share *
 
 static void run_dedicated_fits(struct cases *c, struct json_object *section)
 {
+    static struct fit f;
     for (size_t i = 0; i < json_object_array_length(section); i++) {
         struct json_object *v = json_object_array_get_idx(section, i), *slots = member(v, "agent_slots");
         cleanup_arena struct arena a = ARENA_INIT;
-        struct sched_agent agent[AGENTS_MAX];
-        struct sched_share *share;
-        size_t agent_n = json_object_array_length(slots);
-        for (size_t k = 0; k < agent_n && k < AGENTS_MAX; k++) {
+        struct plain_share *share;
+        fit_begin(&f, &(struct sched_opts){.allow_heterogeneous_fits = member_bool(v, "heterogeneous")});
+        for (size_t k = 0; k < json_object_array_length(slots); k++) {
             int own = json_object_get_int(json_object_array_get_idx(slots, k));
-            agent[k] = (struct sched_agent){.id = arena_printf(&a, "agent%zu", k), .slots = own, .empty_slots = own};
+            fit_add(&f, &(struct sched_agent){.id = arena_printf(&a, "agent%zu", k), .open = true, .slots = own,
+                                              .empty_slots = own});
         }
-        struct sched_snapshot s = {.agent = agent,
-                                   .agent_n = agent_n,
-                                   .allow_heterogeneous_fits = member_bool(v, "heterogeneous")};
-        struct sched_request r = {.allocation_id = "task1", .slots = (int)member_int(v, "slots_needed")};
-        size_t n = sched_fit(&s, agent, &r, &a, &share);
+        size_t n = fit_find(&f, &(struct sched_request){.allocation_id = "task1",
+                                                        .slots = (int)member_int(v, "slots_needed")}, &a, &share);
         bool ok = member(v, "expect_agent_indexes") != NULL ? has_indexes(member(v, "expect_agent_indexes"), share, n)
                                                             : (int64_t)n == member_int(v, "expect_count");
         case_check(c, ok, "%s: %zu agents", member_string(v, "name"), n);
+        sched_free(f.sched);
+    }
+}
+
+/* ---- whole decisions --------------------------------------------------------------------------------------------- */
+
+/* A pool that is scheduled step after step. */
+struct play {
+    struct arena arena;
+    struct sched *sched;
+    struct json_object *positions;
+    double weight; /* of a group that names none */
+    struct sched_agent agent[AGENTS_MAX];
+    struct sched_group group[GROUPS_MAX + REQUESTS_MAX];
+    struct sched_request request[REQUESTS_MAX];
+    const char *blocked[REQUESTS_MAX][BLOCKED_MAX];
+    bool open[REQUESTS_MAX];
+    size_t agent_n, group_n, request_n;
+};
+
+static struct sched_group *group_named(struct play *p, const char *name)
+{
+    for (size_t i = 0; i < p->group_n; i++)
+        if (strcmp(p->group[i].job_id, name) == 0)
+            return &p->group[i];
+    return NULL;
+}
+
+/* Submitted in the order in which they appear. Positions of cases are decimal fractions; ours are whole. */
+static struct sched_group *add_group(struct play *p, struct json_object *g, const char *id)
+{
+    struct sched_group *group = &p->group[p->group_n];
+    struct json_object *position = member(p->positions, id);
+    if (p->group_n == GROUPS_MAX + REQUESTS_MAX)
+        abort();
+    *group = (struct sched_group){
+        .job_id = id, .priority = member(g, "priority") != NULL ? (int)member_int(g, "priority") : 42,
+        .weight = member(g, "weight") != NULL ? member_double(g, "weight") : p->weight,
+        .max_slots = member(g, "max_slots") != NULL ? (int)member_int(g, "max_slots") : -1,
+        .submitted_us = (int64_t)p->group_n, .queue_position = (int64_t)p->group_n};
+    if (position != NULL)
+        group->queue_position = llround(json_object_get_double(position) * 1e6);
+    p->group_n++;
+    return group;
+}
+
+static struct sched_agent *agent_named(struct play *p, const char *name)
+{
+    for (size_t i = 0; i < p->agent_n; i++)
+        if (strcmp(p->agent[i].id, name) == 0)
+            return &p->agent[i];
+    abort();
+}
+
+static void change_empty(struct play *p, struct sched_agent *agent, int slots, int by)
+{
+    struct sched_agent to = *agent;
+    if (slots > 0)
+        to.empty_slots += by * slots;
+    else
+        to.empty_aux += by;
+    sched_agent_set(p->sched, agent, &to);
+}
+
+static void fill_blocked(struct play *p, size_t i, struct json_object *list)
+{
+    size_t n = list == NULL ? 0 : json_object_array_length(list);
+    for (size_t k = 0; k < n && k < BLOCKED_MAX; k++)
+        p->blocked[i][k] = json_object_get_string(json_object_array_get_idx(list, k));
+    p->request[i].blocked_agent = p->blocked[i];
+    p->request[i].blocked_n = n;
+}
+
+/* A task that is "allocated" holds its agent's slots, once its container has started (the file's notes). */
+static void add_request(struct play *p, struct json_object *t)
+{
+    size_t i = p->request_n++;
+    const char *id = member_string(t, "id"), *job = member_string(t, member(t, "group") != NULL ? "group" : "id");
+    struct sched_group *group = group_named(p, job);
+    if (p->request_n > REQUESTS_MAX)
+        abort();
+    p->request[i] = (struct sched_request){.allocation_id = id, .group = group != NULL ? group : add_group(p, NULL, job),
+                                           .slots = (int)member_int(t, "slots_needed"),
+                                           .single_agent = member_bool(t, "single_agent"),
+                                           .preemptible = !member_bool(t, "non_preemptible"), .request_us = (int64_t)i};
+    fill_blocked(p, i, member(t, "blocked_nodes"));
+    p->open[i] = true;
+    if (member(t, "allocated") == NULL) {
+        sched_request_add(p->sched, &p->request[i]);
+        return;
+    }
+    struct sched_share share = {agent_named(p, member_string(t, "allocated")), p->request[i].slots};
+    if (member_bool(t, "container_started"))
+        change_empty(p, share.agent, share.slots, -1);
+    sched_request_hold(p->sched, &p->request[i], &share, 1);
+}
+
+static void end_request(struct play *p, size_t i)
+{
+    struct sched_request *r = &p->request[i];
+    for (size_t k = 0; k < r->share_n; k++)
+        change_empty(p, r->share[k].agent, r->share[k].slots, 1);
+    sched_request_remove(p->sched, r);
+    p->open[i] = false;
+}
+
+static void remove_requests(struct play *p, struct json_object *ids)
+{
+    for (size_t i = 0; i < p->request_n; i++)
+        if (p->open[i] && list_has(ids, p->request[i].allocation_id))
+            end_request(p, i);
+}
+
+static void add_requests(struct play *p, struct json_object *list)
+{
+    for (size_t i = 0; list != NULL && i < json_object_array_length(list); i++)
+        add_request(p, json_object_array_get_idx(list, i));
+}
+
+static void play_start(struct play *p, const struct sched_opts *opts, struct json_object *v, double weight)
+{
+    struct json_object *agents = member(v, "agents"), *groups = member(v, "groups");
+    memset(p, 0, sizeof *p);
+    p->sched = sched_new(opts);
+    p->positions = member(v, "queue_positions");
+    p->weight = weight;
+    for (size_t i = 0; i < json_object_array_length(agents) && i < AGENTS_MAX; i++) {
+        p->agent[p->agent_n] = agent_of(json_object_array_get_idx(agents, i));
+        sched_agent_join(p->sched, &p->agent[p->agent_n++]);
+    }
+    for (size_t i = 0; groups != NULL && i < json_object_array_length(groups); i++) {
+        struct json_object *g = json_object_array_get_idx(groups, i);
+        add_group(p, g, member_string(g, "id"));
+    }
+    add_requests(p, member(v, "tasks"));
+}
+
+static void play_end(struct play *p)
+{
+    for (size_t i = 0; i < p->request_n; i++)
+        if (p->open[i])
+            end_request(p, i);
+    sched_free(p->sched);
+    arena_release(&p->arena);
+}
+
+static void look(struct play *p, struct plain_snapshot *ret)
+{
+    struct plain_agent *agent = arena_array(&p->arena, struct plain_agent, AGENTS_MAX);
+    struct plain_request *request = arena_array(&p->arena, struct plain_request, REQUESTS_MAX);
+    *ret = (struct plain_snapshot){.opts = *sched_get_opts(p->sched), .agent = agent, .agent_n = p->agent_n,
+                                   .request = request};
+    for (size_t i = 0; i < p->agent_n; i++)
+        agent[i] = (struct plain_agent){p->agent[i].id, true, p->agent[i].slots, p->agent[i].empty_slots, p->agent[i].aux,
+                                        p->agent[i].empty_aux};
+    for (size_t i = 0; i < p->request_n; i++) {
+        const struct sched_request *r = &p->request[i];
+        if (!p->open[i])
+            continue;
+        struct plain_share *share = arena_array(&p->arena, struct plain_share, r->share_n + 1);
+        for (size_t k = 0; k < r->share_n; k++)
+            share[k] = (struct plain_share){(size_t)(r->share[k].agent - p->agent), r->share[k].slots};
+        request[ret->request_n++] = (struct plain_request){
+            .allocation_id = r->allocation_id, .job_id = r->group->job_id, .priority = r->group->priority,
+            .queue_position = r->group->queue_position, .submitted_us = r->group->submitted_us, .request_us = r->request_us,
+            .weight = r->group->weight, .max_slots = r->group->max_slots, .slots = r->slots,
+            .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
+            .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
+    }
+}
+
+static size_t length_of(struct json_object *list)
+{
+    return list == NULL ? 0 : json_object_array_length(list);
+}
+
+static bool plain_agrees(const struct plain_snapshot *s, struct json_object *step, struct arena *a)
+{
+    struct json_object *allocate = member(step, "to_allocate"), *release = member(step, "to_release");
+    struct plain_decision d;
+    plain_pass(s, a, &d);
+    bool ok = d.allocate_n + d.unplaced_n == length_of(allocate) && d.release_n == length_of(release);
+    for (size_t i = 0; i < d.allocate_n; i++)
+        ok = ok && list_has(allocate, s->request[d.allocate[i].request].allocation_id);
+    for (size_t i = 0; i < d.unplaced_n; i++)
+        ok = ok && list_has(allocate, s->request[d.unplaced[i]].allocation_id);
+    for (size_t i = 0; i < d.release_n; i++)
+        ok = ok && list_has(release, s->request[d.release[i]].allocation_id);
+    return ok;
+}
+
+/* What a pass places stays placed only if the step says so. The cases of fair share count what is granted as allocated,
+ * whether there is a place for all of it or not. */
+static bool decide(struct play *p, struct json_object *step)
+{
+    struct json_object *allocate = member(step, "to_allocate"), *release = member(step, "to_release");
+    struct plain_snapshot s;
+    struct sched_decision d;
+    look(p, &s);
+    bool ok = plain_agrees(&s, step, &p->arena);
+    sched_pass(p->sched, 0, &p->arena, &d);
+    ok = ok && d.allocate_n + d.unplaced_n == length_of(allocate) && d.release_n == length_of(release);
+    for (size_t i = 0; i < d.allocate_n; i++)
+        ok = ok && list_has(allocate, d.allocate[i].request->allocation_id);
+    for (size_t i = 0; i < d.unplaced_n; i++)
+        ok = ok && list_has(allocate, d.unplaced[i]->allocation_id);
+    for (size_t i = 0; i < d.release_n; i++)
+        ok = ok && list_has(release, d.release[i]->allocation_id);
+    for (size_t i = 0; i < d.allocate_n && !member_bool(step, "allocate"); i++) {
+        size_t request = (size_t)(d.allocate[i].request - p->request);
+        end_request(p, request);
+        p->open[request] = true;
+        sched_request_add(p->sched, &p->request[request]);
+    }
+    return ok;
+}
+
+static void run_play(struct cases *c, struct json_object *v, const struct sched_opts *opts, double weight)
+{
+    static struct play p;
+    struct json_object *steps = member(v, "steps");
+    play_start(&p, opts, v, weight);
+    bool ok = steps != NULL || decide(&p, v);
+    for (size_t k = 0; k < length_of(steps); k++) {
+        struct json_object *step = json_object_array_get_idx(steps, k);
+        if (member(step, "remove") != NULL)
+            remove_requests(&p, member(step, "remove"));
+        add_requests(&p, member(step, "add"));
+        ok = decide(&p, step) && ok;
+    }
+    case_check(c, ok, "%s", member_string(v, "name"));
+    play_end(&p);
+}
+
+static void run_priority(struct cases *c, struct json_object *section)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i);
+        run_play(c, v, &(struct sched_opts){.preemption = member_bool(v, "preemption"), .fitting = policy_of(v, "fitting")}, 1);
+    }
+}
+
+/* A group that names no weight has 0 here (the file's notes). */
+static void run_fair_share(struct cases *c, struct json_object *section)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i);
+        run_play(c, v, &(struct sched_opts){.policy = SCHED_BY_FAIR_SHARE, .fitting = policy_of(v, "fitting")}, 0);
     }
 }
 
 /* ---- the order of requests --------------------------------------------------------------------------------------- */
-
-static size_t groups_of(struct json_object *list, struct sched_group *ret)
-{
-    size_t n = json_object_array_length(list);
-    for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
-        struct json_object *g = json_object_array_get_idx(list, i);
-        ret[i] = (struct sched_group){.job_id = member_string(g, "id"),
-                                      .priority = (int)member_int(g, "priority"),
-                                      .weight = 1,
-                                      .max_slots = -1};
-    }
-    return n;
-}
-
-static const struct sched_group *group_named(const struct sched_group *group, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(group[i].job_id, name) == 0)
-            return &group[i];
-    abort();
-}
 
 static int by_turn(const void *a, const void *b)
 {
@@ -130,7 +387,7 @@ static bool has_order(struct json_object *by_priority, const struct sched_reques
     json_object_object_foreach(by_priority, priority, ids) {
         size_t next = 0;
         for (size_t i = 0; i < n; i++) {
-            if ((sorted[i].slots == 0) != zero_slot || sorted[i].group->priority != strtol(priority, NULL, 10))
+            if ((sorted[i].slots == 0) != zero_slot || sorted[i].priority != strtol(priority, NULL, 10))
                 continue;
             struct json_object *id = json_object_array_get_idx(ids, next++);
             if (id == NULL || strcmp(json_object_get_string(id), sorted[i].allocation_id) != 0)
@@ -144,14 +401,18 @@ static bool has_order(struct json_object *by_priority, const struct sched_reques
 
 static void run_sort(struct cases *c, struct json_object *v)
 {
-    struct sched_group group[REQUESTS_MAX];
+    static struct play p;
     struct sched_request request[REQUESTS_MAX];
-    size_t group_n = groups_of(member(v, "groups"), group), n = json_object_array_length(member(v, "tasks"));
+    struct json_object *groups = member(v, "groups");
+    size_t n = json_object_array_length(member(v, "tasks"));
+    memset(&p, 0, sizeof p);
+    for (size_t i = 0; i < json_object_array_length(groups); i++)
+        add_group(&p, json_object_array_get_idx(groups, i), member_string(json_object_array_get_idx(groups, i), "id"));
     for (size_t i = 0; i < n && i < REQUESTS_MAX; i++) {
         struct json_object *t = json_object_array_get_idx(member(v, "tasks"), i);
-        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"),
-                                            .slots = (int)member_int(t, "slots"),
-                                            .group = group_named(group, group_n, member_string(t, "group")),
+        struct sched_group *group = group_named(&p, member_string(t, "group"));
+        request[i] = (struct sched_request){.allocation_id = member_string(t, "id"), .slots = (int)member_int(t, "slots"),
+                                            .group = group, .priority = group->priority,
                                             .request_us = -member_int(t, "age_min")};
     }
     qsort(request, n, sizeof request[0], by_turn);
@@ -159,99 +420,159 @@ static void run_sort(struct cases *c, struct json_object *v)
     case_check(c, has_order(member(v, "pending_nonzero"), request, n, false), "pending_nonzero");
 }
 
-/* ---- whole decisions --------------------------------------------------------------------------------------------- */
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
 
-/* A pool that is scheduled step after step. */
-struct play {
-    struct sched_agent agent[AGENTS_MAX];
-    struct sched_group group[REQUESTS_MAX];
-    struct sched_request request[REQUESTS_MAX];
-    struct sched_share held[REQUESTS_MAX][AGENTS_MAX]; /* by an allocated request */
-    size_t held_n[REQUESTS_MAX];
-    size_t agent_n, group_n, request_n;
+static struct json_object *case_named(struct json_object *section, const char *name)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++)
+        if (strcmp(member_string(json_object_array_get_idx(section, i), "name"), name) == 0)
+            return json_object_array_get_idx(section, i);
+    abort();
+}
+
+static void add_jobs(struct play *p, struct json_object *jobs, struct json_object *weights)
+{
+    for (size_t i = 0; i < json_object_array_length(jobs); i++) {
+        struct json_object *job = json_object_array_get_idx(jobs, i), *slots = member(job, "slots");
+        struct sched_group *g = add_group(p, job, member_string(job, "id"));
+        if (member(weights, g->job_id) != NULL)
+            g->weight = member_double(weights, g->job_id);
+        for (size_t k = 0; k < json_object_array_length(slots); k++) {
+            struct sched_request *r = &p->request[p->request_n];
+            *r = (struct sched_request){.allocation_id = arena_printf(&p->arena, "%s.%zu", g->job_id, k), .group = g,
+                                        .slots = json_object_get_int(json_object_array_get_idx(slots, k)),
+                                        .preemptible = true, .request_us = (int64_t)p->request_n};
+            p->open[p->request_n++] = true;
+            sched_request_add(p->sched, r);
+        }
+    }
+}
+
+struct job_state {
+    bool scheduled;
+    int requested, allocated;
 };
 
-static void take(struct play *p, size_t request, const struct sched_share *share, size_t n, int sign)
+static struct job_state state_of(const struct sched_group *g)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct sched_agent *agent = &p->agent[share[i].agent];
-        *(share[i].slots > 0 ? &agent->empty_slots : &agent->empty_aux) -= sign *
-                                                                           (share[i].slots > 0 ? share[i].slots : 1);
+    struct job_state state = {0};
+    struct sched_request *r;
+    RB_FOREACH(r, sched_job, (struct sched_job *)&g->requests) {
+        state.requested += r->slots;
+        state.allocated += r->state == SCHED_PENDING ? 0 : r->slots;
+        state.scheduled = state.scheduled || r->state != SCHED_PENDING;
     }
-    p->request[request].allocated = sign > 0;
-    p->held_n[request] = n;
-    memmove(p->held[request], share, n * sizeof *share);
+    return state;
 }
 
-static void add_requests(struct play *p, struct json_object *list)
+static bool has_expected(const struct sched_group *g, int jobs_ahead, struct json_object *expect)
 {
-    for (size_t i = 0; list != NULL && i < json_object_array_length(list) && p->request_n < REQUESTS_MAX; i++) {
-        struct json_object *t = json_object_array_get_idx(list, i);
-        p->request[p->request_n] = (struct sched_request){
-            .allocation_id = member_string(t, "id"), .slots = (int)member_int(t, "slots_needed"),
-            .group = group_named(p->group, p->group_n, member_string(t, "group")), .request_us = (int64_t)p->request_n};
-        p->request_n++;
-    }
+    struct job_state state = state_of(g);
+    struct json_object *e = member(expect, g->job_id);
+    const char *name = state.scheduled ? "SCHEDULED" : "QUEUED";
+    return (member(e, "state") == NULL || strcmp(member_string(e, "state"), name) == 0) &&
+           (member(e, "jobs_ahead") == NULL || member_int(e, "jobs_ahead") == jobs_ahead) &&
+           (member(e, "allocated") == NULL || member_int(e, "allocated") == state.allocated) &&
+           (member(e, "requested") == NULL || member_int(e, "requested") == state.requested);
 }
 
-static void remove_requests(struct play *p, struct json_object *ids)
+static bool queue_is_as_expected(struct play *p, struct json_object *v)
 {
-    for (size_t i = p->request_n; i-- > 0;) {
-        if (!list_has(ids, p->request[i].allocation_id))
-            continue;
-        take(p, i, p->held[i], p->held_n[i], -1);
-        size_t last = --p->request_n;
-        p->request[i] = p->request[last];
-        p->held_n[i] = p->held_n[last];
-        memmove(p->held[i], p->held[last], sizeof p->held[i]);
+    int ahead = 0, queued = 0, scheduled = 0;
+    bool ok = true;
+    for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g), ahead++) {
+        *(state_of(g).scheduled ? &scheduled : &queued) += 1;
+        ok = ok && (member(v, "expect") == NULL || has_expected(g, ahead, member(v, "expect")));
     }
+    return ok && (member(v, "queued") == NULL ||
+                  (member_int(v, "queued") == queued && member_int(v, "scheduled") == scheduled));
 }
 
-static bool decide(struct play *p, struct json_object *step)
+static void run_queue(struct cases *c, struct json_object *v, struct json_object *of, enum sched_policy policy)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    struct sched_snapshot s = {.agent = p->agent,
-                               .agent_n = p->agent_n,
-                               .request = p->request,
-                               .request_n = p->request_n};
+    static struct play p;
     struct sched_decision d;
-    sched_in_order(&s, &a, &d);
-    bool ok = d.release_n == 0 && d.allocate_n == json_object_array_length(member(step, "to_allocate"));
-    for (size_t i = 0; i < d.allocate_n; i++) {
-        ok = ok && list_has(member(step, "to_allocate"), p->request[d.allocate[i].request].allocation_id);
-        if (member_bool(step, "allocate"))
-            take(p, d.allocate[i].request, d.allocate[i].share, d.allocate[i].share_n, 1);
-    }
-    return ok;
+    play_start(&p, &(struct sched_opts){.policy = policy}, of, 1);
+    add_jobs(&p, member(of, "jobs"), member(v, "weights"));
+    sched_pass(p.sched, 0, &p.arena, &d);
+    case_check(c, queue_is_as_expected(&p, v), "%s", member_string(v, "name"));
+    play_end(&p);
 }
 
-static void start_play(struct play *p, struct json_object *v)
+/* A case may lean on another for its agents and jobs ("same_as"); one that has none of its own and names no other is
+ * about the order of the case before it. */
+static void run_job_queue(struct cases *c, struct json_object *section)
+{
+    struct json_object *of = NULL;
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i);
+        const char *scheduler = member_string(v, "scheduler");
+        if (member(v, "same_as") != NULL)
+            of = case_named(section, member_string(v, "same_as"));
+        else if (member(v, "jobs") != NULL)
+            of = v;
+        if (strstr(scheduler, "priority") != NULL)
+            run_queue(c, v, of, SCHED_BY_PRIORITY);
+        if (strstr(scheduler, "fair_share") != NULL)
+            run_queue(c, v, of, SCHED_BY_FAIR_SHARE);
+    }
+}
+
+static struct sched_group *job_named(struct play *p, struct json_object *v, const char *key)
+{
+    return group_named(p, member_string(v, key));
+}
+
+static void place_jobs(struct play *p, struct json_object *jobs)
 {
     memset(p, 0, sizeof *p);
-    p->agent_n = agents_of(member(v, "agents"), p->agent);
-    p->group_n = groups_of(member(v, "groups"), p->group);
-    add_requests(p, member(v, "tasks"));
+    p->sched = sched_new(&(struct sched_opts){0});
+    for (size_t i = 0; i < json_object_array_length(jobs); i++) {
+        struct json_object *job = json_object_array_get_idx(jobs, i);
+        struct sched_group *g = &p->group[p->group_n++];
+        *g = (struct sched_group){.job_id = json_object_get_string(json_object_array_get_idx(job, 0)),
+                                  .priority = json_object_get_int(json_object_array_get_idx(job, 1)),
+                                  .queue_position = json_object_get_int64(json_object_array_get_idx(job, 2)),
+                                  .submitted_us = (int64_t)i};
+        p->request[i] = (struct sched_request){.allocation_id = g->job_id, .group = g, .slots = 1};
+        p->open[p->request_n++] = true;
+        sched_request_add(p->sched, &p->request[i]);
+    }
 }
 
-static void run_priority(struct cases *c, struct json_object *section)
+static const char *anchor_name(const struct sched_move *m, bool ahead)
+{
+    return m->second != NULL ? m->second->job_id : ahead ? "HEAD" : "TAIL";
+}
+
+/* After the move it stands next to the anchor, on the right side. */
+static bool stands_by(struct play *p, const struct sched_group *g, const struct sched_group *anchor, bool ahead)
+{
+    const struct sched_group *first = ahead ? g : anchor, *second = ahead ? anchor : g;
+    (void)p;
+    return sched_next_group(first) == second;
+}
+
+static void run_legacy_job_moves(struct cases *c, struct json_object *section)
 {
     static struct play p;
     for (size_t i = 0; i < json_object_array_length(section); i++) {
-        struct json_object *v = json_object_array_get_idx(section, i), *steps = member(v, "steps");
-        if (member_bool(v, "preemption")) {
-            case_check(c, false, "%s: preemption by priority does not exist yet", member_string(v, "name"));
-            continue;
+        struct json_object *v = json_object_array_get_idx(section, i);
+        bool ahead = member(v, "ahead_of") != NULL;
+        struct sched_move m;
+        place_jobs(&p, member(v, "jobs"));
+        struct sched_group *g = job_named(&p, v, "move"), *anchor = job_named(&p, v, ahead ? "ahead_of" : "behind_of");
+        sched_plan_move(p.sched, g, anchor, ahead, 1000, &p.arena, &m);
+        bool ok = m.adopts_priority == member_bool(v, "prio_change") && anchor->priority == member_int(v, "anchor_priority") &&
+                  strcmp(anchor_name(&m, ahead), member_string(v, "second_anchor")) == 0;
+        for (size_t k = 0; k < m.step_n; k++) {
+            struct sched_group to = *m.step[k].group;
+            to.priority = m.step[k].priority;
+            to.queue_position = m.step[k].queue_position;
+            sched_group_set(p.sched, m.step[k].group, &to);
         }
-        start_play(&p, v);
-        bool ok = steps != NULL || decide(&p, v);
-        for (size_t k = 0; steps != NULL && k < json_object_array_length(steps); k++) {
-            struct json_object *step = json_object_array_get_idx(steps, k);
-            if (member(step, "remove") != NULL)
-                remove_requests(&p, member(step, "remove"));
-            add_requests(&p, member(step, "add"));
-            ok = decide(&p, step) && ok;
-        }
-        case_check(c, ok, "%s", member_string(v, "name"));
+        case_check(c, ok && stands_by(&p, g, anchor, ahead), "%s", json_object_to_json_string(v));
+        play_end(&p);
     }
 }
 
@@ -261,8 +582,11 @@ CASE_SECTION(dedicated_fits, run_dedicated_fits)
 CASE_SECTION(sort, run_sort)
 CASE_SECTION(priority, run_priority)
 CASE_SECTION(priority_multi, run_priority)
+CASE_SECTION(fair_share, run_fair_share)
+CASE_SECTION(job_queue, run_job_queue)
+CASE_SECTION(legacy_job_moves, run_legacy_job_moves)
 
 const struct case_section scheduling_sections[] = {
-    CASE_ROW(fit_scores), CASE_ROW(find_fits), CASE_ROW(dedicated_fits), CASE_ROW(sort),
-    CASE_ROW(priority), CASE_ROW(priority_multi), {0},
+    CASE_ROW(fit_scores), CASE_ROW(find_fits), CASE_ROW(dedicated_fits), CASE_ROW(sort), CASE_ROW(priority),
+    CASE_ROW(priority_multi), CASE_ROW(fair_share), CASE_ROW(job_queue), CASE_ROW(legacy_job_moves), {0},
 };

@@ -1,60 +1,99 @@
-/* Scheduling: a pure function from a snapshot of one pool to a decision. It starts nothing and keeps nothing: whoever
- * took the snapshot carries the decision out, and takes a new one when something has changed.
+/* Scheduling: which request gets which slots of one pool, and who must give some back for it.
  *
- * A scheduler is a sched_fn. Requests that hold slots already are in the snapshot, too, with what they hold, so that a
- * scheduler may decide to release them; one request never is in both lists of a decision. */
+ * (state, change) → (state, decisions): the caller tells the scheduler of agents, jobs and requests as they come, change
+ * and go, and asks for a pass when something has. The scheduler keeps them in indexes (agents by what they have free,
+ * requests by their turn), so that a pass costs what it decides, not what there is. It starts nothing, knows no clock,
+ * and is compared in tests/sim, pass by pass, with an obvious version that looks at everything.
+ *
+ *     agents ──→ places.c: where would it fit, whole agents for gangs
+ *     requests → queue.c: whose turn is it
+ *     sched_pass → priority.c or fair_share.c: the two policies
+ *
+ * The structs below are parts of the caller's own objects; what stands below "the scheduler's own" is not to be touched.
+ * Rules: contract/README.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/arena.h"
-#include "core/core.h"
+#include "common/hash.h"
+#include "common/tree.h"
+#include "core/sched/opts.h"
 
+struct sched_bucket;
+struct sched_place {
+    RB_ENTRY(sched_place) node;
+    struct sched_bucket *bucket;
+    struct sched_agent *agent;
+};
+
+/* One agent, as far as scheduling goes. */
 struct sched_agent {
     const char *id;
-    int slots, empty_slots; /* of enabled slots; an agent that is disabled or draining offers none */
-    int aux, empty_aux;     /* zero-slot containers it may have, and still may have */
+    bool open;              /* takes new work: enabled, not draining, connected */
+    int slots, empty_slots; /* usable ones: all, and those that nobody has; when draining: those in use, and 0 */
+    int aux, empty_aux;     /* zero-slot containers it may have in all, and still may have */
+    /* the scheduler's own */
+    uint64_t hash;
+    struct sched_place by_slots, by_aux;
+    UT_hash_handle hh;
 };
+
+struct sched_request;
+RB_HEAD(sched_requests, sched_request);
+RB_HEAD(sched_job, sched_request);
+RB_HEAD(sched_promotions, sched_request);
 
 /* One job: all trials of an experiment share it. */
 struct sched_group {
     const char *job_id;
-    int priority; /* lower goes first */
+    int priority; /* 1 … 99, lower goes first */
     double weight;
-    int max_slots; /* -1: no limit */
-    int64_t queue_position, submitted_us;
-};
-
-struct sched_request {
-    const char *allocation_id;
-    const struct sched_group *group;
-    int slots;
-    int64_t request_us;
-    bool single_agent, preemptible;
-    bool allocated; /* has its slots */
-    const char *const *blocked_agent; /* never on these */
-    size_t blocked_n;
-};
-
-struct sched_snapshot {
-    enum fitting_policy fitting;
-    bool allow_heterogeneous_fits;
-    const struct sched_agent *agent;
-    size_t agent_n;
-    const struct sched_request *request;
+    int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
+    int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
+    /* the scheduler's own */
+    struct sched_job requests; /* by age */
     size_t request_n;
+    RB_ENTRY(sched_group) node;
 };
 
 struct sched_share {
-    size_t agent; /* index in the snapshot */
-    int slots;
+    struct sched_agent *agent;
+    int slots; /* 0: a place for a zero-slot container */
+};
+
+enum sched_state { SCHED_PENDING, SCHED_ALLOCATED, SCHED_RELEASING };
+
+struct sched_shape;
+struct sched_request {
+    const char *allocation_id;
+    struct sched_group *group;
+    int slots;          /* of the whole gang; 0: a zero-slot task */
+    bool single_agent;  /* never spread over several */
+    bool preemptible;
+    int64_t request_us;
+    const char *const *blocked_agent; /* never on these */
+    size_t blocked_n;
+    /* the scheduler's own */
+    enum sched_state state;
+    bool backfilled; /* placed while one more important waits */
+    uint64_t hash;
+    int priority; /* the group's, made better by aging */
+    struct sched_shape *shape;
+    struct sched_share *share; /* what it holds */
+    size_t share_n;
+    uint64_t released_in; /* number of the pass that last wanted it released */
+    int64_t promote_us;   /* aging makes it better then; 0: never */
+    RB_ENTRY(sched_request) turn, in_group, in_promotions;
+    TAILQ_ENTRY(sched_request) in_releasing;
 };
 
 struct sched_placement {
-    size_t request; /* index in the snapshot */
+    struct sched_request *request;
     const struct sched_share *share;
     size_t share_n;
 };
@@ -62,23 +101,60 @@ struct sched_placement {
 struct sched_decision {
     struct sched_placement *allocate;
     size_t allocate_n;
-    size_t *release; /* requests to be preempted, or killed when they cannot be */
+    /* By fair share: granted their slots, but the places were taken by others in this pass. They keep the grant: nothing
+     * behind them in their job gets it instead. */
+    struct sched_request **unplaced;
+    size_t unplaced_n;
+    struct sched_request **release; /* to be preempted, or killed when they cannot be */
     size_t release_n;
+    int64_t again_us; /* by then another pass may decide otherwise, though nothing happens until then; 0: never */
 };
 
-typedef void sched_fn(const struct sched_snapshot *snapshot, struct arena *a, struct sched_decision *ret);
+struct sched;
+struct sched *sched_new(const struct sched_opts *opts); /* never NULL */
+void sched_free(struct sched *s);
+/* Another policy, from the next pass on. */
+void sched_set_opts(struct sched *s, const struct sched_opts *opts);
+const struct sched_opts *sched_get_opts(const struct sched *s);
 
-/* Packs slots in order: by priority, place in the queue, age. What does not fit lets others of its priority pass, but
- * none of a lower one. Zero-slot requests have a pass of their own. Never releases anything. */
-sched_fn sched_in_order;
+void sched_agent_join(struct sched *s, struct sched_agent *agent);
+void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* what was held there is not held any more */
+/* Set what it offers now: open, slots … empty_aux of *to. */
+void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
-/* The order in which requests are served: priority, queue position, submission, request time, allocation id. */
+void sched_request_add(struct sched *s, struct sched_request *r); /* it waits */
+/* It has its slots already (a restart): the agents' empty_… say so. Shares are copied. */
+void sched_request_hold(struct sched *s, struct sched_request *r, const struct sched_share *share, size_t n);
+/* It is on its way out: its slots will come back, nobody else need be stopped for them. */
+void sched_request_releasing(struct sched *s, struct sched_request *r);
+/* It has given back what it had on one agent, whose empty_… the caller sets. */
+void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent);
+void sched_request_remove(struct sched *s, struct sched_request *r);
+
+/* Set what a job is worth now: priority … queue_position of *to. */
+void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_group *to);
+
+/* Decide. Placements have been made when it returns: the requests hold their shares, the agents' empty_… are down.
+ * Releases have not: they are wishes, made again by each pass until sched_request_releasing(). Arrays in the arena. */
+void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret);
+
+/* The jobs that have requests, in the order in which they are served. */
+const struct sched_group *sched_first_group(const struct sched *s);
+const struct sched_group *sched_next_group(const struct sched_group *g);
+size_t sched_group_n(const struct sched *s);
+
+/* Which request goes first: (priority, queue position, submission, request time, allocation id); by fair share
+ * (submission, request time, allocation id). */
 int sched_request_compare(const struct sched_request *a, const struct sched_request *b);
+int sched_group_compare(const struct sched_group *a, const struct sched_group *b);
+/* The requests of a job by age, for RB_FOREACH. */
+int sched_by_age(const struct sched_request *a, const struct sched_request *b);
+RB_PROTOTYPE(sched_job, sched_request, in_group, sched_by_age)
 
-/* Where a request could go: the best single agent, else whole agents of one size whose slots divide the
- * request, else, if allowed, whole agents of any size. 0 shares: nowhere. The array is the arena's. */
-size_t sched_fit(const struct sched_snapshot *snapshot, const struct sched_agent *agent,
-                 const struct sched_request *request, struct arena *a, struct sched_share **ret);
+/* How much a place is liked; more is better. */
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
+/* Where the request would go now: the best single agent, else whole agents of one size whose slots divide the request,
+ * else, if allowed, whole agents of any size. 0: nowhere. Array in the arena. */
+size_t sched_fit(struct sched *s, const struct sched_request *r, struct arena *a, struct sched_share **ret);
 
 #endif

@@ -1,0 +1,72 @@
+#include "core/sched/moves.h"
+
+#include "core/sched/internal.h"
+
+enum { GAP_US = 1000000 }; /* left before the first */
+
+/* The place between two jobs, as far as they are of the priority that counts. */
+struct gap {
+    bool from, to; /* bounded on this side? */
+    int64_t low, high;
+};
+
+static struct gap gap_between(const struct sched_group *earlier, const struct sched_group *later, int priority)
+{
+    struct gap gap = {.from = earlier != NULL && earlier->priority == priority,
+                      .to = later != NULL && later->priority == priority};
+    gap.low = gap.from ? earlier->queue_position : 0;
+    gap.high = gap.to ? later->queue_position : 0;
+    return gap;
+}
+
+static bool lies_in(const struct gap *gap, int64_t position)
+{
+    return (!gap->from || position > gap->low) && (!gap->to || position < gap->high);
+}
+
+/* Behind the last, but ahead of whoever comes next. */
+static int64_t behind_all(int64_t low, int64_t now_us)
+{
+    int64_t room = (now_us - low) / 2;
+    return low + (room < 1 ? 1 : room);
+}
+
+static int64_t middle(const struct gap *gap, int64_t now_us)
+{
+    if (gap->from && gap->to)
+        return gap->high - gap->low > 1 ? gap->low + (gap->high - gap->low) / 2 : gap->low + 1;
+    return gap->from ? behind_all(gap->low, now_us) : gap->high - GAP_US;
+}
+
+static void add_step(struct sched_move *m, struct sched_group *g, int priority, int64_t position)
+{
+    m->step[m->step_n++] = (struct sched_step){g, priority, position};
+}
+
+/* From `later` on, each that is not behind the one before it any more. */
+static void push_on(struct sched_move *m, struct sched_group *g, struct sched_group *later, int64_t position)
+{
+    int priority = later->priority;
+    for (; later != NULL && later->priority == priority && later->queue_position <= position;
+         later = RB_NEXT(sched_groups, , later)) {
+        if (later == g)
+            continue;
+        add_step(m, later, priority, ++position);
+    }
+}
+
+void sched_plan_move(struct sched *s, struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us,
+                     struct arena *a, struct sched_move *ret)
+{
+    struct sched_group *second = ahead ? RB_PREV(sched_groups, , anchor) : RB_NEXT(sched_groups, , anchor);
+    *ret = (struct sched_move){.second = second, .adopts_priority = g->priority != anchor->priority};
+    if (g == anchor || second == g)
+        return;
+    struct sched_group *earlier = ahead ? second : anchor, *later = ahead ? anchor : second;
+    struct gap gap = gap_between(earlier, later, anchor->priority);
+    ret->step = arena_array(a, struct sched_step, s->group_n + 1);
+    int64_t position = lies_in(&gap, g->queue_position) ? g->queue_position : middle(&gap, now_us);
+    if (gap.to && position >= gap.high)
+        push_on(ret, g, later, position);
+    add_step(ret, g, anchor->priority, position);
+}

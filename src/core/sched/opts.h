@@ -1,0 +1,24 @@
+/* How a pool is scheduled. */
+#ifndef DET_CORE_SCHED_OPTS_H
+#define DET_CORE_SCHED_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SCHED_PRIORITY_MIN = 1, SCHED_PRIORITY_MAX = 99 };
+
+/* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
+enum fitting_policy { FITTING_BEST, FITTING_WORST };
+enum sched_policy { SCHED_BY_PRIORITY, SCHED_BY_FAIR_SHARE };
+
+struct sched_opts {
+    enum sched_policy policy;
+    bool preemption; /* by priority only: may what runs be stopped for what is more important? Fair share always may */
+    enum fitting_policy fitting;
+    bool allow_heterogeneous_fits; /* may a gang take whole agents of different sizes? */
+    /* A waiting request counts as one priority better for each of these that it has waited, and keeps that while it
+     * runs: so nothing waits for ever. 0: never. */
+    int64_t aging_us;
+};
+
+#endif

@@ -1,0 +1,427 @@
+#include "core/sched/places.h"
+
+#include <md5.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t places_hash(const char *id)
+{
+    MD5_CTX ctx;
+    uint8_t digest[MD5_DIGEST_LENGTH];
+    MD5Init(&ctx);
+    MD5Update(&ctx, (const uint8_t *)id, strlen(id));
+    MD5Final(digest, &ctx);
+    uint64_t h = 0;
+    for (int i = 7; i >= 0; i--)
+        h = h << 8 | digest[i];
+    return h;
+}
+
+/* Downwards, so that RB_NFIND gives the nearest at or below a hash. */
+static int by_hash(const struct sched_place *a, const struct sched_place *b)
+{
+    if (a->agent->hash != b->agent->hash)
+        return a->agent->hash > b->agent->hash ? -1 : 1;
+    return strcmp(a->agent->id, b->agent->id);
+}
+
+RB_GENERATE_STATIC(sched_places_by_hash, sched_place, node, by_hash)
+
+/* ---- buckets ----------------------------------------------------------------------------------------------------- */
+
+static double score(enum fitting_policy policy, int all, int empty)
+{
+    if (all == 0)
+        return 0;
+    return policy == FITTING_BEST ? 1.0 / (1 + empty) : (double)empty / all;
+}
+
+double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed)
+{
+    bool by_slots = agent->slots > agent->empty_slots || slots_needed > 0;
+    return by_slots ? score(policy, agent->slots, agent->empty_slots) : score(policy, agent->aux, agent->empty_aux);
+}
+
+static struct sched_bucket *bucket_of(struct places *p, struct bucket_set *set, const struct bucket_key *key)
+{
+    struct sched_bucket *b = NULL;
+    HASH_FIND(hh, set->by_key, key, sizeof *key, b);
+    if (b != NULL)
+        return b;
+    b = calloc(1, sizeof *b);
+    if (b == NULL)
+        abort();
+    b->key = *key;
+    b->score = score(p->fitting, key->all, key->empty);
+    RB_INIT(&b->places);
+    HASH_ADD(hh, set->by_key, key, sizeof b->key, b);
+    if (!HASH_ADDED(b))
+        abort();
+    b->next = set->first;
+    set->first = b;
+    return b;
+}
+
+static void leave_bucket(struct sched_place *place)
+{
+    if (place->bucket == NULL)
+        return;
+    RB_REMOVE(sched_places_by_hash, &place->bucket->places, place);
+    place->bucket->n--;
+    place->bucket = NULL;
+}
+
+static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_place *place,
+                         const struct bucket_key *key)
+{
+    if (place->bucket != NULL && memcmp(&place->bucket->key, key, sizeof *key) == 0)
+        return;
+    leave_bucket(place);
+    place->bucket = bucket_of(p, set, key);
+    place->bucket->n++;
+    RB_INSERT(sched_places_by_hash, &place->bucket->places, place);
+}
+
+/* Puts the agent where what it has free says. */
+static void sort_in(struct places *p, struct sched_agent *agent)
+{
+    bool busy = agent->slots > agent->empty_slots;
+    if (agent->open && agent->empty_slots > 0)
+        enter_bucket(p, &p->for_slots, &agent->by_slots, &(struct bucket_key){agent->slots, agent->empty_slots, 0});
+    else
+        leave_bucket(&agent->by_slots);
+    if (!agent->open || agent->empty_aux <= 0)
+        leave_bucket(&agent->by_aux);
+    else if (busy)
+        enter_bucket(p, &p->for_aux, &agent->by_aux, &(struct bucket_key){agent->slots, agent->empty_slots, 0});
+    else
+        enter_bucket(p, &p->for_aux, &agent->by_aux, &(struct bucket_key){agent->aux, agent->empty_aux, 1});
+}
+
+static void free_buckets(struct bucket_set *set)
+{
+    HASH_CLEAR(hh, set->by_key);
+    while (set->first != NULL) {
+        struct sched_bucket *b = set->first;
+        set->first = b->next;
+        free(b);
+    }
+}
+
+static void rescore(struct places *p, struct bucket_set *set)
+{
+    for (struct sched_bucket *b = set->first; b != NULL; b = b->next)
+        b->score = score(p->fitting, b->key.all, b->key.empty);
+}
+
+/* ---- agents ------------------------------------------------------------------------------------------------------ */
+
+static struct agent_size *size_of(struct places *p, int slots)
+{
+    struct agent_size **at = &p->sizes;
+    while (*at != NULL && (*at)->slots > slots)
+        at = &(*at)->next;
+    if (*at == NULL || (*at)->slots != slots) {
+        struct agent_size *size = calloc(1, sizeof *size);
+        if (size == NULL)
+            abort();
+        *size = (struct agent_size){.slots = slots, .next = *at};
+        *at = size;
+    }
+    return *at;
+}
+
+static void count(struct places *p, const struct sched_agent *agent, int by)
+{
+    p->capacity += by * agent->slots;
+    if (!agent->open)
+        return;
+    size_of(p, agent->slots)->n += (size_t)by;
+    p->aux_agents += (size_t)(agent->aux > 0 ? by : 0);
+}
+
+void places_init(struct places *p, const struct sched_opts *opts)
+{
+    *p = (struct places){.fitting = opts->fitting, .allow_heterogeneous_fits = opts->allow_heterogeneous_fits};
+}
+
+void places_set_opts(struct places *p, const struct sched_opts *opts)
+{
+    p->fitting = opts->fitting;
+    p->allow_heterogeneous_fits = opts->allow_heterogeneous_fits;
+    rescore(p, &p->for_slots);
+    rescore(p, &p->for_aux);
+}
+
+void places_free(struct places *p)
+{
+    HASH_CLEAR(hh, p->by_id);
+    free_buckets(&p->for_slots);
+    free_buckets(&p->for_aux);
+    while (p->sizes != NULL) {
+        struct agent_size *size = p->sizes;
+        p->sizes = size->next;
+        free(size);
+    }
+    free(p->trail);
+}
+
+void places_add(struct places *p, struct sched_agent *agent)
+{
+    agent->hash = places_hash(agent->id);
+    agent->by_slots = agent->by_aux = (struct sched_place){.agent = agent};
+    count(p, agent, 1);
+    HASH_ADD_KEYPTR(hh, p->by_id, agent->id, strlen(agent->id), agent);
+    if (!HASH_ADDED(agent))
+        abort();
+    sort_in(p, agent);
+}
+
+void places_remove(struct places *p, struct sched_agent *agent)
+{
+    leave_bucket(&agent->by_slots);
+    leave_bucket(&agent->by_aux);
+    count(p, agent, -1);
+    HASH_DEL(p->by_id, agent);
+}
+
+void places_set(struct places *p, struct sched_agent *agent, const struct sched_agent *to)
+{
+    count(p, agent, -1);
+    agent->open = to->open;
+    agent->slots = to->slots;
+    agent->empty_slots = to->empty_slots;
+    agent->aux = to->aux;
+    agent->empty_aux = to->empty_aux;
+    count(p, agent, 1);
+    sort_in(p, agent);
+}
+
+/* ---- fitting ----------------------------------------------------------------------------------------------------- */
+
+static bool blocked(const struct sched_request *r, const struct sched_agent *agent)
+{
+    for (size_t i = 0; i < r->blocked_n; i++)
+        if (strcmp(r->blocked_agent[i], agent->id) == 0)
+            return true;
+    return false;
+}
+
+static struct sched_place *first_at(struct sched_bucket *b, uint64_t hash)
+{
+    struct sched_agent at = {.id = "", .hash = hash};
+    struct sched_place key = {.agent = &at};
+    struct sched_place *found = RB_NFIND(sched_places_by_hash, &b->places, &key);
+    return found != NULL ? found : RB_MIN(sched_places_by_hash, &b->places);
+}
+
+static struct sched_place *next_at(struct sched_bucket *b, struct sched_place *place)
+{
+    struct sched_place *next = RB_NEXT(sched_places_by_hash, &b->places, place);
+    return next != NULL ? next : RB_MIN(sched_places_by_hash, &b->places);
+}
+
+/* Up to `wanted` agents of one bucket in the request's order of preference. */
+static size_t choose(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_agent **ret)
+{
+    struct sched_place *place = first_at(b, r->hash);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
+        if (!blocked(r, place->agent))
+            ret[n++] = place->agent;
+    return n;
+}
+
+static bool nearer(const struct sched_request *r, const struct sched_agent *a, const struct sched_agent *b)
+{
+    uint64_t x = r->hash - a->hash, y = r->hash - b->hash;
+    return x != y ? x < y : strcmp(a->id, b->id) < 0;
+}
+
+static struct sched_agent *fit_one(struct places *p, const struct sched_request *r)
+{
+    struct bucket_set *set = r->slots > 0 ? &p->for_slots : &p->for_aux;
+    struct sched_agent *best = NULL, *agent;
+    double best_score = 0;
+    for (struct sched_bucket *b = set->first; b != NULL; b = b->next) {
+        if (b->n == 0 || (r->slots > 0 && b->key.empty < r->slots) || (best != NULL && b->score < best_score))
+            continue;
+        if (choose(b, r, 1, &agent) == 0)
+            continue;
+        if (best == NULL || b->score > best_score || nearer(r, agent, best)) {
+            best = agent;
+            best_score = b->score;
+        }
+    }
+    return best;
+}
+
+/* The next smaller size of idle agents; NULL: none. All idle agents of a size are in one bucket. */
+static struct sched_bucket *idle_below(struct places *p, int size)
+{
+    struct sched_bucket *found = NULL;
+    for (struct sched_bucket *b = p->for_slots.first; b != NULL; b = b->next)
+        if (b->n > 0 && b->key.empty == b->key.all && b->key.all < size && (found == NULL || b->key.all > found->key.all))
+            found = b;
+    return found;
+}
+
+typedef bool agent_test(const struct sched_agent *agent, const void *arg);
+
+/* How many of the request's blocked agents pass the test; one named twice counts once. */
+static size_t count_blocked(const struct places *p, const struct sched_request *r, agent_test *test, const void *arg)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->blocked_n; i++) {
+        struct sched_agent *agent = NULL;
+        bool again = false;
+        for (size_t k = 0; k < i && !again; k++)
+            again = strcmp(r->blocked_agent[k], r->blocked_agent[i]) == 0;
+        HASH_FIND_STR(p->by_id, r->blocked_agent[i], agent);
+        n += !again && agent != NULL && test(agent, arg);
+    }
+    return n;
+}
+
+static bool is_in_bucket(const struct sched_agent *agent, const void *bucket)
+{
+    return agent->by_slots.bucket == bucket;
+}
+
+static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_share *ret)
+{
+    struct sched_place *place = first_at(b, r->hash);
+    size_t n = 0;
+    for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
+        if (!blocked(r, place->agent))
+            ret[n++] = (struct sched_share){place->agent, b->key.all};
+    return n;
+}
+
+/* Some agents of one size, the largest that does, that add up to the request exactly. */
+static size_t fit_one_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
+{
+    int size = INT32_MAX;
+    for (struct sched_bucket *b; (b = idle_below(p, size)) != NULL; size = b->key.all) {
+        size_t wanted = (size_t)(r->slots / b->key.all);
+        if (r->slots % b->key.all == 0 && wanted <= b->n - count_blocked(p, r, is_in_bucket, b))
+            return take_whole(b, r, wanted, ret);
+    }
+    return 0;
+}
+
+/* Large agents first, as many whole ones as go in; no second thoughts. */
+static size_t fit_any_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
+{
+    int size = INT32_MAX, missing = r->slots;
+    size_t n = 0;
+    for (struct sched_bucket *b; missing > 0 && (b = idle_below(p, size)) != NULL; size = b->key.all) {
+        size_t got = take_whole(b, r, (size_t)(missing / b->key.all), ret + n);
+        n += got;
+        missing -= (int)got * b->key.all;
+    }
+    return missing == 0 ? n : 0;
+}
+
+size_t places_fit(struct places *p, const struct sched_request *r, struct sched_share *ret)
+{
+    struct sched_agent *one = fit_one(p, r);
+    if (one != NULL) {
+        ret[0] = (struct sched_share){one, r->slots};
+        return 1;
+    }
+    if (r->single_agent || r->slots <= 1)
+        return 0;
+    size_t n = fit_one_size(p, r, ret);
+    return n == 0 && p->allow_heterogeneous_fits ? fit_any_size(p, r, ret) : n;
+}
+
+static bool has_size(const struct sched_agent *agent, const void *slots)
+{
+    return agent->open && agent->slots == *(const int *)slots;
+}
+
+static bool takes_aux(const struct sched_agent *agent, const void *unused)
+{
+    (void)unused;
+    return agent->open && agent->aux > 0;
+}
+
+bool places_could_fit(const struct places *p, const struct sched_request *r)
+{
+    if (r->slots == 0)
+        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
+    int64_t all = 0;
+    for (const struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next) {
+        int64_t n = (int64_t)(size->n - count_blocked(p, r, has_size, &size->slots));
+        if (n > 0 && size->slots >= r->slots)
+            return true;
+        if (r->slots % size->slots == 0 && n >= r->slots / size->slots && !r->single_agent)
+            return true;
+        all += n * size->slots;
+    }
+    return !r->single_agent && p->allow_heterogeneous_fits && all >= r->slots;
+}
+
+/* ---- planning ---------------------------------------------------------------------------------------------------- */
+
+static void note(struct places *p, struct sched_agent *agent)
+{
+    if (p->trail_n == p->trail_cap) {
+        p->trail_cap = p->trail_cap == 0 ? 256 : 2 * p->trail_cap;
+        p->trail = reallocarray(p->trail, p->trail_cap, sizeof *p->trail);
+        if (p->trail == NULL)
+            abort();
+    }
+    p->trail[p->trail_n++] = (struct trail_entry){agent, agent->empty_slots, agent->empty_aux};
+}
+
+size_t places_mark(const struct places *p)
+{
+    return p->trail_n;
+}
+
+void places_take(struct places *p, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct sched_agent *agent = share[i].agent;
+        note(p, agent);
+        if (share[i].slots > 0)
+            agent->empty_slots -= share[i].slots;
+        else
+            agent->empty_aux--;
+        sort_in(p, agent);
+    }
+}
+
+/* An agent may offer less than it once did: some of its slots are disabled, or all. */
+void places_give(struct places *p, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct sched_agent *agent = share[i].agent;
+        if (!agent->open)
+            continue;
+        note(p, agent);
+        int empty = share[i].slots > 0 ? agent->empty_slots + share[i].slots : agent->empty_aux + 1;
+        if (share[i].slots > 0)
+            agent->empty_slots = empty < agent->slots ? empty : agent->slots;
+        else
+            agent->empty_aux = empty < agent->aux ? empty : agent->aux;
+        sort_in(p, agent);
+    }
+}
+
+void places_undo(struct places *p, size_t mark)
+{
+    while (p->trail_n > mark) {
+        const struct trail_entry *e = &p->trail[--p->trail_n];
+        e->agent->empty_slots = e->empty_slots;
+        e->agent->empty_aux = e->empty_aux;
+        sort_in(p, e->agent);
+    }
+}
+
+void places_commit(struct places *p)
+{
+    p->trail_n = 0;
+}

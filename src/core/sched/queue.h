@@ -1,0 +1,56 @@
+/* Whose turn it is: the requests of a pool by priority and kind, each kind in the order of its turns.
+ *
+ * Requests of one shape (as many slots, spread or not, the same blocked agents) fit or fail together while room only
+ * shrinks. So a pass that sees one fail need not look at the thousands like it: it walks the shapes, not the requests.
+ * Only gangs that may take agents of several sizes are each a shape of its own: the largest-first choice of sizes can
+ * fail with more room and succeed with less. */
+#ifndef DET_CORE_SCHED_QUEUE_H
+#define DET_CORE_SCHED_QUEUE_H
+
+#include "core/sched/sched.h"
+
+RB_PROTOTYPE(sched_requests, sched_request, turn, sched_request_compare)
+
+struct sched_shape {
+    struct shape_key {
+        int slots, single_agent;
+        const void *own; /* the list of blocked agents or the request that it is for; NULL: any */
+    } key;
+    struct sched_requests pending;
+    size_t n;
+    uint64_t fits_in; /* the pass in which its first request had a place, by fair share */
+    struct sched_shape *next;
+    UT_hash_handle hh;
+};
+
+/* Requests of one priority, those with slots or those without. */
+struct sched_level {
+    const struct sched_opts *opts;
+    struct sched_shape *by_key, *first;
+    size_t shape_n, pending_n;
+    struct sched_requests running; /* have slots, can be preempted, are not on their way out */
+};
+
+void level_init(struct sched_level *l, const struct sched_opts *opts /* outlives it */);
+void level_free(struct sched_level *l);
+void level_add(struct sched_level *l, struct sched_request *r); /* by its state */
+void level_remove(struct sched_level *l, struct sched_request *r);
+
+/* A walk over several shapes at once in the order of turns: a heap of each shape's next request. */
+struct cursor {
+    struct sched_shape *shape;
+    struct sched_request *next;
+};
+struct walk {
+    struct cursor *heap;
+    size_t n;
+};
+void walk_start(struct walk *w, struct sched_level *l, struct arena *a); /* over all pending ones */
+void walk_init(struct walk *w, size_t shape_n, struct arena *a);         /* over none so far */
+void walk_push(struct walk *w, struct cursor c);                         /* unless the shape is at its end */
+bool walk_pop(struct walk *w, struct cursor *ret);
+struct cursor cursor_after(const struct cursor *c);
+/* The first of the shape whose turn is after r's. */
+struct cursor cursor_behind(struct sched_shape *shape, struct sched_request *r);
+
+#endif

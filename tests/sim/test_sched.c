@@ -1,0 +1,425 @@
+/* The scheduler against the obvious one: random pools, random changes; each pass must decide exactly the same, and leave
+ * the books in order. TEST_SEED=N reproduces a run, TEST_PASSES=N makes it longer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/rng.h"
+#include "plain_sched.h"
+
+enum { AGENTS = 12, JOBS = 10, REQUESTS = 60 };
+
+struct world {
+    struct rng rng;
+    struct sched *sched;
+    int64_t now_us;
+    struct sched_agent agent[AGENTS];
+    bool present[AGENTS];
+    char agent_id[AGENTS][16];
+    struct sched_group job[JOBS];
+    char job_id[JOBS][16];
+    struct sched_request request[REQUESTS];
+    char request_id[REQUESTS][16];
+    bool open[REQUESTS];
+    long placed, gangs, released; /* so that a run can show that it has seen something */
+    const char *blocked[REQUESTS][2];
+    int next_id;
+};
+
+static int upto(struct world *w, int n)
+{
+    return (int)rng_int(&w->rng, (uint64_t)n);
+}
+
+static bool once_in(struct world *w, int n)
+{
+    return upto(w, n) == 0;
+}
+
+/* ---- changes ----------------------------------------------------------------------------------------------------- */
+
+static void join(struct world *w, size_t i)
+{
+    static const int sizes[] = {0, 1, 2, 4, 4, 8, 8, 8};
+    struct sched_agent *agent = &w->agent[i];
+    int slots = sizes[upto(w, 8)], aux = upto(w, 4);
+    snprintf(w->agent_id[i], sizeof w->agent_id[i], "agent-%d", w->next_id++);
+    *agent = (struct sched_agent){.id = w->agent_id[i], .open = true, .slots = slots, .empty_slots = slots,
+                                  .aux = aux, .empty_aux = aux};
+    sched_agent_join(w->sched, agent);
+    w->present[i] = true;
+}
+
+/* What it offers when what it runs is known: half of the time all there is, else as if something were disabled. */
+static void set_agent(struct world *w, size_t i, bool open, bool fewer_slots)
+{
+    struct sched_agent *agent = &w->agent[i];
+    int held = agent->slots - agent->empty_slots;
+    struct sched_agent to = *agent;
+    to.open = open;
+    if (!open) {
+        to.slots = held;
+        to.empty_slots = to.empty_aux = 0;
+    } else if (fewer_slots && agent->empty_slots > 0) {
+        to.slots--;
+        to.empty_slots--;
+    }
+    sched_agent_set(w->sched, agent, &to);
+}
+
+static void leave(struct world *w, size_t i)
+{
+    sched_agent_leave(w->sched, &w->agent[i]);
+    w->present[i] = false;
+}
+
+static void change_agent(struct world *w)
+{
+    size_t i = (size_t)upto(w, AGENTS);
+    if (!w->present[i])
+        join(w, i);
+    else if (once_in(w, 4))
+        leave(w, i);
+    else if (w->agent[i].open)
+        set_agent(w, i, !once_in(w, 3), once_in(w, 2));
+}
+
+static void ask(struct world *w, size_t i)
+{
+    static const int sizes[] = {0, 0, 1, 1, 1, 2, 3, 4, 8, 8, 12, 16, 24};
+    struct sched_request *r = &w->request[i];
+    snprintf(w->request_id[i], sizeof w->request_id[i], "task-%d", w->next_id++);
+    *r = (struct sched_request){.allocation_id = w->request_id[i], .group = &w->job[upto(w, JOBS)],
+                                .slots = sizes[upto(w, 13)], .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
+                                .request_us = w->now_us};
+    for (size_t k = 0; k < 2 && once_in(w, 5); k++) {
+        w->blocked[i][k] = w->agent_id[upto(w, AGENTS)];
+        r->blocked_agent = w->blocked[i];
+        r->blocked_n = k + 1;
+    }
+    sched_request_add(w->sched, r);
+    w->open[i] = true;
+}
+
+static void give_back(struct world *w, const struct sched_share *share)
+{
+    struct sched_agent *agent = share->agent, to = *agent;
+    if (!agent->open) {
+        to.slots -= share->slots < to.slots ? share->slots : to.slots;
+    } else if (share->slots > 0) {
+        to.empty_slots = to.empty_slots + share->slots < to.slots ? to.empty_slots + share->slots : to.slots;
+    } else {
+        to.empty_aux = to.empty_aux + 1 < to.aux ? to.empty_aux + 1 : to.aux;
+    }
+    sched_agent_set(w->sched, agent, &to);
+}
+
+static void end(struct world *w, size_t i)
+{
+    struct sched_request *r = &w->request[i];
+    while (r->share_n > 0) {
+        struct sched_share share = r->share[0];
+        sched_request_gave_back(w->sched, r, share.agent);
+        give_back(w, &share);
+    }
+    sched_request_remove(w->sched, r);
+    w->open[i] = false;
+}
+
+static void change_request(struct world *w)
+{
+    size_t i = (size_t)upto(w, REQUESTS);
+    struct sched_request *r = &w->request[i];
+    if (!w->open[i])
+        ask(w, i);
+    else if (r->state == SCHED_PENDING ? once_in(w, 10) : once_in(w, 3))
+        end(w, i);
+    else if (r->state != SCHED_PENDING && once_in(w, 4)) /* part of a gang has gone already */
+        sched_request_releasing(w->sched, r);
+}
+
+static void change_job(struct world *w)
+{
+    struct sched_group *g = &w->job[upto(w, JOBS)], to = *g;
+    if (once_in(w, 2))
+        to.priority = 40 + upto(w, 5);
+    if (once_in(w, 2))
+        to.queue_position = upto(w, 20);
+    to.weight = once_in(w, 3) ? upto(w, 4) : 1;
+    to.max_slots = once_in(w, 3) ? upto(w, 12) : -1;
+    sched_group_set(w->sched, g, &to);
+}
+
+static void random_opts(struct world *w, struct sched_opts *ret)
+{
+    *ret = (struct sched_opts){.policy = once_in(w, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+                               .preemption = once_in(w, 2), .fitting = once_in(w, 2) ? FITTING_WORST : FITTING_BEST,
+                               .allow_heterogeneous_fits = once_in(w, 3), .aging_us = once_in(w, 4) ? 50 : 0};
+}
+
+static void change_opts(struct world *w)
+{
+    struct sched_opts opts;
+    random_opts(w, &opts);
+    opts.aging_us = sched_get_opts(w->sched)->aging_us; /* the priority of what runs would have no one history */
+    sched_set_opts(w->sched, &opts);
+}
+
+static void change(struct world *w)
+{
+    w->now_us += upto(w, 20);
+    int what = upto(w, 20);
+    if (what < 14)
+        change_request(w);
+    else if (what < 17)
+        change_job(w);
+    else if (what < 19)
+        change_agent(w);
+    else if (once_in(w, 10))
+        change_opts(w);
+}
+
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
+
+struct view {
+    struct plain_snapshot snapshot;
+    struct sched_agent *agent[AGENTS];
+    struct sched_request *request[REQUESTS];
+};
+
+static size_t agent_index(const struct view *v, const struct sched_agent *agent)
+{
+    for (size_t i = 0; i < v->snapshot.agent_n; i++)
+        if (v->agent[i] == agent)
+            return i;
+    abort();
+}
+
+static void look_at_agents(struct world *w, struct view *v, struct arena *a)
+{
+    struct plain_agent *agent = arena_array(a, struct plain_agent, AGENTS);
+    for (size_t i = 0; i < AGENTS; i++) {
+        const struct sched_agent *g = &w->agent[i];
+        if (!w->present[i])
+            continue;
+        v->agent[v->snapshot.agent_n] = &w->agent[i];
+        agent[v->snapshot.agent_n++] = (struct plain_agent){.id = g->id, .open = g->open, .slots = g->slots,
+                                                            .empty_slots = g->empty_slots, .aux = g->aux,
+                                                            .empty_aux = g->empty_aux};
+    }
+    v->snapshot.agent = agent;
+}
+
+static int aged_priority(const struct world *w, const struct sched_request *r)
+{
+    int64_t aging = sched_get_opts(w->sched)->aging_us;
+    int priority = r->group->priority;
+    if (r->state != SCHED_PENDING)
+        return r->priority;
+    if (aging > 0)
+        priority -= (int)((w->now_us - r->request_us) / aging);
+    return priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
+}
+
+static void look_at_requests(struct world *w, struct view *v, struct arena *a)
+{
+    struct plain_request *request = arena_array(a, struct plain_request, REQUESTS);
+    for (size_t i = 0; i < REQUESTS; i++) {
+        struct sched_request *r = &w->request[i];
+        if (!w->open[i])
+            continue;
+        struct plain_share *share = arena_array(a, struct plain_share, r->share_n + 1);
+        for (size_t k = 0; k < r->share_n; k++)
+            share[k] = (struct plain_share){agent_index(v, r->share[k].agent), r->share[k].slots};
+        v->request[v->snapshot.request_n] = r;
+        request[v->snapshot.request_n++] = (struct plain_request){
+            .allocation_id = r->allocation_id, .job_id = r->group->job_id, .priority = aged_priority(w, r),
+            .queue_position = r->group->queue_position, .submitted_us = r->group->submitted_us, .request_us = r->request_us,
+            .weight = r->group->weight, .max_slots = r->group->max_slots, .slots = r->slots,
+            .single_agent = r->single_agent, .preemptible = r->preemptible, .blocked_agent = r->blocked_agent,
+            .blocked_n = r->blocked_n, .state = r->state, .share = share, .share_n = r->share_n};
+    }
+    v->snapshot.request = request;
+}
+
+static void same_placement(const struct view *v, const struct sched_placement *found, const struct plain_placement *wanted)
+{
+    assert_string_equal(found->request->allocation_id, v->request[wanted->request]->allocation_id);
+    assert_int_equal(found->share_n, wanted->share_n);
+    for (size_t i = 0; i < found->share_n; i++) {
+        assert_string_equal(found->share[i].agent->id, v->agent[wanted->share[i].agent]->id);
+        assert_int_equal(found->share[i].slots, wanted->share[i].slots);
+    }
+}
+
+static int by_request(const void *a, const void *b)
+{
+    return strcmp(((const struct sched_placement *)a)->request->allocation_id,
+                  ((const struct sched_placement *)b)->request->allocation_id);
+}
+
+static const struct view *sorting;
+
+static int by_index(const void *a, const void *b)
+{
+    return strcmp(sorting->request[((const struct plain_placement *)a)->request]->allocation_id,
+                  sorting->request[((const struct plain_placement *)b)->request]->allocation_id);
+}
+
+/* What was looked at, for when the two differ. */
+static void tell(const struct view *v, const struct sched_decision *found, const struct plain_decision *wanted)
+{
+    const struct plain_snapshot *s = &v->snapshot;
+    print_message("policy %d preemption %d fitting %d heterogeneous %d aging %lld\n", s->opts.policy, s->opts.preemption,
+                  s->opts.fitting, s->opts.allow_heterogeneous_fits, (long long)s->opts.aging_us);
+    for (size_t i = 0; i < s->agent_n; i++)
+        print_message("%s open %d slots %d/%d aux %d/%d\n", s->agent[i].id, s->agent[i].open, s->agent[i].empty_slots,
+                      s->agent[i].slots, s->agent[i].empty_aux, s->agent[i].aux);
+    for (size_t i = 0; i < s->request_n; i++) {
+        const struct plain_request *r = &s->request[i];
+        print_message("%s %s slots %d priority %d position %lld age %lld state %d%s%s blocked %zu holds", r->allocation_id,
+                      r->job_id, r->slots, r->priority, (long long)r->queue_position, (long long)r->request_us, r->state,
+                      r->single_agent ? " single" : "", r->preemptible ? " preemptible" : "", r->blocked_n);
+        for (size_t k = 0; k < r->share_n; k++)
+            print_message(" %s:%d", s->agent[r->share[k].agent].id, r->share[k].slots);
+        print_message(" (weight %g, max %d)\n", r->weight, r->max_slots);
+    }
+    for (size_t i = 0; i < found->allocate_n; i++)
+        print_message("found  + %s\n", found->allocate[i].request->allocation_id);
+    for (size_t i = 0; i < found->release_n; i++)
+        print_message("found  - %s\n", found->release[i]->allocation_id);
+    for (size_t i = 0; i < wanted->allocate_n; i++)
+        print_message("wanted + %s\n", s->request[wanted->allocate[i].request].allocation_id);
+    for (size_t i = 0; i < wanted->release_n; i++)
+        print_message("wanted - %s\n", s->request[wanted->release[i]].allocation_id);
+}
+
+static void same_decision(const struct view *v, struct sched_decision *found, struct plain_decision *wanted)
+{
+    if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n)
+        tell(v, found, wanted);
+    assert_int_equal(found->allocate_n, wanted->allocate_n);
+    assert_int_equal(found->unplaced_n, wanted->unplaced_n);
+    assert_int_equal(found->release_n, wanted->release_n);
+    sorting = v;
+    if (found->allocate_n > 0)
+        qsort(found->allocate, found->allocate_n, sizeof *found->allocate, by_request);
+    qsort(wanted->allocate, wanted->allocate_n, sizeof *wanted->allocate, by_index);
+    for (size_t i = 0; i < found->allocate_n; i++)
+        same_placement(v, &found->allocate[i], &wanted->allocate[i]);
+    for (size_t i = 0; i < wanted->release_n; i++) {
+        bool there = false;
+        for (size_t k = 0; k < found->release_n; k++)
+            there = there || found->release[k] == v->request[wanted->release[i]];
+        if (!there)
+            tell(v, found, wanted);
+        assert_true(there);
+    }
+}
+
+/* Nobody holds more than there is. */
+static void check_books(struct world *w)
+{
+    for (size_t i = 0; i < AGENTS; i++) {
+        const struct sched_agent *agent = &w->agent[i];
+        if (!w->present[i])
+            continue;
+        assert_in_range(agent->empty_slots, 0, agent->slots);
+        assert_true(!agent->open || agent->empty_aux <= agent->aux);
+        assert_true(agent->empty_aux >= 0);
+    }
+    for (size_t i = 0; i < REQUESTS; i++) {
+        int held = 0;
+        for (size_t k = 0; w->open[i] && k < w->request[i].share_n; k++)
+            held += w->request[i].share[k].slots;
+        assert_true(held == 0 || held <= w->request[i].slots);
+    }
+}
+
+static void pass_and_compare(struct world *w)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct view v = {.snapshot = {.opts = *sched_get_opts(w->sched)}};
+    struct plain_decision wanted;
+    struct sched_decision found;
+    look_at_agents(w, &v, &a);
+    look_at_requests(w, &v, &a);
+    plain_pass(&v.snapshot, &a, &wanted);
+    sched_pass(w->sched, w->now_us, &a, &found);
+    same_decision(&v, &found, &wanted);
+    check_books(w);
+    w->placed += (long)found.allocate_n;
+    w->released += (long)found.release_n;
+    for (size_t i = 0; i < found.allocate_n; i++)
+        w->gangs += found.allocate[i].share_n > 1;
+    for (size_t i = 0; i < found.release_n; i++)
+        if (once_in(w, 2))
+            sched_request_releasing(w->sched, found.release[i]);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+static void begin(struct world *w, long seed)
+{
+    struct sched_opts opts;
+    memset(w, 0, sizeof *w);
+    rng_init(&w->rng, (uint32_t)seed);
+    random_opts(w, &opts);
+    w->sched = sched_new(&opts);
+    for (size_t i = 0; i < JOBS; i++) {
+        snprintf(w->job_id[i], sizeof w->job_id[i], "job-%zu", i);
+        w->job[i] = (struct sched_group){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
+                                         .submitted_us = (int64_t)i / 2, .queue_position = (int64_t)i / 2};
+    }
+}
+
+static void finish(struct world *w)
+{
+    for (size_t i = 0; i < REQUESTS; i++)
+        if (w->open[i])
+            end(w, i);
+    for (size_t i = 0; i < AGENTS; i++)
+        if (w->present[i])
+            leave(w, i);
+    assert_null(sched_first_group(w->sched));
+    sched_free(w->sched);
+}
+
+static long from_environment(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text == NULL ? otherwise : strtol(text, NULL, 10);
+}
+
+static void test_random__decides_as_the_obvious_one(void **state)
+{
+    (void)state;
+    static struct world w;
+    long seed = from_environment("TEST_SEED", 1), passes = from_environment("TEST_PASSES", 20000);
+    long placed = 0, gangs = 0, released = 0;
+    for (long run = 0, done = 0; done < passes; run++) {
+        printf("# seed %ld\n", seed + run);
+        begin(&w, seed + run);
+        for (int i = 0; i < 500; i++, done++) {
+            for (int n = 1 + upto(&w, 3); n > 0; n--)
+                change(&w);
+            pass_and_compare(&w);
+        }
+        finish(&w);
+        placed += w.placed;
+        gangs += w.gangs;
+        released += w.released;
+    }
+    printf("# %ld placed, %ld of them gangs, %ld wishes to release\n", placed, gangs, released);
+    assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random__decides_as_the_obvious_one)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
