@@ -562,7 +562,7 @@ static void run_legacy_job_moves(struct cases *c, struct json_object *section)
         struct sched_move m;
         place_jobs(&p, member(v, "jobs"));
         struct sched_group *g = job_named(&p, v, "move"), *anchor = job_named(&p, v, ahead ? "ahead_of" : "behind_of");
-        sched_plan_move(p.sched, g, anchor, ahead, 1000, &p.arena, &m);
+        sched_plan_move(g, anchor, ahead, 1000, &p.arena, &m);
         bool ok = m.adopts_priority == member_bool(v, "prio_change") && anchor->priority == member_int(v, "anchor_priority") &&
                   strcmp(anchor_name(&m, ahead), member_string(v, "second_anchor")) == 0;
         for (size_t k = 0; k < m.step_n; k++) {

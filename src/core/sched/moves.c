@@ -38,6 +38,18 @@ static int64_t middle(const struct gap *gap, int64_t now_us)
     return gap->from ? behind_all(gap->low, now_us) : gap->high - GAP_US;
 }
 
+/* How many jobs from `later` on have to make room. */
+static size_t count_pushed(struct sched_group *later, int64_t position)
+{
+    size_t n = 0;
+    for (int priority = later->priority; later != NULL && later->priority == priority && later->queue_position <= position;
+         later = RB_NEXT(sched_groups, , later)) {
+        n++;
+        position++;
+    }
+    return n;
+}
+
 static void add_step(struct sched_move *m, struct sched_group *g, int priority, int64_t position)
 {
     m->step[m->step_n++] = (struct sched_step){g, priority, position};
@@ -55,8 +67,8 @@ static void push_on(struct sched_move *m, struct sched_group *g, struct sched_gr
     }
 }
 
-void sched_plan_move(struct sched *s, struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us,
-                     struct arena *a, struct sched_move *ret)
+void sched_plan_move(struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us, struct arena *a,
+                     struct sched_move *ret)
 {
     struct sched_group *second = ahead ? RB_PREV(sched_groups, , anchor) : RB_NEXT(sched_groups, , anchor);
     *ret = (struct sched_move){.second = second, .adopts_priority = g->priority != anchor->priority};
@@ -64,9 +76,10 @@ void sched_plan_move(struct sched *s, struct sched_group *g, struct sched_group 
         return;
     struct sched_group *earlier = ahead ? second : anchor, *later = ahead ? anchor : second;
     struct gap gap = gap_between(earlier, later, anchor->priority);
-    ret->step = arena_array(a, struct sched_step, s->group_n + 1);
     int64_t position = lies_in(&gap, g->queue_position) ? g->queue_position : middle(&gap, now_us);
-    if (gap.to && position >= gap.high)
+    bool push = gap.to && position >= gap.high;
+    ret->step = arena_array(a, struct sched_step, 1 + (push ? count_pushed(later, position) : 0));
+    if (push)
         push_on(ret, g, later, position);
     add_step(ret, g, anchor->priority, position);
 }

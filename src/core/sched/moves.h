@@ -20,7 +20,7 @@ struct sched_move {
 };
 
 /* Changes nothing. Both jobs have requests in this pool's queue. Array in the arena. */
-void sched_plan_move(struct sched *s, struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us,
-                     struct arena *a, struct sched_move *ret);
+void sched_plan_move(struct sched_group *g, struct sched_group *anchor, bool ahead, int64_t now_us, struct arena *a,
+                     struct sched_move *ret);
 
 #endif
