@@ -17,7 +17,8 @@ static const char usage[] = "determined-agent run [options]\n       determined-a
 
 static void on_terminate(void *ctx)
 {
-    agent_stop(ctx);
+    struct agent **agent = ctx;
+    agent_stop(*agent);
 }
 
 static int run_agent(const struct agent_config *c, struct error *err)
@@ -26,10 +27,10 @@ static int run_agent(const struct agent_config *c, struct error *err)
     struct agent *agent = NULL;
     if (loop_new(&loop, err) < 0)
         return -1;
+    loop_on_signal(loop, SIGTERM, on_terminate, &agent);
+    loop_on_signal(loop, SIGINT, on_terminate, &agent);
     int r = agent_new(loop, c, &agent, err);
     if (r == 0) {
-        loop_on_signal(loop, SIGTERM, on_terminate, agent);
-        loop_on_signal(loop, SIGINT, on_terminate, agent);
         r = loop_run(loop, err);
         if (r == 0 && agent_failed(agent))
             r = error_set(err, ERR_PRECONDITION, "the master has refused this agent (see above)");

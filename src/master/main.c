@@ -278,6 +278,22 @@ static void open_side_door(struct master *m)
         log_warning("admin.closed", "reason=%s action=go_on_without_backup", log_quote(error_msg(&err)));
 }
 
+static void on_terminate(void *ctx)
+{
+    struct master *m = ctx;
+    log_info("master.stop", "reason=signal");
+    service_stopping(m->service);
+    loop_stop(m->loop);
+}
+
+/* Before anybody is told that the master is ready: from then on signals come. */
+static void take_signals(struct master *m)
+{
+    loop_on_signal(m->loop, SIGHUP, on_hangup, m);
+    loop_on_signal(m->loop, SIGTERM, on_terminate, m);
+    loop_on_signal(m->loop, SIGINT, on_terminate, m);
+}
+
 static int master_start(struct master *m, struct error *err)
 {
     m->started_us = clock_now_us();
@@ -285,6 +301,7 @@ static int master_start(struct master *m, struct error *err)
     if (open_data_dir(m, err) < 0 || open_store(m, err) < 0 || loop_new(&m->loop, err) < 0)
         return -1;
     m->service = service_new(m->loop);
+    take_signals(m);
     if (start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
         restore(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
@@ -333,14 +350,6 @@ static void master_release(struct master *m)
 
 /* ---- the program ---- */
 
-static void on_terminate(void *ctx)
-{
-    struct master *m = ctx;
-    log_info("master.stop", "reason=signal");
-    service_stopping(m->service);
-    loop_stop(m->loop);
-}
-
 static int load_config(struct master *m, int argc, char **argv, struct error *err)
 {
     struct config_input in = master_config_input(argc - 1, argv + 1);
@@ -364,9 +373,6 @@ static int run(struct master *m, int argc, char **argv, struct error *err)
 {
     if (load_config(m, argc, argv, err) < 0 || master_start(m, err) < 0)
         return -1;
-    loop_on_signal(m->loop, SIGHUP, on_hangup, m);
-    loop_on_signal(m->loop, SIGTERM, on_terminate, m);
-    loop_on_signal(m->loop, SIGINT, on_terminate, m);
     return loop_run(m->loop, err);
 }
 
