@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,8 +23,9 @@ struct service {
     char status[MESSAGE_MAX];
 };
 
-static void tell(const struct service *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void tell(const struct service *s, const char *fmt, ...)
+/* flags: MSG_DONTWAIT for what may get lost. The rest waits for a busy manager, but not for long: this is the loop. */
+static void tell(const struct service *s, int flags, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void tell(const struct service *s, int flags, const char *fmt, ...)
 {
     char text[MESSAGE_MAX + 32];
     va_list ap;
@@ -32,7 +34,7 @@ static void tell(const struct service *s, const char *fmt, ...)
     va_end(ap);
     if (s->fd < 0)
         return;
-    if (send(s->fd, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1, MSG_NOSIGNAL) < 0)
+    if (send(s->fd, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1, MSG_NOSIGNAL | flags) < 0)
         log_debug("service.not_told", "text=%s", log_quote(text));
 }
 
@@ -47,6 +49,8 @@ static int connect_to(const char *address)
     if (*address == '@')
         a.sun_path[0] = 0;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 1}, sizeof(struct timeval));
     if (fd >= 0 && connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0) {
         close(fd);
         fd = -1;
@@ -59,7 +63,7 @@ static int connect_to(const char *address)
 static void on_watchdog(void *ctx)
 {
     struct service *s = ctx;
-    tell(s, "WATCHDOG=1");
+    tell(s, MSG_DONTWAIT, "WATCHDOG=1");
     loop_timer_arm(s->watchdog, s->watchdog_us);
 }
 
@@ -90,18 +94,18 @@ struct service *service_new(struct loop *l)
 
 void service_ready(struct service *s)
 {
-    tell(s, "READY=1");
+    tell(s, 0, "READY=1");
 }
 
 /* The time tells the manager which of several reloads this one is. */
 void service_reloading(struct service *s)
 {
-    tell(s, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
+    tell(s, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_monotonic_us());
 }
 
 void service_stopping(struct service *s)
 {
-    tell(s, "STOPPING=1");
+    tell(s, 0, "STOPPING=1");
 }
 
 void service_status(struct service *s, const char *fmt, ...)
@@ -114,7 +118,7 @@ void service_status(struct service *s, const char *fmt, ...)
     if (strcmp(text, s->status) == 0)
         return;
     memcpy(s->status, text, sizeof(text));
-    tell(s, "STATUS=%s", text);
+    tell(s, MSG_DONTWAIT, "STATUS=%s", text);
 }
 
 void service_free(struct service *s)

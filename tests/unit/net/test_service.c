@@ -110,6 +110,20 @@ static void test_service__watchdog_of_another_process_is_left_alone(void **state
     service_free(s);
 }
 
+static void test_service__a_manager_that_does_not_listen_does_not_hold_the_loop(void **state)
+{
+    setenv("WATCHDOG_USEC", "2000", 1);
+    unsetenv("WATCHDOG_PID");
+    struct service *s = service_new(loop);
+    for (int i = 0; i < 1000; i++) /* many more than the kernel keeps for it */
+        service_status(s, "%d", i);
+    struct loop_timer *end = loop_timer_new(loop, stop, NULL);
+    loop_timer_arm(end, 50000);
+    assert_int_equal(loop_run(loop, NULL), 0);
+    loop_timer_free(end);
+    service_free(s);
+}
+
 static void test_service__without_a_manager_nothing_happens(void **state)
 {
     static const char *const address[] = {"", "relative", "/no/such/socket"};
@@ -129,6 +143,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_service__watchdog_is_fed_while_the_loop_turns_and_not_while_it_is_stuck,
                                         open_manager, close_manager),
         cmocka_unit_test_setup_teardown(test_service__watchdog_of_another_process_is_left_alone, open_manager, close_manager),
+        cmocka_unit_test_setup_teardown(test_service__a_manager_that_does_not_listen_does_not_hold_the_loop, open_manager,
+                                        close_manager),
         cmocka_unit_test_setup_teardown(test_service__without_a_manager_nothing_happens, open_manager, close_manager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
