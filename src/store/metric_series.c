@@ -312,7 +312,7 @@ static void merge_lines(const struct series *s, struct arena *a, struct store_po
     *ret = arena_array(a, struct store_point, total + 1);
     for (const struct chart_point *p; (p = next_point(&m)); n++)
         (*ret)[n] = (struct store_point){.batches = p->steps, .time_us = p->time_us, .has_epoch = p->has_epoch,
-                                         .epoch = p->epoch, .values = take_values(&m, p->id, a)};
+                                         .epoch = p->epoch, .first = p->y, .values = take_values(&m, p->id, a)};
     *ret_n = n;
 }
 

@@ -100,6 +100,7 @@ struct store_point {
     int64_t time_us;
     bool has_epoch; double epoch; /* of a metric named "epoch" in the same report */
     const char *values;           /* JSON object */
+    double first;                 /* the first of them */
 };
 int store_metric_series(struct store *st, const struct store_series_query *q, struct arena *a, struct store_point **ret,
                         size_t *ret_n, struct error *err);
