@@ -11,6 +11,7 @@
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  lint             layer table, generated documents, Python style
 ##  contract-status  how much of the REST contract is served
+##  cli-status       which commands of det are missing, and how many there are
 ##  run-cases        CASES=FILE: the conformance cases of one file
 ##  clean            remove the build directories
 PREFIX ?= /usr/local
@@ -21,7 +22,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 
-.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz lint contract-status run-cases install clean
+.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -92,6 +93,9 @@ lint: test-deps
 
 contract-status:
 	@tools/contract-status
+
+cli-status:
+	@tools/gen-cli contract/cli.json status
 
 run-cases: all
 	@build/tests/cases/run-cases "$(CASES)" || true # the last line is the verdict, not a word of make

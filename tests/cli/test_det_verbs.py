@@ -151,3 +151,33 @@ def test_the_masters_no_is_passed_on(det, master, words, path):
     master.failures[path] = fake_master.Failure(404, "it is not there")
     done = det.run(*words.split())
     assert done.returncode == 1 and done.stderr.endswith(": it is not there\n") and done.stdout == "", done
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "asha.yaml"
+    path.write_text("name: digits\nsearcher: {name: adaptive_asha, metric: accuracy, max_trials: 9}\n")
+    return path
+
+
+def test_test_mode_judges_the_configuration_then_trains_one_batch(det, master, config):
+    out = det("experiment", "create", "--test", config, "--template", "base")
+    assert out.startswith("Validating experiment configuration...\nExperiment configuration validation succeeded! \U0001F389\n"
+                          "Creating test experiment...\nCreated test experiment 7\nScheduling task.......... [")
+    assert out.endswith("Testing checkpointing.... [\u2714]\nModel definition test succeeded! \U0001F389\n")
+    judged, test = master.created
+    assert judged["config"] == config.read_text() and judged["validateOnly"] is True and judged["template"] == "base"
+    assert test["activate"] is True and "template" not in test and "validateOnly" not in test
+    assert "searcher:\n  max_length:\n    batches: 1\n  metric: accuracy\n  name: single\n" in test["config"]
+    assert "max_restarts: 0\n" in test["config"] and "save_trial_latest: 0\n" in test["config"]
+    assert "hyperparameters:\n  lr: 0.1\n" in test["config"] and "description: '[test-mode] '\n" in test["config"]
+
+
+def test_test_mode_shows_the_log_of_what_failed(det, master, config):
+    master.states = ["STATE_ERROR"]
+    done = det.run("experiment", "create", "-t", config)
+    assert done.returncode == 1 and "[\u2717]" in done.stdout and "INFO: line 5" in done.stdout
+    assert "Model definition test failed" in done.stderr
+    master.failures["/api/v1/experiments"] = fake_master.Failure(400, "<config>.searcher (line 2, column 11): no")
+    done = det.run("experiment", "create", "-t", config)
+    assert done.returncode == 1 and f"{config}:2:11: <config>.searcher: no" in done.stderr and "Creating" not in done.stdout

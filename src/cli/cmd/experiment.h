@@ -4,6 +4,7 @@
 
 #include "cli/api.h"
 #include "cli/table.h"
+#include "common/strbuf.h"
 
 bool experiment_is_final(enum wire_experiment_state s);
 /* The trial with the lowest id; 0 while there is none. */
@@ -11,6 +12,11 @@ int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret,
 /* Waits for it and shows its logs as they come. */
 int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err);
 void experiment_warn(struct cli *cli, const enum wire_launch_warning *warning, size_t n);
+
+/* experiment_test.c: the configuration of a very small experiment, from an effective one (JSON) into YAML. */
+int experiment_test_config(const char *effective, struct strbuf *ret, struct error *err);
+/* Shows how far it gets, and the log if that is not far enough. */
+int experiment_watch_test(struct cli *cli, int32_t experiment_id, struct error *err);
 
 struct experiment_list_form {
     bool show_project, archived; /* columns beside the usual ones */

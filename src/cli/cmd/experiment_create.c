@@ -31,49 +31,95 @@ static int read_context(struct cli *cli, const struct args_experiment_create *ar
     return rc;
 }
 
+/* What is sent: the files of the context with one of two configurations, or none to be created at all. */
+struct submission {
+    const struct strbuf *config;
+    const char *template; /* NULL: none */
+    bool validate_only, activate;
+};
+
 /* Written by hand for the sake of the files, which go straight from the disk into the body. */
-static int build_body(const struct args_experiment_create *args, const struct strbuf *config, const struct context *c,
+static int build_body(const struct args_experiment_create *args, const struct submission *s, const struct context *c,
                       struct strbuf *body, struct error *err)
 {
     strbuf_adds(body, "{\"modelDefinition\":");
     if (context_write(c, body, err) < 0)
         return -1;
     strbuf_adds(body, ",\"config\":");
-    strbuf_add_json(body, strbuf_str(config), config->n);
-    strbuf_addf(body, ",\"activate\":%s", args->paused ? "false" : "true");
+    strbuf_add_json(body, strbuf_str(s->config), s->config->n);
+    strbuf_addf(body, ",\"activate\":%s", s->activate ? "true" : "false");
+    if (s->validate_only)
+        strbuf_adds(body, ",\"validateOnly\":true");
     if (args->has_project_id)
         strbuf_addf(body, ",\"projectId\":%" PRId64, args->project_id);
-    if (args->template_n) {
+    if (s->template) {
         strbuf_adds(body, ",\"template\":");
-        strbuf_add_json(body, args->template[0], strlen(args->template[0]));
+        strbuf_add_json(body, s->template, strlen(s->template));
     }
     strbuf_addc(body, '}');
     return 0;
 }
 
+static int submit(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                  const struct context *context, struct wire_create_experiment_response *out, struct error *err)
+{
+    cleanup_strbuf struct strbuf body = STRBUF_INIT;
+    if (build_body(args, s, context, &body, err) < 0)
+        return -1;
+    if (api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, out, err) < 0)
+        return config_file_blame(args->config_file, args->config_n > 0, err);
+    return 0;
+}
+
+/* The configuration is judged first; then a very small experiment with it tells whether the model trains at all. */
+static int create_test(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                       struct context *context, struct error *err)
+{
+    cleanup_strbuf struct strbuf config = STRBUF_INIT;
+    struct wire_create_experiment_response out;
+    struct submission judged = {.config = s->config, .template = s->template, .validate_only = true};
+    struct submission test = {.config = &config, .activate = true};
+    fputs("Validating experiment configuration...\n", cli->out);
+    fflush(cli->out);
+    if (submit(cli, args, &judged, &(struct context)CONTEXT_INIT, &out, err) < 0)
+        return -1;
+    fputs("Experiment configuration validation succeeded! \U0001F389\nCreating test experiment...\n", cli->out);
+    if (experiment_test_config(out.config, &config, err) < 0 || submit(cli, args, &test, context, &out, err) < 0)
+        return -1;
+    context_release(context);
+    fprintf(cli->out, "Created test experiment %d\n", out.experiment->id);
+    fflush(cli->out);
+    return experiment_watch_test(cli, out.experiment->id, err);
+}
+
+static int create(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                  struct context *context, struct error *err)
+{
+    struct wire_create_experiment_response out;
+    if (submit(cli, args, s, context, &out, err) < 0)
+        return -1;
+    context_release(context); /* a follower may live for days */
+    fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
+    fflush(cli->out);
+    experiment_warn(cli, out.warnings, out.warnings_n);
+    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, err) : 0;
+}
+
 int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
 {
-    cleanup_strbuf struct strbuf config = STRBUF_INIT, body = STRBUF_INIT;
+    cleanup_strbuf struct strbuf config = STRBUF_INIT;
     cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
-    struct wire_create_experiment_response out;
     if (args->local)
         return error_set(err, ERR_UNIMPLEMENTED, "--local is gone: run the script itself on this machine");
-    if (args->test_mode)
-        return error_set(err, ERR_UNIMPLEMENTED, "--test-mode is planned, but not part of this version");
     if (args->publish_n)
         return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
     if (args->template_n > 1)
         return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
     if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0 ||
-        read_context(cli, args, &context, err) < 0 || build_body(args, &config, &context, &body, err) < 0)
+        read_context(cli, args, &context, err) < 0)
         return -1;
-    if (api_call_body(cli, ROUTE_ID_CREATE_EXPERIMENT, body.s, body.n, &out, err) < 0)
-        return config_file_blame(args->config_file, args->config_n > 0, err);
-    strbuf_release(&body); /* a follower may live for days */
-    context_release(&context);
-    fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
-    fflush(cli->out);
-    experiment_warn(cli, out.warnings, out.warnings_n);
-    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, err) : 0;
+    struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,
+                           .activate = !args->paused};
+    return args->test_mode ? create_test(cli, args, &s, &context, err) : create(cli, args, &s, &context, err);
 }
