@@ -404,7 +404,8 @@ static void work(struct sim *sim, struct sim_agent *a, struct sim_container *k, 
 {
     k->steps++;
     k->own_steps++;
-    if (k->run_id <= b->fail_runs && k->own_steps >= b->fail_step)
+    bool may_fail = b->fail_trial == 0 || b->fail_trial == k->trial_id;
+    if (may_fail && k->run_id <= b->fail_runs && k->own_steps >= b->fail_step)
         task_exits(sim, a, k, EXIT_FAILED, 1);
     else
         go_to(sim, k, TASK_CHECKPOINT, 0);
@@ -420,7 +421,43 @@ static void checkpoint(struct sim *sim, struct sim_container *k, const struct si
         return;
     if (sim->promised[k->trial_id] < k->steps)
         sim->promised[k->trial_id] = k->steps;
-    go_to(sim, k, k->steps >= b->steps ? TASK_VALIDATE : TASK_LOOK, 0);
+    go_to(sim, k, b->searched ? TASK_REPORT : k->steps >= b->steps ? TASK_VALIDATE : TASK_LOOK, 0);
+}
+
+static double loss_of(const struct sim_container *k)
+{
+    return 7 * k->trial_id % 11 + 1.0 / k->steps;
+}
+
+static void report(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+{
+    char metrics[64];
+    snprintf(metrics, sizeof metrics, "{\"loss\": %.17g, \"batches\": %d}", loss_of(k), k->steps);
+    struct core_event progress = {.type = CORE_TRIAL_PROGRESS,
+                                  .progress = {.trial_id = k->trial_id, .progress = (double)k->steps / b->steps}};
+    struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .validated = {.trial_id = k->trial_id, .metrics = metrics}};
+    if (call(sim, k, &progress) && call(sim, k, &ev))
+        go_to(sim, k, TASK_OPERATION, 0);
+}
+
+/* Completes what is done, and looks for more. */
+static void follow_operations(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
+{
+    struct core_operation_view op;
+    if (sim->core == NULL || !core_trial_operation(sim->core, k->trial_id, &op)) {
+        k->tick_us = sim->now_us + 200 * MS;
+        return;
+    }
+    struct core_event ev = {.type = CORE_TRIAL_OPERATION_COMPLETED,
+                            .operation = {.trial_id = k->trial_id, .length = op.length, .metric = loss_of(k)}};
+    if (op.length == 0)
+        go_to(sim, k, k->steps >= b->steps ? TASK_EXIT : TASK_LOOK, 0);
+    else if (op.completed)
+        go_to(sim, k, TASK_EXIT, 10);
+    else if (k->steps < op.length)
+        go_to(sim, k, TASK_LOOK, 0);
+    else
+        call(sim, k, &ev); /* and looks again */
 }
 
 static void look_for_preemption(struct sim *sim, struct sim_container *k, const struct sim_experiment *b)
@@ -473,6 +510,12 @@ static void tick(struct sim *sim, struct sim_agent *a, struct sim_container *k)
     case TASK_CHECKPOINT:
         checkpoint(sim, k, b);
         return;
+    case TASK_REPORT:
+        report(sim, k, b);
+        return;
+    case TASK_OPERATION:
+        follow_operations(sim, k, b);
+        return;
     case TASK_LOOK:
         look_for_preemption(sim, k, b);
         return;
@@ -501,7 +544,7 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
         .max_slots = -1, .max_restarts = x->max_restarts,
         .preemption_timeout_s = x->preemption_timeout_s > 0 ? x->preemption_timeout_s : 3600, .seed = 42,
         .searcher = x->searcher != NULL ? x->searcher : "{\"name\": \"single\"}",
-        .hyperparameters = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}}",
+        .hyperparameters = "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1, \"count\": 4}}",
     };
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE,
                             .now_us = sim->now_us,

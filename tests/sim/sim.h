@@ -29,12 +29,14 @@ struct sim_experiment {
     int steps;     /* of training until it is done */
     int fail_runs; /* the first n runs … */
     int fail_step; /* … fail with exit code 1 after this many steps of theirs */
+    int fail_trial; /* only this one does; 0: all */
+    bool searched; /* validates after each step, does what operations ask for, and its loss follows from its id */
     bool deaf;     /* never preempts */
     bool invalid_hp;
     bool cannot_start; /* the agent fails to launch it, in the first fail_runs runs */
 };
 
-enum sim_task_phase { TASK_LAUNCH, TASK_WORK, TASK_CHECKPOINT, TASK_LOOK, TASK_ACK, TASK_VALIDATE, TASK_INVALID_HP, TASK_EXIT };
+enum sim_task_phase { TASK_LAUNCH, TASK_WORK, TASK_CHECKPOINT, TASK_REPORT, TASK_OPERATION, TASK_LOOK, TASK_ACK, TASK_VALIDATE, TASK_INVALID_HP, TASK_EXIT };
 
 struct sim_container {
     bool used;

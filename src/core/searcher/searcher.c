@@ -250,8 +250,8 @@ static int operation_completed(struct searcher *s, const struct searcher_event *
     struct searcher_trial *t = &s->trial[ev->trial];
     if (t->length == 0)
         return error_set(err, ERR_PRECONDITION, "this search has no operations: searcher.max_length is not set");
-    if (t->exited || t->exited_early || (t->completed && t->length == ev->length))
-        return 0; /* told twice, or too late to matter */
+    if (t->exited || t->exited_early || ev->length < t->length || (t->completed && t->length == ev->length))
+        return 0; /* told again, because the answer was lost, or too late to matter */
     if (t->length != ev->length || t->completed)
         return error_set(err, ERR_PRECONDITION,
                          "the trial was asked to train until %" PRId64 ", and reports that it did until %" PRId64,

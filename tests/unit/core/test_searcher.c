@@ -169,6 +169,7 @@ static void test_promotion__later_results_promote_an_earlier_trial(void **state)
     assert_true(searcher_operation(s, 0).completed && !searcher_operation(s, 0).closed);
     complete(s, 1, 4, 0.9, &a, NULL);
     assert_int_equal(searcher_operation(s, 0).length, 8);
+    assert_int_equal(complete(s, 0, 4, 0.5, &a, NULL), 0); /* its first answer was lost */
     assert_false(searcher_operation(s, 0).completed);
     searcher_actions_release(&a);
     searcher_free(s);
