@@ -33,6 +33,19 @@ def store():
 
 
 @question
+def searches():
+    """How many events does a searcher take, with ten thousand trials at a time?"""
+    with directory() as path:
+        found = medians("searches", 3, str(path))
+    yield Row("searches: ASHA, 10,000 trials at a time, by CPU time", found["events, stopping"], "/s", "≥ 200000")
+    yield Row("… with promotion", found["events, promoting"], "/s")
+    yield Row("… with what is kept for a crash: lines of events, snapshots", found["events, stopping, with lines and snapshots"], "/s",
+              "", "nothing kept", found["events, stopping"])
+    yield Row("… and a store, each event a row, 100 a commit", found["events, stopping, each in a row, 100 a commit"], "/s")
+    yield Row("… restored with 10,000 trials", found["restore 10,000 trials"], "ms")
+
+
+@question
 def codec():
     """What does a message of 1 KB cost to read and to write, next to json-c?"""
     found = medians("codec", 3)

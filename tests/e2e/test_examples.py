@@ -34,8 +34,8 @@ def det(cluster, *words):
     return done.stdout
 
 
-def create(cluster, directory, *words):
-    return int(re.search(r"^Created experiment (\d+)$", det(cluster, "experiment", "create", directory / "const.yaml", directory, *words),
+def create(cluster, directory, *words, name="const.yaml"):
+    return int(re.search(r"^Created experiment (\d+)$", det(cluster, "experiment", "create", directory / name, directory, *words),
                          re.M).group(1))
 
 

@@ -3,13 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_MAX = 256 };
-
-/* Never empty. */
-struct ranking_chunk {
-    size_t n;
-    struct ranked result[CHUNK_MAX];
-};
+enum { CHUNK_MAX = 1024 };
 
 static void *must(void *p)
 {
@@ -18,35 +12,36 @@ static void *must(void *p)
     return p;
 }
 
-static void add_chunk(struct ranking *r, size_t at)
+static struct ranking_chunk *add_chunk(struct ranking *r, size_t at)
 {
     if (r->chunk_n == r->chunk_cap) {
         r->chunk_cap = r->chunk_cap ? 2 * r->chunk_cap : 4;
-        r->chunk = must(realloc(r->chunk, r->chunk_cap * sizeof(struct ranking_chunk *)));
+        r->chunk = must(realloc(r->chunk, r->chunk_cap * sizeof(struct ranking_chunk)));
     }
-    memmove(r->chunk + at + 1, r->chunk + at, (r->chunk_n - at) * sizeof(struct ranking_chunk *));
-    r->chunk[at] = must(calloc(1, sizeof(struct ranking_chunk)));
+    memmove(r->chunk + at + 1, r->chunk + at, (r->chunk_n - at) * sizeof(struct ranking_chunk));
+    r->chunk[at] = (struct ranking_chunk){.result = must(malloc(CHUNK_MAX * sizeof(struct ranked)))};
     r->chunk_n++;
+    return &r->chunk[at];
 }
 
 static void drop_chunk(struct ranking *r, size_t at)
 {
-    free(r->chunk[at]);
+    free(r->chunk[at].result);
     r->chunk_n--;
-    memmove(r->chunk + at, r->chunk + at + 1, (r->chunk_n - at) * sizeof(struct ranking_chunk *));
+    memmove(r->chunk + at, r->chunk + at + 1, (r->chunk_n - at) * sizeof(struct ranking_chunk));
 }
 
 void ranking_release(struct ranking *r)
 {
     for (size_t i = 0; i < r->chunk_n; i++)
-        free(r->chunk[i]);
+        free(r->chunk[i].result);
     free(r->chunk);
     *r = (struct ranking){0};
 }
 
-static bool goes_before(double metric, const struct ranked *other, enum rank_ties ties)
+static bool goes_before(double metric, double other, enum rank_ties ties)
 {
-    return ties == RANK_BEFORE_EQUALS ? metric <= other->metric : metric < other->metric;
+    return ties == RANK_BEFORE_EQUALS ? metric <= other : metric < other;
 }
 
 /* The first chunk whose last result the new one goes before; the last chunk if there is none. */
@@ -55,8 +50,7 @@ static size_t find_chunk(const struct ranking *r, double metric, enum rank_ties 
     size_t low = 0, high = r->chunk_n - 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct ranking_chunk *c = r->chunk[middle];
-        if (goes_before(metric, &c->result[c->n - 1], ties))
+        if (goes_before(metric, r->chunk[middle].last, ties))
             high = middle;
         else
             low = middle + 1;
@@ -69,7 +63,7 @@ static size_t find_place(const struct ranking_chunk *c, double metric, enum rank
     size_t low = 0, high = c->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (goes_before(metric, &c->result[middle], ties))
+        if (goes_before(metric, c->result[middle].metric, ties))
             high = middle;
         else
             low = middle + 1;
@@ -77,13 +71,19 @@ static size_t find_place(const struct ranking_chunk *c, double metric, enum rank
     return low;
 }
 
+static void mark_last(struct ranking_chunk *c)
+{
+    c->last = c->result[c->n - 1].metric;
+}
+
 static void split(struct ranking *r, size_t at)
 {
-    add_chunk(r, at + 1);
-    struct ranking_chunk *full = r->chunk[at], *upper = r->chunk[at + 1];
+    struct ranking_chunk *upper = add_chunk(r, at + 1), *full = &r->chunk[at];
     upper->n = CHUNK_MAX / 2;
     full->n -= upper->n;
     memcpy(upper->result, full->result + full->n, upper->n * sizeof(struct ranked));
+    mark_last(upper);
+    mark_last(full);
 }
 
 size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ties)
@@ -91,17 +91,18 @@ size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ti
     if (r->chunk_n == 0)
         add_chunk(r, 0);
     size_t at = find_chunk(r, result.metric, ties), index = 0;
-    if (r->chunk[at]->n == CHUNK_MAX) {
+    if (r->chunk[at].n == CHUNK_MAX) {
         split(r, at);
         at = find_chunk(r, result.metric, ties);
     }
     for (size_t i = 0; i < at; i++)
-        index += r->chunk[i]->n;
-    struct ranking_chunk *c = r->chunk[at];
+        index += r->chunk[i].n;
+    struct ranking_chunk *c = &r->chunk[at];
     size_t place = find_place(c, result.metric, ties);
     memmove(c->result + place + 1, c->result + place, (c->n - place) * sizeof(struct ranked));
     c->result[place] = result;
     c->n++;
+    mark_last(c);
     r->n++;
     return index + place;
 }
@@ -109,24 +110,24 @@ size_t ranking_insert(struct ranking *r, struct ranked result, enum rank_ties ti
 struct ranked *ranking_at(const struct ranking *r, size_t index)
 {
     for (size_t i = 0; i < r->chunk_n; i++) {
-        if (index < r->chunk[i]->n)
-            return &r->chunk[i]->result[index];
-        index -= r->chunk[i]->n;
+        if (index < r->chunk[i].n)
+            return &r->chunk[i].result[index];
+        index -= r->chunk[i].n;
     }
     return NULL;
 }
 
 const struct ranked *ranking_next(const struct ranking *r, struct ranking_cursor *at)
 {
-    if (at->chunk < r->chunk_n && at->place == r->chunk[at->chunk]->n)
+    if (at->chunk < r->chunk_n && at->place == r->chunk[at->chunk].n)
         *at = (struct ranking_cursor){.chunk = at->chunk + 1};
-    return at->chunk < r->chunk_n ? &r->chunk[at->chunk]->result[at->place++] : NULL;
+    return at->chunk < r->chunk_n ? &r->chunk[at->chunk].result[at->place++] : NULL;
 }
 
 void ranking_remove(struct ranking *r, uint32_t trial)
 {
     for (size_t i = r->chunk_n; i-- > 0;) {
-        struct ranking_chunk *c = r->chunk[i];
+        struct ranking_chunk *c = &r->chunk[i];
         for (size_t k = c->n; k-- > 0;) {
             if (c->result[k].trial != trial)
                 continue;
@@ -136,5 +137,7 @@ void ranking_remove(struct ranking *r, uint32_t trial)
         }
         if (c->n == 0)
             drop_chunk(r, i);
+        else
+            mark_last(c);
     }
 }

@@ -15,9 +15,13 @@ struct ranked {
     bool promoted;
 };
 
-struct ranking_chunk;
+struct ranking_chunk {
+    struct ranked *result;
+    size_t n;    /* at least 1 */
+    double last; /* metric of the last result, so that looking for a chunk touches none of them */
+};
 struct ranking {
-    struct ranking_chunk **chunk;
+    struct ranking_chunk *chunk;
     size_t chunk_n, chunk_cap;
     size_t n;
 };

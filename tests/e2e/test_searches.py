@@ -1,0 +1,116 @@
+"""Whole searches: trials that report, stop and crash, users who pause them, and a master that is killed meanwhile."""
+import os
+import signal
+import sys
+
+import pytest
+from e2e.helpers import wait_slots_free
+from e2e.test_examples import DIGITS, create, needs_torch, validations
+from support.cluster import Cluster, wait_for
+
+# Its loss follows from its seed, so that a run can be compared with another one bit by bit. Some trials crash once.
+TRAIN = """
+import os, random, time
+import determined as det
+from determined import core
+
+info = det.get_cluster_info()
+with core.init() as context:
+    done = 0
+    if info.latest_checkpoint:
+        with context.checkpoint.restore_path(info.latest_checkpoint) as path:
+            done = int((path / "done").read_text())
+    for step in range(done + 1, 17):
+        time.sleep(0.02)
+        if info.trial.hparams["number"] % 5 == 3 and info.trial._trial_run_id == 1:
+            os._exit(1)
+        loss = random.Random(info.trial.trial_seed * 100 + step).random() + 1 / step
+        context.train.report_validation_metrics(step, {"loss": loss, "batches": step, "seed": info.trial.trial_seed})
+        with context.checkpoint.store_path({"steps_completed": step}) as (path, _):
+            (path / "done").write_text(str(step))
+        if context.preempt.should_preempt():
+            break
+"""
+SEARCHER = {"name": "adaptive_asha", "metric": "loss", "max_trials": 16, "max_concurrent_trials": 4, "max_time": 16,
+            "time_metric": "batches"}
+SPACE = {"number": {"type": "int", "minval": 0, "maxval": 1000}, "lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1}}
+SEED = 5
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    with Cluster(tmp_path_factory.mktemp("searches"), env={"PATH": path, "OMP_NUM_THREADS": "1"}) as c:
+        c.start_master()
+        c.start_agent(slots=4)
+        c.login()
+        yield c
+
+
+def trials(c, x):
+    """Oldest first."""
+    return sorted(c.get(f"/api/v1/experiments/{x}/trials?limit=-1").json["trials"], key=lambda t: t["id"])
+
+
+def reports(c, x):
+    return sum(len(validations(c, t["id"])) for t in trials(c, x))
+
+
+def kill_master(c):
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+
+
+def disturb(c, x):
+    """Paused, killed while it is paused, activated, killed while it runs."""
+    wait_for("some reports", lambda: reports(c, x) > 4)
+    assert c.post(f"/api/v1/experiments/{x}/pause").status == 200
+    wait_slots_free(c)
+    kill_master(c)
+    assert c.experiment(x)["state"] == "STATE_PAUSED"
+    assert c.post(f"/api/v1/experiments/{x}/activate").status == 200
+    before = reports(c, x)
+    wait_for("more reports", lambda: reports(c, x) > before + 2)
+    kill_master(c)
+
+
+def drawn(c, n, **config):
+    """What the first n trials of any search with this seed are given: the order of draws does not depend on the method."""
+    x = c.create(activate=False, **{**config, "searcher": {"name": "random", "metric": "loss", "max_trials": n,
+                                                           "max_concurrent_trials": n}})
+    found = [t["hparams"] for t in trials(c, x)]
+    c.post(f"/api/v1/experiments/{x}/kill")
+    return found
+
+
+def test_a_disturbed_search_has_the_trials_of_an_undisturbed_one(cluster):
+    c = cluster
+    config = {"entrypoint": "python3 train.py", "searcher": SEARCHER, "hyperparameters": SPACE, "max_restarts": 2,
+              "reproducibility": {"experiment_seed": SEED}}
+    assert any(h["number"] % 5 == 3 for h in drawn(c, 16, **config)[:4]), "one of the first trials crashes"
+    undisturbed = c.create({"train.py": TRAIN}, **config)
+    assert c.wait_experiment(undisturbed)["state"] == "STATE_COMPLETED"
+    disturbed = c.create({"train.py": TRAIN}, **config)
+    disturb(c, disturbed)
+    assert c.wait_experiment(disturbed)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
+    first, second = trials(c, undisturbed), trials(c, disturbed)
+    assert len(first) == len(second) == 16
+    assert any(t["restarts"] for t in second)
+    for a, b in zip(first, second):
+        assert a["hparams"] == b["hparams"]
+        steps = zip(validations(c, a["id"]), validations(c, b["id"]))
+        assert all(x == y for x, y in steps), "the same numbers, seed included, as far as both came"
+    assert {t["state"] for t in second} == {"STATE_COMPLETED"}
+
+
+@needs_torch
+def test_adaptive_asha_on_digits(cluster):
+    c = cluster
+    x = create(c, DIGITS, "--config", "searcher.max_time=4", "--config", "searcher.max_length.epochs=4", name="adaptive.yaml")
+    disturb(c, x)
+    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
+    found, config = trials(c, x), c.experiment(x)["config"]
+    expected = drawn(c, 16, hyperparameters=config["hyperparameters"], reproducibility={"experiment_seed": 17})
+    assert [t["hparams"] for t in found] == expected
+    last = [validations(c, t["id"])[-1][1]["epochs"] for t in found]
+    assert max(last) == 4 and sum(epochs < 4 for epochs in last) > 4, last
