@@ -63,14 +63,14 @@ def kill_master(c):
 
 def disturb(c, x):
     """Paused, killed while it is paused, activated, killed while it runs."""
-    wait_for("some reports", lambda: reports(c, x) > 4)
+    wait_for("some reports", lambda: reports(c, x) > 4, timeout_s=300)
     assert c.post(f"/api/v1/experiments/{x}/pause").status == 200
     wait_slots_free(c)
     kill_master(c)
     assert c.experiment(x)["state"] == "STATE_PAUSED"
     assert c.post(f"/api/v1/experiments/{x}/activate").status == 200
     before = reports(c, x)
-    wait_for("more reports", lambda: reports(c, x) > before + 2)
+    wait_for("more reports", lambda: reports(c, x) > before + 2, timeout_s=300)
     kill_master(c)
 
 
@@ -105,10 +105,11 @@ def test_a_disturbed_search_has_the_trials_of_an_undisturbed_one(cluster):
 
 @needs_torch
 def test_adaptive_asha_on_digits(cluster):
+    """Importing torch twenty times is what takes the time, a minute of CPU in all."""
     c = cluster
     x = create(c, DIGITS, "--config", "searcher.max_time=4", "--config", "searcher.max_length.epochs=4", name="adaptive.yaml")
     disturb(c, x)
-    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
+    assert c.wait_experiment(x, timeout_s=900)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
     found, config = trials(c, x), c.experiment(x)["config"]
     expected = drawn(c, 16, hyperparameters=config["hyperparameters"], reproducibility={"experiment_seed": 17})
     assert [t["hparams"] for t in found] == expected

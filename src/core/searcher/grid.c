@@ -72,7 +72,11 @@ static struct json_object *snapshot(const void *method)
 static int restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
 {
     struct grid *g = method;
-    return method_read_count(state, "created_trials", g->points, &g->created, err);
+    if (method_read_count(state, "created_trials", g->points, &g->created, err) < 0)
+        return -1;
+    if ((size_t)g->created != trial_n)
+        return error_set(err, ERR_INVALID, "created_trials: is not the number of trials");
+    return 0;
 }
 
 static void preview(const void *method, struct search_plan *ret)
