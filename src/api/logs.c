@@ -202,7 +202,10 @@ static int task_is_over(struct req *r, const struct log_stream *s, bool *ret, st
     return 0;
 }
 
-enum { LINES_PER_READ = 500 };
+enum {
+    LINES_PER_READ = 500,
+    TURN_US = 20000, /* a search of much that finds little gives its reader to others now and then */
+};
 
 static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struct error *err)
 {
@@ -225,6 +228,7 @@ static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struc
 static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
 {
     struct log_stream *s = r->state;
+    int64_t turn_ends_us = clock_monotonic_us() + TURN_US;
     *next = STREAM_END;
     while (s->at < s->task_n && s->left != 0) {
         bool end = false, over = false;
@@ -234,7 +238,7 @@ static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
         if ((last && task_is_over(r, s, &over, err) < 0) || fetch_lines(r, s, &end, err) < 0)
             return -1;
         if (!end) {
-            if (stream_batch_bytes(r) < STREAM_BATCH_BYTES)
+            if (stream_batch_bytes(r) < STREAM_BATCH_BYTES && clock_monotonic_us() < turn_ends_us)
                 continue;
             *next = STREAM_MORE;
             return 0;
@@ -328,25 +332,47 @@ int api_trial_logs(struct req *r, const struct wire_trial_logs_request *in, stru
 
 /* ---- fields ---- */
 
+/* What was told last: a log that grows seldom has new fields. */
+struct fields_stream {
+    struct strbuf told;
+};
+
+static void fields_stream_end(struct req *r)
+{
+    struct fields_stream *s = r->state;
+    strbuf_release(&s->told);
+}
+
+static void tell_fields(struct req *r, const struct store_log_fields *f)
+{
+    const struct wire_task_logs_fields_response out = {
+        .allocation_ids = f->allocation_id, .allocation_ids_n = f->allocation_id_n, .agent_ids = f->agent_id,
+        .agent_ids_n = f->agent_id_n, .container_ids = f->container_id, .container_ids_n = f->container_id_n, .rank_ids = f->rank,
+        .rank_ids_n = f->rank_n, .stdtypes = f->stdtype, .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n};
+    struct fields_stream *s = r->state;
+    struct strbuf text = STRBUF_INIT;
+    codec_encode(r->route->response, &out, &text);
+    if (strcmp(strbuf_str(&text), strbuf_str(&s->told)) != 0)
+        stream_add(r, &out);
+    strbuf_release(&s->told);
+    s->told = text;
+}
+
 static int fetch_task_fields(struct req *r, enum stream_next *next, struct error *err)
 {
     const struct wire_task_logs_fields_request *in = r->in;
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_log_fields f;
-    if (store_task_log_fields(r->db, in->task_id, &a, &f, err) < 0)
-        return -1;
-    struct wire_task_logs_fields_response out = {
-        .allocation_ids = f.allocation_id, .allocation_ids_n = f.allocation_id_n, .agent_ids = f.agent_id,
-        .agent_ids_n = f.agent_id_n, .container_ids = f.container_id, .container_ids_n = f.container_id_n, .rank_ids = f.rank,
-        .rank_ids_n = f.rank_n, .stdtypes = f.stdtype, .stdtypes_n = f.stdtype_n, .sources = f.source, .sources_n = f.source_n};
-    stream_add(r, &out);
+    struct store_task task;
     bool follow = in->follow;
-    if (follow) {
-        struct store_task task;
+    if (follow) { /* the end is looked at before the fields: what comes in between must not be missed */
         if (store_task_get(r->db, in->task_id, &a, &task, err) < 0)
             return -1;
         follow = task.end_us == 0;
     }
+    if (store_task_log_fields(r->db, in->task_id, &a, &f, err) < 0)
+        return -1;
+    tell_fields(r, &f);
     *next = follow ? STREAM_WAIT : STREAM_END;
     return 0;
 }
@@ -355,5 +381,7 @@ int api_task_logs_fields(struct req *r, const struct wire_task_logs_fields_reque
 {
     char topic[WAIT_TOPIC_MAX];
     wait_topic(topic, "log", in->task_id);
+    r->state = arena_new(&r->arena, struct fields_stream);
+    r->on_end = fields_stream_end;
     return req_stream(r, topic, fetch_task_fields);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/schedule.h"
 
 #define CHECK(check) \
     static void check(struct json_object *v, const char *path, const struct schema_place *place, struct schema_problems *problems)
@@ -116,24 +117,12 @@ CHECK(check_positive_duration)
         problem("must be more than nothing, found %s", json_object_get_string(v));
 }
 
-/* An interval, or five fields of digits and the signs of cron. */
 CHECK(check_schedule)
 {
-    int64_t ns;
-    const char *s = json_object_get_string(v);
-    if (duration_parse(s, &ns) == 0 && ns > 0)
-        return;
-    int fields = 0;
-    while (*s) {
-        s += strspn(s, " ");
-        size_t n = strspn(s, "0123456789*,-/");
-        fields += n > 0;
-        if (n == 0 && *s)
-            break;
-        s += n;
-    }
-    if (*s || fields != 5)
-        problem("must be an interval such as 24h, or five fields of cron, found \"%s\"", json_object_get_string(v));
+    struct schedule ignored;
+    cleanup_error struct error err = ERROR_INIT;
+    if (schedule_parse(json_object_get_string(v), &ignored, &err) < 0)
+        problem("%s", error_msg(&err));
 }
 
 CHECK(check_url_with_port)

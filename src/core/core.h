@@ -60,6 +60,7 @@ struct core_experiment_spec {
     int32_t max_restarts;
     int32_t preemption_timeout_s;
     uint32_t seed;               /* experiment_seed */
+    bool has_log_retention; int32_t log_retention_days; /* -1: for ever */
     const char *searcher;        /* JSON object: the configuration's `searcher`, with its defaults */
     const char *hyperparameters; /* JSON object: the configuration's `hyperparameters` */
     const char *warm_start_checkpoint; /* uuid or NULL */

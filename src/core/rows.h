@@ -49,6 +49,7 @@ struct trial_row {
     char warm_start_checkpoint[CORE_UUID_MAX];  /* somebody else's; empty: none */
     enum early_exit early_exit;
     bool stopped_by_searcher;
+    bool has_log_retention; int32_t log_retention_days; /* of a new row; afterwards the store's own */
     bool retries_canceled;                      /* by a log policy: its next failure is the last */
     const char *excluded_agents; /* by log policies: it never runs there again; one a line, NULL for none; borrowed */
 };
@@ -58,6 +59,7 @@ struct task_row {
     char job_id[CORE_UUID_MAX];
     int32_t trial_id; /* 0 when it is no trial */
     int64_t start_us, end_us;
+    bool has_log_retention; int32_t log_retention_days; /* of a new row; afterwards the store's own */
 };
 
 enum { CORE_PORTS = 4 };

@@ -23,6 +23,8 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .max_restarts = c->max_restarts,
         .preemption_timeout_s = c->preemption_timeout_s,
         .seed = c->seed,
+        .has_log_retention = c->has_log_retention,
+        .log_retention_days = c->log_retention_days,
         .searcher = print(json_object_object_get(c->tree, "searcher"), a),
         .hyperparameters = print(c->hyperparameters, a),
     };

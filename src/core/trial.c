@@ -43,6 +43,8 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     SET_TEXT(t->task.job_id, x->row.job_id);
     t->task.trial_id = row->id;
     t->task.start_us = row->start_us;
+    t->task.has_log_retention = row->has_log_retention;
+    t->task.log_retention_days = row->log_retention_days;
     record_init(&t->task_record, CORE_PUT_TASK, &t->task, stored);
     t->experiment = x;
     t->number = SIZE_MAX;
@@ -56,7 +58,9 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
 void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
 {
     struct trial_row row = {.id = ++c->last_trial_id, .experiment_id = x->row.id, .state = RUN_PAUSED, .start_us = c->now_us,
-                            .seed = create->trial_seed, .hparams = create->hparams};
+                            .seed = create->trial_seed, .hparams = create->hparams,
+                            .has_log_retention = x->spec.has_log_retention,
+                            .log_retention_days = x->spec.log_retention_days};
     SET_TEXT(row.request_id, create->request_id);
     snprintf(row.task_id, sizeof row.task_id, "%d.%s", x->row.id, create->request_id);
     if (x->spec.warm_start_checkpoint != NULL)

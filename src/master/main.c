@@ -18,6 +18,7 @@
 #include "master/data_dir.h"
 #include "master/deletions.h"
 #include "master/housekeeping.h"
+#include "master/log_retention.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
@@ -94,6 +95,11 @@ static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
 static void metrics_stored(void *ctx, int32_t trial_id)
 {
     metric_sealer_reported(((struct master *)ctx)->metric_sealer, trial_id);
+}
+
+static int sweep_logs(void *ctx, void (*done)(void *, int64_t, const struct error *), void *arg, struct error *err)
+{
+    return log_retention_sweep(((struct master *)ctx)->log_retention, done, arg, err);
 }
 
 static bool healthy(void *ctx)
@@ -195,7 +201,8 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .log_stored = log_stored, .metrics_stored = metrics_stored};
+        .delete_experiment = delete_experiment, .log_stored = log_stored, .metrics_stored = metrics_stored,
+        .sweep_logs = sweep_logs};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -265,6 +272,7 @@ static int restore(struct master *m, struct error *err)
         return -1;
     m->log_sealer = log_sealer_new(m->loop, m->readers, m->writer);
     m->metric_sealer = metric_sealer_new(m->loop, m->readers, m->writer);
+    m->log_retention = log_retention_new(m);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
@@ -333,6 +341,7 @@ static void master_release(struct master *m)
     writer_free(m->writer);
     log_sealer_free(m->log_sealer);
     metric_sealer_free(m->metric_sealer);
+    log_retention_free(m->log_retention);
     api_free(m->api);
     if (m->core_timer)
         loop_timer_free(m->core_timer);

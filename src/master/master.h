@@ -21,6 +21,7 @@ struct tls_files;
 struct deletions;
 struct admin;
 struct service;
+struct log_retention;
 struct log_sealer;
 struct metric_sealer;
 
@@ -40,6 +41,7 @@ struct master {
     struct deletions *deletions;
     struct log_sealer *log_sealer;
     struct metric_sealer *metric_sealer;
+    struct log_retention *log_retention;
     struct agent_hub *agents;
     struct admin *admin;
     struct api *api;

@@ -247,34 +247,40 @@ int store_task_log_fields(struct store *st, const char *task_id, struct arena *a
 
 /* ---- deletion ---- */
 
-/* The numbers go on where they were, and the marks stay: what an agent sends again must not come back. */
-static int delete_log(struct store *st, const char *task_id, struct error *err)
-{
-    if (query_exec(st, Q_TASK_LOG_BLOCKS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
-        return -1;
-    return query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err);
-}
-
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines,
-                         struct error *err)
+/* Up to *blocks of a task's log, oldest first; takes what it did off *blocks. When all is gone the marks go as well, but
+ * the numbers go on where they were. */
+static int delete_log(struct store *st, const char *task_id, int64_t *blocks, int64_t *lines, struct error *err)
+{
+    int64_t count, deleted;
+    struct sql_args some = SQL_ARGS(sql_text(task_id), sql_int(*blocks));
+    if (query_int(st, Q_TASK_LOG_COUNT_SOME, some, &count, err) < 0 ||
+        query_exec(st, Q_TASK_LOG_BLOCKS_DELETE_SOME, some, &deleted, err) < 0)
+        return -1;
+    *lines += count;
+    *blocks -= deleted;
+    if (*blocks == 0) /* there may be more */
+        return 0;
+    if (query_exec(st, Q_TASK_LOG_STATE_FORGET_FIELDS, SQL_ARGS(sql_text(task_id)), NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_CONTAINER_LOG_MARKS_DELETE, SQL_ARGS(sql_text(task_id)), NULL, err);
+}
+
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks,
+                         int64_t *ret_lines, bool *ret_more, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const char **task;
     size_t n;
-    int64_t lines = 0;
-    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days)), read_text, sizeof(*task),
-                  &a, &task, &n, err) < 0)
+    int64_t blocks = max_blocks, lines = 0;
+    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days), sql_int(max_blocks)), read_text,
+                  sizeof(*task), &a, &task, &n, err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++) {
-        int64_t count;
-        if (query_int(st, Q_TASK_LOG_COUNT, SQL_ARGS(sql_text(task[i])), &count, err) < 0 ||
-            delete_log(st, task[i], err) < 0 ||
-            query_exec(st, Q_CONTAINER_LOG_MARKS_DELETE, SQL_ARGS(sql_text(task[i])), NULL, err) < 0)
+    for (size_t i = 0; i < n && blocks > 0; i++)
+        if (delete_log(st, task[i], &blocks, &lines, err) < 0)
             return -1;
-        lines += count;
-    }
     *ret_lines = lines;
+    *ret_more = blocks == 0 || n == (size_t)max_blocks;
     return 0;
 }

@@ -78,8 +78,9 @@ struct store_log_fields {
 int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
                           struct error *err);
 
-/* Retention: the logs of tasks that ended at least their retention (their own, else default_days; negative: for ever)
- * ago. */
-int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t *ret_lines, struct error *err);
+/* Retention: deletes of the logs of tasks that ended at least their retention (their own, else default_days; negative:
+ * for ever) ago, whole blocks, at most max_blocks a call. *ret_more: call again. */
+int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days, int64_t max_blocks,
+                         int64_t *ret_lines, bool *ret_more, struct error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "store/log_block.h"
 #include "store/log_find.h"
 #include "store/log_masks.h"
@@ -17,6 +18,8 @@ enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
     BLOCKS_PER_CALL = 64,
     LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; one block at least */
+    US_PER_CALL = 20000, /* regular expressions can take long on each line; looked at every LINES_PER_LOOK lines */
+    LINES_PER_LOOK = 32,
     TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
     /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
      * that, so ever so many slow followers take no more memory than these. */
@@ -222,7 +225,7 @@ struct walk {
     struct arena *arena;
     struct store_log_line *out;
     size_t n, max, bytes;
-    int64_t cursor;
+    int64_t cursor, deadline_us;
     struct store_log_line last; /* as it stands in its block: whose strings those of the last in `out` are copies of */
 };
 
@@ -248,7 +251,12 @@ static void take_line(struct walk *w, const struct store_log_line *l)
     w->bytes += l->text_n;
 }
 
-/* Takes what matches of a block, line by line in the direction. 1: all of it, 0: the batch is full before, -1. */
+static bool is_late(const struct walk *w, size_t i)
+{
+    return i % LINES_PER_LOOK == LINES_PER_LOOK - 1 && clock_monotonic_us() > w->deadline_us;
+}
+
+/* Takes what matches of a block, line by line in the direction. 1: all of it, 0: the call has done its share before, -1. */
 static int take_lines(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
 {
     w->last = (struct store_log_line){0}; /* another block's strings may lie at the same addresses */
@@ -256,7 +264,7 @@ static int take_lines(struct walk *w, const struct store_log_line *line, size_t 
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];
         if (w->r->descending ? l->id >= w->cursor : l->id <= w->cursor)
             continue;
-        if (w->n == w->max || w->bytes >= TEXT_PER_CALL)
+        if (w->n == w->max || w->bytes >= TEXT_PER_CALL || (w->r->regex && is_late(w, i)))
             return 0;
         int match = store_log_matches(w->r, l, err);
         if (match < 0)
@@ -385,7 +393,7 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
             pass(w, &list[i]);
             continue;
         }
-        if (bytes > LINES_BYTES_PER_CALL)
+        if (bytes > LINES_BYTES_PER_CALL || clock_monotonic_us() > w->deadline_us)
             return 0;
         for (bytes += list[i].text_bytes; end < n && list[end].wanted && bytes <= LINES_BYTES_PER_CALL; end++)
             bytes += list[end].text_bytes;
@@ -434,7 +442,7 @@ static int walk_version(struct store *st, struct walk *w, struct error *err)
 int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor, size_t max, struct arena *a,
                    struct store_log_line **ret, size_t *ret_n, bool *ret_end, struct error *err)
 {
-    struct walk w = {.r = r, .arena = a, .max = max, .cursor = *cursor,
+    struct walk w = {.r = r, .arena = a, .max = max, .cursor = *cursor, .deadline_us = clock_monotonic_us() + US_PER_CALL,
                      .out = arena_array(a, struct store_log_line, max + 1)};
     int rc = 1;
     if (r->descending && w.cursor == 0)

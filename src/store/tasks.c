@@ -65,6 +65,7 @@ static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
     const struct store_task task = {
         .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
         .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
+        .has_log_retention = t->has_log_retention, .log_retention_days = t->log_retention_days,
     };
     set_task(&task, ret);
 }

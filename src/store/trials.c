@@ -61,7 +61,7 @@ static struct sql_value opt_chars(const char *s) { return *s ? sql_text(s) : sql
 
 /* ---- writing ---- */
 
-enum { TRIAL_COLUMNS = 18 };
+enum { TRIAL_COLUMNS = 19 };
 
 /* In the order of copy: trials. */
 static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
@@ -72,7 +72,8 @@ static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
         sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us), sql_int(t->seed),
         sql_text(t->hparams ? t->hparams : "{}"), sql_int(t->run_id), sql_int(t->restarts), sql_int(t->steps_completed),
         opt_chars(t->latest_checkpoint), opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-        sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled), sql_opt_text(t->excluded_agents)};
+        sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled), sql_opt_text(t->excluded_agents),
+        sql_opt_int(t->has_log_retention, t->log_retention_days)};
     memcpy(ret, row, sizeof(row));
 }
 

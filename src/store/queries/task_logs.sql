@@ -45,11 +45,14 @@ WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id;
 SELECT first_id, lines FROM task_log_blocks
 WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id DESC;
 
--- name: task_log_count
-SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM task_log_blocks WHERE task_id = $1;
+-- The oldest $2 blocks of a task.
+-- name: task_log_count_some
+SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS INTEGER) FROM (
+    SELECT first_id, last_id FROM task_log_blocks WHERE task_id = $1 ORDER BY first_id LIMIT $2) s;
 
--- name: task_log_blocks_delete
-DELETE FROM task_log_blocks WHERE task_id = $1;
+-- name: task_log_blocks_delete_some
+DELETE FROM task_log_blocks WHERE id IN (
+    SELECT id FROM task_log_blocks WHERE task_id = $1 ORDER BY first_id LIMIT $2);
 
 -- The heads of a task that have waited longest.
 -- name: task_log_heads_first
@@ -77,4 +80,5 @@ DELETE FROM container_log_marks WHERE task_id = $1;
 SELECT k.id FROM tasks k
 WHERE k.end_us IS NOT NULL AND coalesce(k.log_retention_days, $2) >= 0
   AND k.end_us <= $1 - coalesce(k.log_retention_days, $2) * 86400000000
-  AND EXISTS (SELECT 1 FROM task_log_blocks b WHERE b.task_id = k.id);
+  AND EXISTS (SELECT 1 FROM task_log_blocks b WHERE b.task_id = k.id)
+ORDER BY k.end_us, k.id LIMIT $3;

@@ -1,6 +1,6 @@
 -- copy: trials (id, experiment_id, request_id, task_id, state, start_us, end_us, seed, hparams, run_id, restarts,
 --     steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher, retries_canceled,
---     excluded_agents)
+--     excluded_agents, log_retention_days)
 
 -- name: trials_update
 UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,

@@ -242,11 +242,22 @@ static void test_fields__are_distinct_and_sorted(void **state)
     assert_int_equal(x.rank[2], 1);
 }
 
+static int64_t sweep(struct fixture *f, int64_t now_us, int32_t days, int64_t max_blocks)
+{
+    int64_t lines, all = 0;
+    bool more = true;
+    while (more) {
+        OK(f, store_task_log_sweep(f->st, now_us, days, max_blocks, &lines, &more, &f->err));
+        all += lines;
+    }
+    return all;
+}
+
 static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
 {
     struct fixture *f = *state;
     struct store_log_line l[] = {line(1, "x"), line(2, "y")};
-    int64_t id, lines;
+    int64_t id;
     OK(f, store_task_insert(f->st, &(struct store_task){.id = "t", .type = "COMMAND", .job_id = "j", .start_us = T0,
                                                         .end_us = T0 + DAY_US}, &f->err));
     OK(f, store_task_insert(f->st, &(struct store_task){.id = "kept", .type = "COMMAND", .job_id = "j", .start_us = T0,
@@ -254,14 +265,31 @@ static void test_retention__sweeps_what_ended_long_enough_ago(void **state)
                                                         .log_retention_days = -1}, &f->err));
     append(f, l, 2, 1);
     OK(f, store_task_log_append(f->st, "kept", l, 2, &id, &f->err));
-    OK(f, store_task_log_sweep(f->st, T0 + 3 * DAY_US, -1, &lines, &f->err));
-    assert_int_equal(lines, 0); /* no retention: for ever */
-    OK(f, store_task_log_sweep(f->st, T0 + 3 * DAY_US, 3, &lines, &f->err));
-    assert_int_equal(lines, 0);
-    OK(f, store_task_log_sweep(f->st, T0 + 3 * DAY_US, 2, &lines, &f->err));
-    assert_int_equal(lines, 2);
+    assert_int_equal(sweep(f, T0 + 3 * DAY_US, -1, 100), 0); /* no retention: for ever */
+    assert_int_equal(sweep(f, T0 + 3 * DAY_US, 3, 100), 0);
+    assert_int_equal(sweep(f, T0 + 3 * DAY_US, 2, 100), 2);
     assert_string_equal(READ(0), "");
     append(f, l, 1, 3); /* numbers go on */
+}
+
+static void test_retention__a_part_at_a_time(void **state)
+{
+    struct fixture *f = *state;
+    struct store_log_line l[] = {line(1, "x"), line(2, "y")};
+    int64_t id, lines;
+    bool more;
+    OK(f, store_task_insert(f->st, &(struct store_task){.id = "t", .type = "COMMAND", .job_id = "j", .start_us = T0,
+                                                        .end_us = T0}, &f->err));
+    OK(f, store_task_insert(f->st, &(struct store_task){.id = "u", .type = "COMMAND", .job_id = "j", .start_us = T0,
+                                                        .end_us = T0}, &f->err));
+    for (int i = 0; i < 3; i++)
+        append(f, l, 2, 2 * i + 1);
+    OK(f, store_task_log_append(f->st, "u", l, 1, &id, &f->err));
+    OK(f, store_task_log_sweep(f->st, T0, 0, 2, &lines, &more, &f->err));
+    assert_int_equal(lines, 4);
+    assert_true(more);
+    assert_string_equal(READ(0), "5 x|6 y|"); /* the oldest went first */
+    assert_int_equal(sweep(f, T0, 0, 2), 3);
 }
 
 /* ---- sealing ---- */
@@ -597,6 +625,7 @@ int main(void)
         TEST(test_count__with_and_without_filter),
         TEST(test_fields__are_distinct_and_sorted),
         TEST(test_retention__sweeps_what_ended_long_enough_ago),
+        TEST(test_retention__a_part_at_a_time),
         TEST(test_seal__keeps_every_line_and_its_number),
         TEST(test_seal__takes_what_is_worth_it),
         TEST(test_seal__long_lines_are_not_cut),
