@@ -281,8 +281,8 @@ static void *agent_client(void *ctx)
         for (; sent < lines_each && sent - acked < WINDOW * BATCH; sent += BATCH) {
             const struct strbuf *l = &lines[sent / BATCH % PREPARED];
             strbuf_reset(&message);
-            strbuf_addf(&message, "{\"logs\":{\"containerId\":\"load-%d\",\"allocationId\":\"%s.1\",\"taskId\":\"%s\",\"firstSeq\":\"%ld\",",
-                        number, task, task, sent + 1);
+            strbuf_addf(&message, "{\"logs\":{\"containerId\":\"%s-%d\",\"allocationId\":\"%s.1\",\"taskId\":\"%s\",\"firstSeq\":\"%ld\",",
+                        task, number, task, task, sent + 1);
             strbuf_add(&message, l->s, l->n);
             send_frame(in.fd, &message);
         }

@@ -184,6 +184,12 @@ struct api_info {
 /* Loop. A batch of a task's log is durable: its followers and whoever else must hear of it do. */
 struct store_log_line;
 void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n);
+/* … a line that the core wrote, whose number nobody here knows. */
+void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_bytes);
+/* The task is over: whoever follows its log comes to its end. */
+void api_log_ended(struct api *a, const char *task_id);
+struct api_log_stats { uint64_t fed, read; }; /* batches that followers had from memory, from the store */
+struct api_log_stats api_log_stats(const struct api *a);
 
 void req_add_header(struct req *r, const char *name, const char *value); /* arena or static */
 int req_need_admin(const struct req *r, const char *what, struct error *err);

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 
+struct log_feeds;
 struct topics;
 
 struct api {
@@ -13,6 +14,8 @@ struct api {
     struct api_defaults defaults;
     struct core *core;
     struct identities *identities;
+    struct log_feeds *log_feeds; /* of logs that are followed */
+    struct api_log_stats log_stats;
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };
 

@@ -5,6 +5,7 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/log_feed.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "api/stream.h"
@@ -25,6 +26,24 @@ void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const 
     for (size_t i = 0; i < n; i++)
         text_bytes += line[i].text_n;
     a->services.log_stored(a->services.ctx, task_id, text_bytes);
+    log_feed_push(a->log_feeds, task_id, first_id, line, n);
+    wait_topic(topic, "log", task_id);
+    api_wake(a, topic);
+}
+
+void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_bytes)
+{
+    char topic[WAIT_TOPIC_MAX];
+    a->services.log_stored(a->services.ctx, task_id, text_bytes);
+    log_feed_gap(a->log_feeds, task_id);
+    wait_topic(topic, "log", task_id);
+    api_wake(a, topic);
+}
+
+void api_log_ended(struct api *a, const char *task_id)
+{
+    char topic[WAIT_TOPIC_MAX];
+    log_feed_end(a->log_feeds, task_id);
     wait_topic(topic, "log", task_id);
     api_wake(a, topic);
 }
@@ -131,13 +150,22 @@ struct log_stream {
     int64_t left;         /* lines; -1: no limit */
     struct store_log_reader *reader;
     int64_t cursor;
+    bool over; /* the task that is followed has ended */
+    /* Of a followed task, fed from memory once the store has been read to its end; NULL: nothing is followed. */
+    struct log_feed *feed;
+    struct log_mark mark, mark_before; /* the latter from before the fetch */
+    const struct log_chunk *chunk;     /* this fetch reads from here, not from the store */
 };
 
 static void log_stream_end(struct req *r)
 {
     struct log_stream *s = r->state;
-    if (s)
-        store_log_reader_free(s->reader);
+    if (!s)
+        return;
+    store_log_reader_free(s->reader);
+    log_chunk_drop(s->chunk);
+    if (s->feed)
+        log_feed_leave(r->api->log_feeds, s->feed);
 }
 
 /* "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text": people read this form (contract: cli-output.md). */
@@ -207,6 +235,32 @@ enum {
     TURN_US = 20000, /* a search of much that finds little gives its reader to others now and then */
 };
 
+static void add_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
+{
+    if (s->trial_id)
+        add_trial_line(r, s, l, a);
+    else
+        add_task_line(r, s, l, a);
+}
+
+/* Lines from memory, as many as go into a batch. */
+static int fetch_chunk(struct req *r, struct log_stream *s, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    for (size_t i = 0; i < s->chunk->n && stream_batch_bytes(r) < STREAM_BATCH_BYTES; i++) {
+        const struct store_log_line *l = &s->chunk->line[i];
+        if (l->id <= s->cursor)
+            continue;
+        int match = store_log_matches(s->reader, l, err);
+        if (match < 0)
+            return -1;
+        if (match > 0)
+            add_line(r, s, l, &a);
+        s->cursor = l->id;
+    }
+    return 0;
+}
+
 static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -214,12 +268,8 @@ static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struc
     size_t n, max = s->left >= 0 && s->left < LINES_PER_READ ? (size_t)s->left : LINES_PER_READ;
     if (store_log_read(r->db, s->reader, &s->cursor, max, &a, &line, &n, ret_end, err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++) {
-        if (s->trial_id)
-            add_trial_line(r, s, &line[i], &a);
-        else
-            add_task_line(r, s, &line[i], &a);
-    }
+    for (size_t i = 0; i < n; i++)
+        add_line(r, s, &line[i], &a);
     if (s->left >= 0)
         s->left -= (int64_t)n;
     return 0;
@@ -229,13 +279,17 @@ static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
 {
     struct log_stream *s = r->state;
     int64_t turn_ends_us = clock_monotonic_us() + TURN_US;
+    if (s->chunk) {
+        *next = STREAM_MORE; /* before_fetch() knows whether there is */
+        return fetch_chunk(r, s, err);
+    }
     *next = STREAM_END;
     while (s->at < s->task_n && s->left != 0) {
-        bool end = false, over = false;
+        bool end = false;
         if (open_reader(s, err) < 0)
             return -1;
         bool last = s->follow && s->at + 1 == s->task_n;
-        if ((last && task_is_over(r, s, &over, err) < 0) || fetch_lines(r, s, &end, err) < 0)
+        if ((last && !s->over && task_is_over(r, s, &s->over, err) < 0) || fetch_lines(r, s, &end, err) < 0)
             return -1;
         if (!end) {
             if (stream_batch_bytes(r) < STREAM_BATCH_BYTES && clock_monotonic_us() < turn_ends_us)
@@ -243,7 +297,9 @@ static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
             *next = STREAM_MORE;
             return 0;
         }
-        if (last && !over) {
+        if (last)
+            s->mark = s->mark_before;
+        if (last && !s->over) {
             *next = STREAM_WAIT;
             return 0;
         }
@@ -261,14 +317,45 @@ static struct store_ints levels_of(const enum wire_log_level *level, size_t n, s
     return (struct store_ints){number, n};
 }
 
+/* On the loop. The end is looked at before the lines: what comes in between must not be missed. */
+static enum stream_next before_fetch(struct req *r)
+{
+    struct log_stream *s = r->state;
+    if (!s->feed)
+        return STREAM_MORE;
+    s->over = s->over || log_feed_is_over(s->feed);
+    s->mark_before = log_feed_mark(s->feed);
+    enum log_feed_look look = log_feed_look(s->feed, s->mark, s->cursor, &s->chunk);
+    if (look == LOG_FEED_NONE)
+        return s->over ? STREAM_END : STREAM_WAIT;
+    r->api->log_stats.fed += look == LOG_FEED_LINES;
+    r->api->log_stats.read += look == LOG_FEED_STORE;
+    return STREAM_MORE;
+}
+
+static void after_fetch(struct req *r)
+{
+    struct log_stream *s = r->state;
+    log_chunk_drop(s->chunk);
+    s->chunk = NULL;
+}
+
+static const struct stream_memory followed = {before_fetch, after_fetch};
+
 static int start_logs(struct req *r, struct log_stream *s)
 {
     char topic[WAIT_TOPIC_MAX];
+    const char *last = s->task_n ? s->task_id[s->task_n - 1] : "";
     r->state = s;
     r->on_end = log_stream_end;
-    wait_topic(topic, "log", s->task_n ? s->task_id[s->task_n - 1] : "");
-    return req_stream(r, topic, fetch_logs);
+    s->mark = LOG_MARK_NONE;
+    if (s->follow && !s->descending && s->task_n)
+        s->feed = log_feed_follow(r->api->log_feeds, last);
+    wait_topic(topic, "log", last);
+    return req_stream_fed(r, topic, fetch_logs, &followed);
 }
+
+struct api_log_stats api_log_stats(const struct api *a) { return a->log_stats; }
 
 static int task_logs_begin(struct req *r, struct error *err)
 {

@@ -3,6 +3,7 @@
 
 #include "api/identity.h"
 #include "api/internal.h"
+#include "api/log_feed.h"
 #include "api/topics.h"
 
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
@@ -12,7 +13,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
-                      .topics = topics_new()};
+                      .topics = topics_new(), .log_feeds = log_feeds_new()};
     if (!a->identities || !a->topics) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
@@ -27,5 +28,6 @@ void api_free(struct api *a)
         return;
     identities_free(a->identities);
     topics_free(a->topics);
+    log_feeds_free(a->log_feeds);
     free(a);
 }

@@ -17,6 +17,7 @@ struct stream {
     struct req *r;
     struct http_request *http;
     stream_fetch_fn *fetch;
+    const struct stream_memory *memory; /* NULL: there is none */
     struct strbuf batch;
     struct error err;
     enum stream_next next;
@@ -88,6 +89,8 @@ static void after_fetch(void *job)
 {
     struct stream *s = job;
     s->fetching = false;
+    if (s->memory)
+        s->memory->after(s->r);
     if (s->gone) {
         stream_free(s);
         return;
@@ -119,8 +122,26 @@ static void fetch_work(void *worker, void *job)
     s->r->db = NULL;
 }
 
+/* What `before` says in place of a fetch. */
+static void go_without_fetch(struct stream *s, enum stream_next next)
+{
+    s->woken = false;
+    s->sleeping = next == STREAM_WAIT;
+    if (next == STREAM_WAIT)
+        return;
+    s->fetching = true;
+    s->next = next;
+    s->rc = 0;
+    loop_post(s->r->api->loop, after_fetch, s); /* never end a request inside its own step */
+}
+
 static void start_fetch(struct stream *s)
 {
+    enum stream_next next = s->memory ? s->memory->before(s->r) : STREAM_MORE;
+    if (next != STREAM_MORE) {
+        go_without_fetch(s, next);
+        return;
+    }
     s->fetching = true;
     s->sleeping = false;
     if (pool_submit(s->r->api->services.readers, fetch_work, after_fetch, s, &s->err) == 0)
@@ -143,12 +164,18 @@ static void stream_wake(struct topic_member *m)
 
 int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
 {
+    return req_stream_fed(r, topic, fetch, NULL);
+}
+
+int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory)
+{
     if (!r->http) /* the client left before the first step; nobody will see the error */
         return -1;
     struct stream *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
-    *s = (struct stream){.member.wake = stream_wake, .r = r, .http = r->http, .fetch = fetch};
+    *s = (struct stream){.member.wake = stream_wake, .r = r, .http = r->http, .fetch = fetch,
+                         .memory = memory};
     r->stream = s;
     r->http = NULL;
     http_request_set_ctx(s->http, r, on_client_gone);

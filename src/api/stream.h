@@ -24,6 +24,13 @@ typedef int stream_fetch_fn(struct req *r, enum stream_next *ret_next, struct er
 
 /* `return req_stream(...)` from a stream handler. topic may be NULL for streams that never wait. */
 int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch);
+/* As above for a stream that may have what it needs in memory. `before` runs on the loop before each fetch: STREAM_MORE
+ * goes on with it, STREAM_WAIT and STREAM_END do without. `after` runs on the loop behind each fetch. */
+struct stream_memory {
+    enum stream_next (*before)(struct req *r);
+    void (*after)(struct req *r);
+};
+int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory);
 /* One result line into the batch; response is of the route's response type. In fetch only. */
 void stream_add(struct req *r, const void *response);
 size_t stream_batch_bytes(const struct req *r);

@@ -91,18 +91,15 @@ static void wake_number(struct master *m, const char *kind, int32_t id)
 static void carry_out_one(struct step *s, const struct core_effect *e)
 {
     struct master *m = s->m;
-    char topic[WAIT_TOPIC_MAX];
     switch (e->type) {
     case CORE_PUT_TASK: /* its end closes followers of its log */
-        wait_topic(topic, "log", e->task->id);
-        api_wake(m->api, topic);
-        if (e->task->end_us)
+        if (e->task->end_us) {
+            api_log_ended(m->api, e->task->id);
             log_sealer_ended(m->log_sealer, e->task->id);
+        }
         return;
     case CORE_TASK_LOG:
-        wait_topic(topic, "log", e->log.task_id);
-        api_wake(m->api, topic);
-        log_sealer_added(m->log_sealer, e->log.task_id, strlen(e->log.text));
+        api_log_stored_by_core(m->api, e->log.task_id, strlen(e->log.text));
         return;
     case CORE_START_CONTAINER:
         start_send(s->start[s->sent_n++]);

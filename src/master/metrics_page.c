@@ -244,6 +244,16 @@ static void metric_log_unsealed_bytes(struct page *p)
     sample(p, (double)log_sealer_stats(p->m->log_sealer).waiting_bytes);
 }
 
+static void metric_log_batches_fed(struct page *p)
+{
+    sample(p, (double)api_log_stats(p->m->api).fed);
+}
+
+static void metric_log_batches_read(struct page *p)
+{
+    sample(p, (double)api_log_stats(p->m->api).read);
+}
+
 static void metric_log_seal_rounds(struct page *p)
 {
     sample(p, (double)log_sealer_stats(p->m->log_sealer).rounds);

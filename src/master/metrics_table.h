@@ -31,6 +31,8 @@
     X(commit_retries, counter, "", "Transactions that were repeated because the store could not take them (disk full)") \
     X(commit_microseconds, counter, "", "Time spent in transactions") \
     X(log_unsealed_bytes, gauge, "", "Text of task logs that waits to be sealed into blocks") \
+    X(log_batches_fed, counter, "", "Batches of log lines that followers had from memory") \
+    X(log_batches_read, counter, "", "Batches of log lines that followers had to read from the store") \
     X(log_seal_rounds, counter, "", "Times that heads of a task's log became blocks") \
     X(metric_seal_rounds, counter, "", "Times that reports of metrics became blocks") \
     X(metric_sealed_reports, counter, "", "Reports of metrics that became parts of blocks") \

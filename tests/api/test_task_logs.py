@@ -180,6 +180,23 @@ def test_followers_get_each_line_once_and_the_end(master):
         follower.close()
 
 
+def test_followers_that_are_up_to_date_read_no_store(master):
+    log = Log(master)
+    log.post("first\n")
+    followers = [Follower(master, f"/api/v1/tasks/{log.task}/logs?follow=true") for _ in range(4)]
+    wait_for("the first line", lambda: all(f.results for f in followers))
+    log.post("second\n")  # whoever was still on its way through the store has come to the feed with this one
+    wait_for("the second line", lambda: all(len(f.results) == 2 for f in followers))
+    read, fed = master.metric("det_log_batches_read_total"), master.metric("det_log_batches_fed_total")
+    for i in range(50):
+        log.post(f"line {i}\n")
+        wait_for("the line", lambda: all(len(f.results) == i + 3 for f in followers))  # noqa: B023
+    assert master.metric("det_log_batches_read_total") == read
+    assert master.metric("det_log_batches_fed_total") >= fed + 200
+    for follower in followers:
+        follower.close()
+
+
 def test_fields_are_followed_and_told_only_when_they_change(master):
     log = Log(master)
     fields = Follower(master, f"/api/v1/tasks/{log.task}/logs/fields?follow=true")
