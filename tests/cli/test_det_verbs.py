@@ -181,3 +181,32 @@ def test_test_mode_shows_the_log_of_what_failed(det, master, config):
     master.failures["/api/v1/experiments"] = fake_master.Failure(400, "<config>.searcher (line 2, column 11): no")
     done = det.run("experiment", "create", "-t", config)
     assert done.returncode == 1 and f"{config}:2:11: <config>.searcher: no" in done.stderr and "Creating" not in done.stdout
+
+
+def run_local(det, tmp_path, entrypoint, *words):
+    (tmp_path / "model").mkdir(exist_ok=True)
+    path = tmp_path / "local.yaml"
+    path.write_text(json.dumps({"entrypoint": entrypoint}))
+    return det.run("experiment", "create", "--local", path, tmp_path / "model", *words)
+
+
+def test_local_runs_the_entrypoint_here(det, master, tmp_path):
+    done = run_local(det, tmp_path, "echo in $(basename $PWD); exit 7")
+    assert (done.returncode, done.stdout) == (7, "in model\n")
+    assert run_local(det, tmp_path, ["printf", "%s|", "a b", "$c"]).stdout == "a b|$c|"
+    assert run_local(det, tmp_path, "kill -9 $$").returncode == 137
+    assert not master.created
+
+
+@pytest.mark.parametrize("entrypoint, words, status, said", [
+    ("model_def:Trial", [], 1, "is a trial class"),
+    ("pkg.model_def:Trial", [], 1, "is a trial class"),
+    ([], [], 1, "needs an entrypoint"),
+    (None, [], 1, "needs an entrypoint"),
+    ("true", ["--template", "t"], 2, "goes without --template"),
+    ("true", ["--test"], 2, "goes without --template and --test-mode"),
+    (["/no/such/program"], [], 127, "/no/such/program: No such file or directory"),
+])
+def test_local_refuses_what_it_cannot_run(det, tmp_path, entrypoint, words, status, said):
+    done = run_local(det, tmp_path, entrypoint, *words)
+    assert done.returncode == status and said in done.stderr, done

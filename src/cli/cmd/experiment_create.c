@@ -110,14 +110,17 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     cleanup_strbuf struct strbuf config = STRBUF_INIT;
     cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
-    if (args->local)
-        return error_set(err, ERR_UNIMPLEMENTED, "--local is gone: run the script itself on this machine");
+    if (args->local && (args->template_n || args->test_mode))
+        return error_set(err, ERR_USAGE, "--local runs the entrypoint as it is: it goes without --template and --test-mode");
     if (args->publish_n)
         return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
     if (args->template_n > 1)
         return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
-    if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0 ||
-        read_context(cli, args, &context, err) < 0)
+    if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)
+        return -1;
+    if (args->local)
+        return experiment_run_local(cli, tree, args->model_def, err);
+    if (read_context(cli, args, &context, err) < 0)
         return -1;
     struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,
                            .activate = !args->paused};
