@@ -33,7 +33,7 @@ def complete(c, trial, length, metric):
 
 def validate(c, trial, **metrics):
     return c.post(f"/api/v1/trials/{trial}/metrics", {"group": "validation", "metrics": {
-        "trialId": trial, "stepsCompleted": metrics.get("batches", 1), "trialRunId": 0, "metrics": {"avgMetrics": metrics}}})
+        "trialId": trial, "stepsCompleted": metrics.get("batches", 1), "trialRunId": 1, "metrics": {"avgMetrics": metrics}}})
 
 
 def error_of(reply):
