@@ -10,6 +10,7 @@ import sys
 import time
 
 import ask_api
+import ask_core
 import ask_logs
 import ask_programs
 import ask_store
@@ -19,7 +20,7 @@ import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_api, ask_tls, ask_tasks, ask_logs, ask_store)
+NAMES = [name for module in (ask_programs, ask_api, ask_tls, ask_tasks, ask_logs, ask_store, ask_core)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -1,5 +1,5 @@
 /* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each.
- * Prints "name value" lines, in milliseconds or per second. Usage: sched_pass [priority | fair_share] */
+ * Usage: sched_pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +88,7 @@ static void measure(const char *kind, enum sched_policy policy, bool gangs)
     int64_t start = clock_monotonic_us();
     size_t placed = pass();
     double cold = ms_since(start);
-    printf("%s.cold_ms %.3f\n%s.placed %zu\n%s.placements_per_s %.0f\n", kind, cold, kind, placed, kind,
-           (double)placed / cold * 1000);
+    printf("%s: everything at once %.3f ms\n%s: placements %.0f /s\n", kind, cold, kind, (double)placed / cold * 1000);
     for (int i = 0; i < EVENTS; i++) {
         end_one();
         start = clock_monotonic_us();
@@ -98,7 +97,7 @@ static void measure(const char *kind, enum sched_policy policy, bool gangs)
         sum += ms;
         worst = ms > worst ? ms : worst;
     }
-    printf("%s.one_ended_ms %.4f\n%s.one_ended_worst_ms %.4f\n", kind, sum / EVENTS, kind, worst);
+    printf("%s: one ended %.4f ms\n%s: one ended, the worst %.4f ms\n", kind, sum / EVENTS, kind, worst);
     empty();
 }
 
@@ -120,16 +119,16 @@ static void measure_moves(void)
         }
         sum += ms_since(start);
     }
-    printf("move_ms %.4f\n", sum / EVENTS);
+    printf("one moved %.4f ms\n", sum / EVENTS);
     empty();
 }
 
 int main(void)
 {
     rng_init(&rng, 1);
-    measure("priority", SCHED_BY_PRIORITY, false);
-    measure("priority_gangs", SCHED_BY_PRIORITY, true);
-    measure("fair_share", SCHED_BY_FAIR_SHARE, false);
+    measure("by priority", SCHED_BY_PRIORITY, false);
+    measure("gangs", SCHED_BY_PRIORITY, true);
+    measure("by fair share", SCHED_BY_FAIR_SHARE, false);
     measure_moves();
     return 0;
 }
