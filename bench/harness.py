@@ -69,12 +69,14 @@ def directory():
 
 
 @contextlib.contextmanager
-def running_master(tls=False):
-    """With `tls`, one that makes its own certificate."""
+def running_master(tls=False, db=None):
+    """With `tls`, one that makes its own certificate; `db`: its store's configuration."""
     with directory() as path, Cluster(path) as cluster:
         if tls:
             cluster.config["security"]["tls"] = {"self_signed": True}
             cluster.trust_any()
+        if db:
+            cluster.config["db"] = db
         cluster.start_master()
         cluster.login()
         yield cluster

@@ -12,15 +12,17 @@ import time
 import ask_api
 import ask_core
 import ask_logs
+import ask_postgres
 import ask_programs
 import ask_store
 import ask_tasks
 import ask_tls
+import ask_waiting
 import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_api, ask_tls, ask_tasks, ask_logs, ask_store, ask_core)
+NAMES = [name for module in (ask_programs, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store, ask_core, ask_postgres)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -1,5 +1,6 @@
 /* What does the store take in a second, on one connection, fsync at each commit? Single commits show the disk; groups
- * show the store. Usage: store_append [DIRECTORY] (default /tmp; a directory on the disk that matters). */
+ * show the store. Usage: store_append [DIRECTORY | postgresql://…] (default /tmp; a directory on the disk that matters,
+ * or an empty database). */
 #include "store/metrics.h"
 #include "store/task_logs.h"
 #include "store_bench.h"
@@ -122,10 +123,13 @@ static void read_logs(struct store *st, const char *task, const char *what, cons
 int main(int argc, char **argv)
 {
     struct store *st;
+    bool server = argc > 1 && strncmp(argv[1], "postgresql://", 13) == 0;
     bench_make_dir("/tmp");
     open_and_close();
     bench_remove_dir();
-    bench_make_dir(argc > 1 ? argv[1] : "/tmp");
+    bench_make_dir(argc > 1 && !server ? argv[1] : "/tmp");
+    if (server)
+        snprintf(bench_path, sizeof(bench_path), "%s", argv[1]);
     MUST(store_open(bench_path, STORE_DURABLE_FULL, &st, &bench_err));
     bench_user(st);
     lone_commits(st);

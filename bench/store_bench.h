@@ -23,7 +23,7 @@
     } while (0)
 
 static struct error bench_err;
-static char bench_dir[64], bench_path[96];
+static char bench_dir[64], bench_path[160];
 
 static inline void bench_make_dir(const char *parent) {
     snprintf(bench_dir, sizeof(bench_dir), "%.40s/det-bench-XXXXXX", parent);
@@ -36,10 +36,10 @@ static inline void bench_make_dir(const char *parent) {
 
 static inline void bench_remove_dir(void) {
     static const char *const suffix[] = {"", "-wal", "-shm"};
-    char name[128];
+    char name[192];
     for (size_t i = 0; i < 3; i++) {
         snprintf(name, sizeof(name), "%s%s", bench_path, suffix[i]);
-        unlink(name);
+        unlink(name); /* of a server there is none */
     }
     rmdir(bench_dir);
 }
