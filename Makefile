@@ -82,7 +82,7 @@ clang: build-clang/build.ninja
 	@ninja -C build-clang -j$(JOBS)
 
 build-fuzz/build.ninja:
-	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
 
 fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS)

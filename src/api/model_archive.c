@@ -26,6 +26,13 @@ static int check_path(const char *path, struct error *err)
     return 0;
 }
 
+/* "a/" and "a/." are names of directories. */
+static bool is_directory_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    return *last == '\0' || strcmp(last, ".") == 0;
+}
+
 static int check_files(const struct wire_util_file *file, size_t n, struct error *err)
 {
     size_t total = 0;
@@ -38,6 +45,9 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
                 "model definition: '%.200s' has type %d; only files (48) and directories (53) are allowed, "
                 "no links or devices",
                 file[i].path, file[i].type);
+        if (file[i].type == FILE_REGULAR && is_directory_name(file[i].path))
+            return error_set(err, ERR_INVALID, "model definition: '%.200s' is the name of a directory, but sent as a file",
+                             file[i].path);
         total += file[i].content.n;
     }
     if (total > MODEL_DEFINITION_MAX)

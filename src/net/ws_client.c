@@ -158,7 +158,8 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
         abort();
     int status;
     bool done = true;
-    if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1) {
+    if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
+        status < 100) {
         fail(d, 1006, "what answers there does not speak HTTP");
     } else if (status == 101) {
         evbuffer_drain(in, (size_t)end + 4);

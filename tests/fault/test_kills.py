@@ -1,0 +1,139 @@
+"""kill -9, again and again, under load: nothing acknowledged is lost or doubled, no process is orphaned, no slot leaks.
+
+DET_FAULT_KILLS says how often (default 10; `make faults`: 200), DET_TEST_DB on which engine, DET_TEST_SEED repeats a run.
+The last line of each test counts.
+"""
+import contextlib
+import os
+import random
+import signal
+import time
+
+import pytest
+from e2e.helpers import final_states, wait_no_supervisors, wait_slots_free
+from e2e.test_survival import Creator, all_experiments, check_agent_kills, left_over, running
+from fault.journal import Load
+from support import postgres
+from support.cluster import wait_for
+
+KILLS = int(os.environ.get("DET_FAULT_KILLS", "10"))
+ENGINE = os.environ.get("DET_TEST_DB", "sqlite")
+
+
+@pytest.fixture
+def rng():
+    seed = int(os.environ.get("DET_TEST_SEED", random.SystemRandom().randrange(1 << 30)))
+    print(f"DET_TEST_SEED={seed}")
+    return random.Random(seed)
+
+
+def wait_progress(load, what=5):
+    before = load.done()
+    wait_for("something to be acknowledged", lambda: load.done() >= before + what)
+
+
+def say(text):
+    print(f"\nfaults: {ENGINE}: {text}")
+
+
+def end_all(cluster):
+    """Nothing runs any more, nothing is left of what ran."""
+    wait_slots_free(cluster)
+    wait_no_supervisors(cluster)
+    wait_for("the end of all tasks' processes", lambda: not left_over())
+
+
+def test_kills_of_the_master(new_cluster, tmp_path, rng):
+    cluster = running(new_cluster, slots=2)
+    load, creator = Load(cluster), Creator(cluster, tmp_path, steps=3)
+    creator.start()
+    for _ in range(KILLS):
+        wait_progress(load)
+        time.sleep(rng.uniform(0, 0.2))
+        cluster.stop_master(signal.SIGKILL)
+        cluster.start_master()
+        if len(creator.made) > 40 + KILLS // 4:
+            creator.stop.set()  # enough to wait for at the end
+    creator.stop.set()
+    creator.join()
+    load.finish()
+    assert creator.failure is None, repr(creator.failure)
+    counts = load.check()
+    ran = [x for x in all_experiments(cluster) if cluster.experiment(x)["name"] == "test" and x not in paused(cluster)]
+    assert set(creator.made) <= set(ran)
+    assert set(final_states(cluster, ran).values()) == {"STATE_COMPLETED"}
+    end_all(cluster)
+    say(f"{KILLS} kills of the master; acknowledged of sent: {counts}; {len(ran)} trials ran, none twice")
+
+
+def paused(cluster):
+    return {x["id"] for x in cluster.get("/api/v1/experiments?limit=-1&states=STATE_PAUSED").json["experiments"]}
+
+
+def supervisor_pids(cluster):
+    found = []
+    for pid in cluster.supervisors():
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/comm") as name:
+                if name.read().startswith("determined-task"):
+                    found.append(pid)
+    return found
+
+
+def kill_some(cluster, rng, counts):
+    what = rng.choice(["agent", "supervisor", "both"])
+    if what != "agent":
+        pids = supervisor_pids(cluster)
+        if pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rng.choice(pids), signal.SIGKILL)
+                counts["supervisor"] += 1
+    if what != "supervisor":
+        cluster.stop_agent(signo=signal.SIGKILL)
+        counts["agent"] += 1
+        cluster.start_agent(slots=3)
+
+
+def test_kills_of_agent_and_supervisors(new_cluster, tmp_path, rng):
+    cluster = running(new_cluster, slots=3)
+    counts = {"agent": 0, "supervisor": 0}
+    creator, load = Creator(cluster, tmp_path, steps=5), Load(cluster)
+    creator.start()
+    while sum(counts.values()) < KILLS:
+        time.sleep(rng.uniform(0, 0.3))
+        kill_some(cluster, rng, counts)
+        if len(creator.made) > 40 + KILLS // 4:
+            creator.stop.set()
+    creator.stop.set()
+    creator.join()
+    load.finish()
+    assert creator.failure is None, repr(creator.failure)
+    acknowledged = load.check()
+    states = final_states(cluster, creator.made)
+    assert set(states.values()) == {"STATE_COMPLETED"}, states
+    for x in creator.made:
+        check_agent_kills(cluster, x, 5)
+    end_all(cluster)
+    say(f"{counts['agent']} kills of the agent, {counts['supervisor']} of supervisors; {len(creator.made)} trials ran to their end; "
+        f"acknowledged of sent: {acknowledged}")
+
+
+@pytest.mark.skipif(ENGINE != "postgres" or not postgres.is_installed(), reason="is about a PostgreSQL server: DET_TEST_DB=postgres")
+def test_postgres_stopped_and_started_under_load(new_cluster, rng):
+    with postgres.Server(fsync="on", full_page_writes="on") as server:
+        cluster = new_cluster(config={"db": server.new_database()}).start_master()
+        cluster.login()
+        load = Load(cluster)
+        times = max(3, KILLS // 10)
+        for _ in range(times):
+            wait_progress(load)
+            time.sleep(rng.uniform(0, 0.2))
+            server.stop()
+            time.sleep(rng.uniform(0, 0.3))
+            server.start()
+        wait_progress(load)
+        load.finish()
+        wait_for("reads", lambda: cluster.get("/api/v1/me").status == 200 and cluster.metric("det_epoch") > 0)
+        say(f"{times} crashes of PostgreSQL; acknowledged of sent: {load.check()}")
+        assert cluster.master.poll() is None
+        cluster.stop_master()
