@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <limits.h>
 #include <string.h>
 
 /* Types of util.v1.File: those of tar. */
@@ -21,6 +22,10 @@ static int check_path(const char *path, struct error *err)
             return error_set(err, ERR_INVALID,
                              "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed",
                              path);
+        if (n > NAME_MAX)
+            return error_set(err, ERR_INVALID,
+                             "model definition: '%.40s…' in '%.200s' is a name of %zu bytes; file systems take %d", p, path, n,
+                             NAME_MAX);
         p += n + (p[n] == '/');
     }
     return 0;

@@ -170,7 +170,7 @@ int admin_new(struct master *m, struct admin **ret, struct error *err)
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory");
     *a = (struct admin){.m = m, .listen_fd = -1, .backup_path = path_join(m->data_dir, "backup.tmp")};
-    unlink(a->backup_path); /* what a master that was killed has left */
+    store_file_remove(a->backup_path); /* what a master that was killed has left */
     if (listen_in(a, m->data_dir, err) < 0 || pool_new(m->loop, &o, &a->pool, err) < 0) {
         admin_free(a);
         return -1;

@@ -87,6 +87,24 @@ int backup_command(int argc, char *const *argv, struct error *err)
     return -1;
 }
 
+/* Of a restore that was killed: its marker says that all this was made by it, in an empty directory. */
+static int clear_unfinished(const char *dir, const char *db_path, const char *marker, struct error *err)
+{
+    const char *slash = strrchr(db_path, '/'), *db_name = slash ? slash + 1 : db_path;
+    if (access(marker, F_OK) < 0 || access(db_path, F_OK) == 0)
+        return 0;
+    fprintf(stderr, "determined-master: an earlier restore into %s did not end; it is begun anew\n", dir);
+    DIR *d = opendir(dir);
+    if (!d)
+        return error_errno(err, "%s", dir);
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strncmp(e->d_name, db_name, strlen(db_name)) == 0 ||
+            strncmp(e->d_name, DATA_DIR_AGENT_TOKEN, strlen(DATA_DIR_AGENT_TOKEN)) == 0)
+            unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    return unlink(marker) < 0 ? error_errno(err, "%s", marker) : 0;
+}
+
 /* Nothing but the lock that we hold ourselves. */
 static int expect_empty(const char *dir, struct error *err)
 {
@@ -123,21 +141,29 @@ static int revive(const struct config *c, const char *file, const char *partial,
     return dir_fd < 0 || fsync(dir_fd) < 0 ? error_errno(err, "%s", parent) : 0; /* the new name, too, outlives a power loss */
 }
 
-/* Up to the last step, a rename, there is no store in the directory: a master never starts on half of one. */
+/* Up to the last step, a rename, there is no store in the directory, and the marker keeps a master from making an empty one
+ * there. */
 int restore_command(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;
     cleanup_close int lock = -1;
-    cleanup_free char *partial = NULL;
-    if (read_arguments(argc, argv, "restore", &c, err) < 0 || data_dir_lock(config_str(c, "data_dir"), &lock, err) < 0 ||
-        expect_empty(config_str(c, "data_dir"), err) < 0)
+    cleanup_free char *partial = NULL, *marker = NULL;
+    if (read_arguments(argc, argv, "restore", &c, err) < 0 || data_dir_lock(config_str(c, "data_dir"), &lock, err) < 0)
         return -1;
-    if (access(config_str(c, "db.path"), F_OK) == 0)
-        return error_set(err, ERR_CONFLICT, "%s is there already; --db-path chooses another", config_str(c, "db.path"));
-    if (asprintf(&partial, "%s.partial", config_str(c, "db.path")) < 0)
+    const char *dir = config_str(c, "data_dir"), *db = config_str(c, "db.path");
+    marker = path_join(dir, DATA_DIR_RESTORING);
+    if (clear_unfinished(dir, db, marker, err) < 0 || expect_empty(dir, err) < 0)
+        return -1;
+    if (access(db, F_OK) == 0)
+        return error_set(err, ERR_CONFLICT, "%s is there already; --db-path chooses another", db);
+    cleanup_close int marked = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (marked < 0)
+        return error_errno(err, "%s", marker);
+    if (asprintf(&partial, "%s.partial", db) < 0)
         return error_set(err, ERR_NO_MEMORY, "no memory");
     int rc = revive(c, argv[0], partial, err);
     if (rc < 0)
-        unlink(partial);
+        store_file_remove(partial);
+    unlink(marker);
     return rc;
 }

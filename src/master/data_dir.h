@@ -7,6 +7,7 @@
 #include "common/error.h"
 
 #define DATA_DIR_AGENT_TOKEN "agent.token"
+#define DATA_DIR_RESTORING "restoring" /* a backup is being brought back, or that was killed */
 
 /* Makes the directory if there is none and takes its lock; the lock goes with the descriptor. ERR_CONFLICT when a master (or
  * a command) has it. */

@@ -128,8 +128,23 @@ static int uuid_new(char ret[37], struct error *err)
     return 0;
 }
 
+/* To begin with an empty store where somebody was bringing back a full one would look like success. */
+static int expect_no_half_restore(const struct master *m, struct error *err)
+{
+    cleanup_free char *marker = path_join(m->data_dir, DATA_DIR_RESTORING);
+    if (access(marker, F_OK) < 0)
+        return 0;
+    if (access(config_str(m->config, "db.path"), F_OK) < 0)
+        return error_set(err, ERR_PRECONDITION, "a restore into %s did not end: run determined-master restore FILE again, or delete %s to"
+                         " begin with nothing", m->data_dir, marker);
+    unlink(marker); /* it was killed after its last step */
+    return 0;
+}
+
 static int open_store(struct master *m, struct error *err)
 {
+    if (expect_no_half_restore(m, err) < 0)
+        return -1;
     cleanup_strbuf struct strbuf place = STRBUF_INIT;
     master_settings_database(m->config, &place);
     m->db_place = strdup(strbuf_str(&place));

@@ -19,6 +19,16 @@ static int add_note(const char *path, const char *note, struct error *err)
     return rc;
 }
 
+void store_file_remove(const char *path)
+{
+    static const char *const beside[] = {"", "-journal", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+        cleanup_strbuf struct strbuf name = STRBUF_INIT;
+        strbuf_addf(&name, "%s%s", path, beside[i]);
+        unlink(strbuf_str(&name));
+    }
+}
+
 int store_backup(struct store *reader, const char *to, const char *note, const atomic_bool *cancel, struct error *err)
 {
     struct engine *e = store_engine(reader);
@@ -27,7 +37,7 @@ int store_backup(struct store *reader, const char *to, const char *note, const a
                          " agent.token of the data directory with it", e->ops->name);
     if (e->ops->backup(e, to, cancel, err) == 0 && add_note(to, note, err) == 0)
         return 0;
-    unlink(to);
+    store_file_remove(to);
     return error_wrap(err, "backup to %s", to);
 }
 

@@ -18,4 +18,7 @@ int store_backup(struct store *reader, const char *to, const char *note, const a
  * than they have seen. *ret_note lives in the arena. */
 int store_revive(const char *path, int64_t epoch, struct arena *a, const char **ret_note, struct error *err);
 
+/* A store that was being made, and is not wanted: the file, and what the engine keeps beside it. */
+void store_file_remove(const char *path);
+
 #endif

@@ -216,15 +216,16 @@ static int take_part(struct log_bytes *c, struct part *p)
 /* The part as it was before it was packed, in `memory`: the stored bytes may go before the lines do. */
 static int unpack(struct log_block *b, const struct part *p, struct strbuf *memory, const char **ret)
 {
+    bool packed = p->stored_n != p->plain_n;
+    if (packed && ZSTD_getFrameContentSize(p->stored, p->stored_n) != p->plain_n)
+        return -1; /* before memory is taken for what it claims to be */
     strbuf_reset(memory);
     strbuf_reserve(memory, p->plain_n + 1);
     *ret = memory->s;
-    if (p->stored_n == p->plain_n) { /* not packed */
+    if (!packed) {
         memcpy(memory->s, p->stored, p->stored_n);
         return 0;
     }
-    if (ZSTD_getFrameContentSize(p->stored, p->stored_n) != p->plain_n)
-        return -1;
     return ZSTD_decompressDCtx(b->zstd, memory->s, p->plain_n, p->stored, p->stored_n) == p->plain_n ? 0 : -1;
 }
 
