@@ -9,6 +9,7 @@
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
+##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  lint             layer table, generated documents, Python style
 ##  contract-status  how much of the REST contract is served
 ##  cli-status       which commands of det are missing, and how many there are
@@ -17,12 +18,13 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+FAULT_KILLS ?= 200
 JOBS ?= $(shell nproc)
 VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 
-.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz lint contract-status cli-status run-cases install clean
+.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz faults lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -87,6 +89,11 @@ build-fuzz/build.ninja:
 fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS)
 	@tests/fuzz/run $(FUZZ_SECONDS)
+
+# DET_TEST_SEED=N repeats the random choices of a run.
+faults: test-deps all
+	@DET_FAULT_KILLS=$(FAULT_KILLS) $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
+	@DET_FAULT_KILLS=$(FAULT_KILLS) DET_TEST_DB=postgres $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
 
 lint: test-deps
 	@tools/lint

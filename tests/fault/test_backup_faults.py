@@ -30,11 +30,11 @@ def names(cluster):
 
 @pytest.fixture
 def filled(new_cluster):
-    """A master whose store has some 20 MB that do not compress."""
+    """A master whose store has some 10 MB that do not compress."""
     c = new_cluster().start_master()
     c.login()
     for i in range(4):
-        c.create(files={"noise": base64.b64encode(os.urandom(4 << 20)).decode()}, activate=False, name=f"kept-{i}")
+        c.create(files={"noise": base64.b64encode(os.urandom(2 << 20)).decode()}, activate=False, name=f"kept-{i}")
     return c
 
 
@@ -97,8 +97,8 @@ def test_a_backup_that_fills_the_masters_own_disk_gives_way(new_cluster, tmp_pat
             cluster.start_master()
             cluster.login()
             for i in range(4):
-                cluster.create(files={"noise": base64.b64encode(os.urandom(4 << 20)).decode()}, activate=False, name=f"kept-{i}")
-            (disk / "ballast").write_bytes(b"x" * (14 << 20))
+                cluster.create(files={"noise": base64.b64encode(os.urandom(2 << 20)).decode()}, activate=False, name=f"kept-{i}")
+            (disk / "ballast").write_bytes(b"x" * (12 << 20))
             done = run(cluster, "backup", tmp_path / "backup")
             assert done.returncode == 1 and "full" in done.stderr, done.stderr
             assert not (tmp_path / "backup").exists() and not list(disk.glob("backup.tmp*"))
