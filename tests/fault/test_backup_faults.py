@@ -92,13 +92,14 @@ def test_a_backup_onto_a_full_disk_says_so_and_leaves_nothing(filled, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_backup_that_fills_the_masters_own_disk_gives_way(new_cluster, tmp_path):
     cluster = new_cluster()
-    with small_disk(cluster.dir / "data", mib=48) as disk:
+    with small_disk(cluster.dir / "data", mib=36) as disk:
         try:
             cluster.start_master()
             cluster.login()
             for i in range(4):
                 cluster.create(files={"noise": base64.b64encode(os.urandom(2 << 20)).decode()}, activate=False, name=f"kept-{i}")
-            (disk / "ballast").write_bytes(b"x" * (12 << 20))
+            free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+            (disk / "ballast").write_bytes(b"x" * (free - (4 << 20)))
             done = run(cluster, "backup", tmp_path / "backup")
             assert done.returncode == 1 and "full" in done.stderr, done.stderr
             assert not (tmp_path / "backup").exists() and not list(disk.glob("backup.tmp*"))
