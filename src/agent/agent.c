@@ -19,6 +19,8 @@
 #define WORKERS 4
 #define QUEUE_MAX 4096
 #define GPU_WATCH_US 30000000
+#define LOCK_TRIES 100 /* two seconds */
+#define LOCK_PAUSE_US 20000
 
 /* ---- the link's side ---- */
 
@@ -139,6 +141,9 @@ static int take_lock(struct agent *a, struct error *err)
     a->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (a->lock_fd < 0)
         return error_errno(err, "cannot open %s", path);
+    /* Of an agent that was killed a child may still hold it, which was about to become a supervisor. */
+    for (int i = 0; i < LOCK_TRIES && flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0; i++)
+        usleep(LOCK_PAUSE_US);
     if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
         return error_set(err, ERR_CONFLICT, "another agent uses %s; stop it, or give this one another run_root",
                          a->config->run_root);

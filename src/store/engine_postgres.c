@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -32,6 +33,12 @@ static int op_open(const char *uri, bool writer, struct engine **ret, struct err
     e->base.ops = &engine_postgres;
     e->writer = writer;
     e->durability = STORE_DURABLE_NORMAL;
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+        free(e);
+        return error_errno(err, "no random bytes");
+    }
+    snprintf(e->mark_of, sizeof(e->mark_of), "%llx", (unsigned long long)random);
     if (postgres_connect(e, uri, err) < 0) {
         op_close(&e->base);
         return -1;
@@ -71,17 +78,28 @@ static void op_rollback(struct engine *base)
     e->open = false;
 }
 
+/* Each write transaction leaves its mark in one row, so that after a connection is lost the database itself says whether the
+ * commit took place. pg_xact_status() cannot: of a transaction that a crash wiped out it knows nothing, or worse, speaks of
+ * another one that has got its number. Before the tables are there (migrations) there is nowhere to leave one. */
+#define MARK_KEY "store.commit"
+
 static int begin_write(struct postgres_engine *e, struct error *err)
 {
-    PGresult *result = postgres_query(e, "BEGIN; SELECT " WRITER_LOCK "; SELECT pg_current_xact_id()::text");
-    if (PQresultStatus(result) == PGRES_TUPLES_OK)
-        snprintf(e->transaction, sizeof(e->transaction), "%s", PQgetvalue(result, 0, 0));
-    return postgres_finish(e, result, "BEGIN", err);
+    char sql[320];
+    uint64_t mark = ++e->last_mark;
+    if (!e->serving)
+        return postgres_finish(e, postgres_query(e, "BEGIN; SELECT " WRITER_LOCK), "BEGIN", err);
+    snprintf(sql, sizeof(sql), "BEGIN; SELECT " WRITER_LOCK "; INSERT INTO kv (key, value) VALUES ('" MARK_KEY "', '%s-%llu')"
+             " ON CONFLICT (key) DO UPDATE SET value = excluded.value", e->mark_of, (unsigned long long)mark);
+    if (postgres_finish(e, postgres_query(e, sql), "BEGIN", err) < 0)
+        return -1;
+    e->mark = mark;
+    return 0;
 }
 
 static int begin_once(struct postgres_engine *e, bool write, struct error *err)
 {
-    e->transaction[0] = '\0';
+    e->mark = 0;
     int rc = write ? begin_write(e, err) : op_exec(&e->base, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err);
     if (rc < 0)
         op_rollback(&e->base);
@@ -106,20 +124,19 @@ static int op_begin(struct engine *base, bool write, struct error *err)
 
 /* ---- the end of a commit ---- */
 
-/* 1 it is committed, 0 it is not, -1 the server can't tell yet. */
+/* 1 it is committed, 0 it is not, -1 the server can't tell yet. The writer's lock waits for the lost connection's own end
+ * at the server, which may be committing still. */
 static int ask_what_became(struct postgres_engine *e)
 {
-    char sql[80];
+    char sql[256];
     if (postgres_connected(e, NULL) < 0)
         return -1;
-    snprintf(sql, sizeof(sql), "SELECT pg_xact_status('%s'::xid8)", e->transaction);
+    snprintf(sql, sizeof(sql), "BEGIN; SELECT " WRITER_LOCK "; SELECT count(*)::text FROM kv WHERE key = '" MARK_KEY "' AND value = '%s-%llu'",
+             e->mark_of, (unsigned long long)e->mark);
     PGresult *result = postgres_query(e, sql);
-    int rc = -1;
-    if (PQresultStatus(result) == PGRES_TUPLES_OK && !PQgetisnull(result, 0, 0)) {
-        const char *status = PQgetvalue(result, 0, 0);
-        rc = strcmp(status, "committed") == 0 ? 1 : strcmp(status, "aborted") == 0 ? 0 : -1;
-    }
+    int rc = PQresultStatus(result) == PGRES_TUPLES_OK ? PQgetvalue(result, 0, 0)[0] == '1' : -1;
     PQclear(result);
+    PQclear(postgres_query(e, "ROLLBACK"));
     return rc;
 }
 
@@ -153,7 +170,7 @@ static int op_commit(struct engine *base, struct error *err)
         rc = postgres_settle(e, &result, &why);
     bool rolled_back = rc == 0 && strcmp(PQcmdStatus(result), "ROLLBACK") == 0;
     PQclear(result);
-    if (PQstatus(e->conn) == CONNECTION_BAD && e->transaction[0]) {
+    if (PQstatus(e->conn) == CONNECTION_BAD && e->mark) {
         e->open = false;
         return resolve_commit(e, err);
     }

@@ -38,7 +38,8 @@ struct postgres_engine {
     enum store_durability durability;
     unsigned connection;    /* counts them: statements belong to one */
     unsigned last_name;
-    char transaction[24];   /* id of the write transaction that is open */
+    uint64_t mark, last_mark; /* of the write transaction that is open; 0: none */
+    char mark_of[24];       /* whose marks they are: made at random for each engine */
     int64_t own_timeout_ms, own_lock_timeout_ms; /* set for the role or the database; 0: not set, ours apply */
     int64_t timeout_ms, lock_timeout_ms;         /* of a statement; 0: none */
     int64_t retry_us;       /* when a lost connection may be tried again, and how long to wait after that */
