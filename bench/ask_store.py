@@ -46,6 +46,21 @@ def searches():
 
 
 @question
+def store_lists():
+    """How long does a page of 200 of 100,000 experiments take, by the slowest sort or filter that the list has?"""
+    with directory() as path:
+        text = subprocess.run([built("store_lists"), str(path)], check=True, capture_output=True, text=True).stdout
+    found = {what.strip(): (float(cpu), float(p99)) for what, cpu, p99 in
+             re.findall(r"^(.*?)\(.*?cpu\s+([\d.]+).*?p99\s+([\d.]+) ms$", text, re.MULTILINE)}
+    sorts = [p99 for what, (_, p99) in found.items() if what.startswith("by ")]
+    filters = [p99 for what, (_, p99) in found.items() if not what.startswith("by ")]
+    cpu = [cpu for cpu, _ in found.values()]
+    yield Row("a page of 200 of 100,000 experiments: slowest of 30 sorts, p99", [max(sorts)], "ms", "≤ 20")
+    yield Row("a page of 200 of 100,000 experiments: slowest of 17 filters, p99", [max(filters)], "ms", "≤ 20")
+    yield Row("… of all of them, CPU of the slowest", [max(cpu)], "ms")
+
+
+@question
 def codec():
     """What does a message of 1 KB cost to read and to write, next to json-c?"""
     found = medians("codec", 3)

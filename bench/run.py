@@ -11,6 +11,7 @@ import time
 
 import ask_api
 import ask_core
+import ask_history
 import ask_logs
 import ask_postgres
 import ask_programs
@@ -22,7 +23,8 @@ import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store, ask_core, ask_postgres)
+NAMES = [name for module in (ask_programs, ask_history, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store, ask_core,
+                             ask_postgres)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -223,6 +223,8 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
         .has_best_trial_searcher_metric = x->has_best, .best_trial_id = x->best_trial_id, .has_best_trial_id = x->has_best,
         .unmanaged = x->unmanaged, .external_experiment_id = x->external_id,
         .model_definition_size = (int32_t)x->model_definition_size, .has_model_definition_size = true};
+    if (x->unmanaged && ret->state == WIRE_EXPERIMENT_STATE_ACTIVE)
+        ret->state = WIRE_EXPERIMENT_STATE_RUNNING;
     if (x->end_us) {
         ret->duration = (int32_t)((x->end_us - x->start_us) / 1000000);
         ret->has_duration = true;
@@ -238,6 +240,8 @@ static enum wire_trial_state trial_display(enum run_state stored, enum display_s
     static const enum wire_trial_state shown[] = {
         [DISPLAY_QUEUED] = WIRE_TRIAL_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_TRIAL_STATE_PULLING,
         [DISPLAY_STARTING] = WIRE_TRIAL_STATE_STARTING, [DISPLAY_RUNNING] = WIRE_TRIAL_STATE_RUNNING};
+    if (display == DISPLAY_STORED && stored == RUN_ACTIVE) /* the core knows nothing of it: it runs elsewhere */
+        return WIRE_TRIAL_STATE_RUNNING;
     if (display == DISPLAY_STORED)
         return (enum wire_trial_state)state_number(&wire_enum_trial_state, run_state_name(stored));
     return shown[display];

@@ -19,6 +19,12 @@
 /* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
  * meanwhile. */
 struct creation {
+    const struct wire_create_experiment_request *in;
+    const char *external_id; /* unmanaged; NULL: none */
+    const struct wire_experiment **ret_experiment;
+    const char **ret_config;
+    enum wire_launch_warning **ret_warnings; /* NULL: the reply has none */
+    size_t *ret_warnings_n;
     struct exp_config *config;
     struct strbuf archive;
     const void *archive_data;
@@ -38,19 +44,16 @@ static void end_creation(struct req *r)
 
 /* ---- 1. what can be refused without the core ---- */
 
-static int check_supported(const struct wire_create_experiment_request *in, struct error *err)
+static const struct wire_create_experiment_request *request_of(const struct req *r)
 {
-    if (in->unmanaged)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "unmanaged experiments are planned; this version of the master does not serve them");
-    return 0;
+    return ((const struct creation *)r->state)->in;
 }
 
 /* The request's project, else the configuration's workspace and project, else Uncategorized. */
 static int find_project(struct req *r, const struct exp_config *config, struct store_project_place *ret,
                         struct error *err)
 {
-    const struct wire_create_experiment_request *in = r->in;
+    const struct wire_create_experiment_request *in = request_of(r);
     if (in->project_id || !*config->workspace)
         return store_project_place_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
     return store_project_place_by_names(r->db, config->workspace, config->project, &r->arena, ret, err);
@@ -74,11 +77,12 @@ static int parse_template(struct req *r, const char *name, struct json_object **
 
 static int prepare_config(struct req *r, struct exp_config **ret, struct error *err)
 {
-    const struct wire_create_experiment_request *in = r->in;
+    const struct wire_create_experiment_request *in = request_of(r);
     struct expconf_context ctx;
     int rc = launch_context(r, &ctx, err);
     if (rc == 0)
         rc = parse_template(r, in->template, &ctx.template_config, err);
+    ctx.unmanaged = in->unmanaged;
     if (rc == 0)
         rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, ret, err);
     launch_context_release(&ctx);
@@ -88,7 +92,7 @@ static int prepare_config(struct req *r, struct exp_config **ret, struct error *
 /* The request's files, else the parent's archive. */
 static int make_archive(struct req *r, struct creation *c, struct error *err)
 {
-    const struct wire_create_experiment_request *in = r->in;
+    const struct wire_create_experiment_request *in = request_of(r);
     if (in->parent_id && !in->model_definition_n)
         return store_experiment_model_definition(r->db, in->parent_id, &r->arena, &c->archive_data, &c->archive_n, err);
     if (archive_build(in->model_definition, in->model_definition_n, &c->archive, err) < 0)
@@ -100,21 +104,21 @@ static int make_archive(struct req *r, struct creation *c, struct error *err)
 
 static void fill_row(struct req *r, struct creation *c)
 {
-    const struct wire_create_experiment_request *in = r->in;
+    const struct wire_create_experiment_request *in = request_of(r);
     const struct exp_config *config = c->config;
     c->row = (struct store_experiment){
         .user_id = r->who.user_id, .project_id = c->project.id, .name = config->name, .description = config->description,
         .notes = "", .labels = launch_labels(config, &r->arena), .has_parent = in->parent_id != 0, .parent_id = in->parent_id,
         .state = "PAUSED", .start_us = r->now_us, .queue_position = r->now_us, .searcher_type = config->searcher.name,
         .searcher_metric = config->searcher.metric, .smaller_is_better = config->searcher.smaller_is_better,
-        .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config};
+        .resource_pool = config->resources.pool, .config = config->json, .original_config = in->config,
+        .unmanaged = in->unmanaged, .external_id = c->external_id};
 }
 
 /* ---- 2. after the commit: read back ---- */
 
 static int create_reply(struct req *r, struct error *err)
 {
-    struct wire_create_experiment_response *ret = r->ret;
     const struct creation *c = r->state;
     struct store_experiment x;
     if (store_experiment_get(r->db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
@@ -123,9 +127,10 @@ static int create_reply(struct req *r, struct error *err)
     experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
     if (store_trial_ids_of_experiment(r->db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
-    ret->experiment = w;
-    ret->config = x.config;
-    launch_warnings(r, c->exceeds_slots, &ret->warnings, &ret->warnings_n);
+    *c->ret_experiment = w;
+    *c->ret_config = x.config;
+    if (c->ret_warnings)
+        launch_warnings(r, c->exceeds_slots, c->ret_warnings, c->ret_warnings_n);
     return 0;
 }
 
@@ -160,7 +165,7 @@ static void documents_stored(void *ctx, const struct error *err)
 
 static int create_step(struct req *r, struct error *err)
 {
-    const struct wire_create_experiment_request *in = r->in;
+    const struct wire_create_experiment_request *in = request_of(r);
     struct creation *c = r->state;
     c->exceeds_slots = launch_exceeds_pool(r, c->config);
     if (c->exceeds_slots && r->api->defaults.launch_error)
@@ -175,27 +180,83 @@ static int create_step(struct req *r, struct error *err)
     return req_wait(r, NULL);
 }
 
-int api_create_experiment(struct req *r, const struct wire_create_experiment_request *in,
-                          struct wire_create_experiment_response *ret, struct error *err)
+/* The core gives it a number and hears no more of it. */
+static int create_unmanaged_step(struct req *r, struct error *err)
+{
+    struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
+    struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
+    if (api_core_step(r->api, &ev, &companion, err) < 0)
+        return -1;
+    return req_wait(r, NULL);
+}
+
+/* ---- the request ---- */
+
+static int only_validate(struct req *r, const struct creation *c)
+{
+    struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);
+    none->has_start_time = true;
+    *c->ret_experiment = none;
+    *c->ret_config = none->config = arena_strdup(&r->arena, c->config->json);
+    return 0;
+}
+
+static int prepare_spec(struct req *r, struct creation *c, struct error *err)
+{
+    if (c->in->unmanaged && c->in->parent_id)
+        return error_set(err, ERR_INVALID, "an unmanaged experiment cannot be forked from another one");
+    if (c->in->unmanaged)
+        return 0;
+    core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
+    return launch_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
+}
+
+static int create(struct req *r, const struct creation *request, struct error *err)
 {
     struct creation *c = arena_new(&r->arena, struct creation);
+    *c = *request;
     r->state = c;
     r->on_end = end_creation;
-    if (check_supported(in, err) < 0 || prepare_config(r, &c->config, err) < 0 ||
-        find_project(r, c->config, &c->project, err) < 0 || check_project(&c->project, err) < 0)
+    if (prepare_config(r, &c->config, err) < 0 || find_project(r, c->config, &c->project, err) < 0 ||
+        check_project(&c->project, err) < 0 || prepare_spec(r, c, err) < 0)
         return -1;
-    core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
-    if (launch_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err) < 0)
-        return -1;
-    if (in->validate_only) {
-        struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);
-        ret->experiment = none;
-        none->has_start_time = true;
-        ret->config = none->config = arena_strdup(&r->arena, c->config->json);
-        return 0;
-    }
+    if (c->in->validate_only)
+        return only_validate(r, c);
     if (make_archive(r, c, err) < 0)
         return -1;
     fill_row(r, c);
-    return req_then(r, REQ_LOOP, create_step);
+    return req_then(r, REQ_LOOP, c->in->unmanaged ? create_unmanaged_step : create_step);
+}
+
+int api_create_experiment(struct req *r, const struct wire_create_experiment_request *in,
+                          struct wire_create_experiment_response *ret, struct error *err)
+{
+    return create(r, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
+                                        .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n}, err);
+}
+
+/* The one that is there, or a new one: the same request twice gives the same experiment. */
+int api_put_experiment(struct req *r, const struct wire_put_experiment_request *in,
+                       struct wire_put_experiment_response *ret, struct error *err)
+{
+    const struct wire_create_experiment_request *wanted = in->create_experiment_request;
+    cleanup_error struct error none = ERROR_INIT;
+    struct store_experiment x;
+    if (!in->external_experiment_id || !*in->external_experiment_id)
+        return error_set(err, ERR_INVALID, "external_experiment_id is missing");
+    if (!wanted || !wanted->unmanaged)
+        return error_set(err, ERR_INVALID, "only unmanaged experiments have external ids; set unmanaged");
+    if (store_experiment_by_external_id(r->db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
+        struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+        experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+        ret->experiment = w;
+        ret->config = x.config;
+        return 0;
+    }
+    if (none.kind != ERR_NOT_FOUND) {
+        error_move(err, &none);
+        return -1;
+    }
+    return create(r, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
+                                        .ret_experiment = &ret->experiment, .ret_config = &ret->config}, err);
 }

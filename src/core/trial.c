@@ -427,8 +427,18 @@ void trial_timer(struct core *c, struct timer *timer)
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
 
+/* What an experiment starts from is named by its configuration, and found when it is created: its trials remember. */
+static void restore_warm_start(struct experiment *x, const struct trial_row *row)
+{
+    if (x->spec.warm_start_checkpoint != NULL || row->warm_start_checkpoint[0] == '\0')
+        return;
+    if ((x->spec.warm_start_checkpoint = strdup(row->warm_start_checkpoint)) == NULL)
+        abort();
+}
+
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row)
 {
+    restore_warm_start(x, row);
     return new_trial(c, x, row, true);
 }
 

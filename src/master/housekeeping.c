@@ -9,6 +9,10 @@
 #include "net/loop.h"
 #include "store/meta.h"
 #include "store/sessions.h"
+#include "store/unmanaged.h"
+
+/* An unmanaged trial that says nothing for this long has died (contract: lifecycle §1.3). */
+#define UNMANAGED_SILENCE_US 300000000ll
 
 struct housekeeping {
     struct writer *writer;
@@ -19,12 +23,14 @@ struct housekeeping {
 
 struct round {
     int64_t now_us, expired;
+    size_t lost; /* unmanaged trials */
 };
 
 static int keep(struct store *db, void *job, struct error *err)
 {
     struct round *r = job;
-    if (store_heartbeat_set(db, r->now_us, err) < 0)
+    if (store_heartbeat_set(db, r->now_us, err) < 0 ||
+        store_unmanaged_expire(db, r->now_us - UNMANAGED_SILENCE_US, &r->lost, err) < 0)
         return -1;
     return store_sessions_delete_expired(db, r->now_us, &r->expired, err);
 }
@@ -36,6 +42,8 @@ static void kept(void *job, const struct error *err)
         log_warning("housekeeping.failed", "reason=%s action=next_round", log_quote(error_msg(err)));
     else if (r->expired)
         log_info("sessions.expired", "count=%lld", (long long)r->expired);
+    if (!err && r->lost)
+        log_info("trial.lost", "count=%zu reason=silent_for_5_minutes", r->lost);
     free(r);
 }
 

@@ -12,7 +12,7 @@ struct identities;
 struct loop;
 struct writer;
 
-#define HOUSEKEEPING_PERIOD_US 600000000
+#define HOUSEKEEPING_PERIOD_US 300000000
 
 int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
                      struct housekeeping **ret, struct error *err);

@@ -333,7 +333,7 @@ static const struct list_sort sorts[] = {
     {6, F_EXPERIMENT_SORT_STATE, F_EXPERIMENT_SORT_STATE_DESC},
     {8, F_EXPERIMENT_SORT_NUM_TRIALS, F_EXPERIMENT_SORT_NUM_TRIALS_DESC},
     {9, F_EXPERIMENT_SORT_PROGRESS, F_EXPERIMENT_SORT_PROGRESS_DESC},
-    {10, F_EXPERIMENT_SORT_USER, F_EXPERIMENT_SORT_USER_DESC},
+    {10, F_EXPERIMENT_SORT_USER, F_EXPERIMENT_SORT_USER_DESC, true, F_EXPERIMENTS_PAGE_BY_USER},
     {11, F_EXPERIMENT_SORT_NAME, F_EXPERIMENT_SORT_NAME_DESC},
     {12, F_EXPERIMENT_SORT_PARENT, F_EXPERIMENT_SORT_PARENT_DESC},
     {13, F_EXPERIMENT_SORT_POOL, F_EXPERIMENT_SORT_POOL_DESC},
@@ -359,6 +359,19 @@ static void add_id_filters(struct compose *c, const struct store_int_filter *f, 
         compose_add(c, F_EXPERIMENT_FILTER_ID_NOT_IN, SQL_ARGS(sql_text(json_of_ints(a, f->not_in))));
 }
 
+enum { LABELS_BY_TEXT = 8 };
+
+/* How a label stands in the stored list: in quotes, which cannot be within it. A label that is a comma would be found
+ * between any two others; it is looked for beside another one. */
+static const char *label_in_list(struct arena *a, const char *label)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (strcmp(label, ",") == 0)
+        return "\",\",\"";
+    strbuf_add_json(&text, label, strlen(label));
+    return arena_strdup(a, strbuf_str(&text));
+}
+
 static void add_filters(struct compose *c, const void *filter, struct arena *a)
 {
     const struct store_experiment_filter *f = filter;
@@ -375,12 +388,14 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a)
     if (f->usernames.n || f->user_ids.n)
         compose_add(c, F_EXPERIMENT_FILTER_USERS,
                     SQL_ARGS(sql_text(json_of_texts(a, f->usernames)), sql_text(json_of_ints(a, f->user_ids))));
-    if (f->labels.n)
+    for (size_t i = 0; i < f->labels.n && i < LABELS_BY_TEXT; i++)
+        compose_add(c, F_EXPERIMENT_FILTER_LABEL, SQL_ARGS(sql_text(label_in_list(a, f->labels.text[i]))));
+    if (f->labels.n > LABELS_BY_TEXT)
         compose_add(c, F_EXPERIMENT_FILTER_LABELS, SQL_ARGS(sql_text(json_of_texts(a, f->labels))));
     if (f->name && *f->name)
-        compose_add(c, F_EXPERIMENT_FILTER_NAME, SQL_ARGS(sql_text(f->name)));
+        compose_add(c, F_EXPERIMENT_FILTER_NAME, SQL_ARGS(sql_text(like_containing(a, f->name))));
     if (f->description && *f->description)
-        compose_add(c, F_EXPERIMENT_FILTER_DESCRIPTION, SQL_ARGS(sql_text(f->description)));
+        compose_add(c, F_EXPERIMENT_FILTER_DESCRIPTION, SQL_ARGS(sql_text(like_containing(a, f->description))));
     add_id_filters(c, &f->id, a);
 }
 
@@ -391,6 +406,7 @@ int store_experiment_list(struct store *st, const struct store_experiment_filter
         .count = F_EXPERIMENTS_COUNT, .rows = F_EXPERIMENTS_PAGE, .wide = true,
         .wide_open = f->with_config ? F_EXPERIMENTS_WIDE_OPEN_WITH_CONFIG : F_EXPERIMENTS_WIDE_OPEN,
         .wide_close = f->with_config ? F_EXPERIMENTS_WIDE_CLOSE_WITH_CONFIG : F_EXPERIMENTS_WIDE_CLOSE,
+        .few_first = true, .ids = F_EXPERIMENTS_IDS, .among = F_EXPERIMENTS_AMONG,
         .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
         .page = f->page, .window = page_of_query_list, .read = read_experiment,

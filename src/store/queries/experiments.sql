@@ -192,7 +192,8 @@ DELETE FROM searcher_events WHERE experiment_id = $1;
 
 -- ---- the list ----
 -- The page is found on the experiments table alone (and the users, when it is sorted by them); names, places and
--- documents are joined to its rows.
+-- documents are joined to its rows. A page is read along the index of its order, and filters only judge what comes by:
+-- the + keeps SQLite from going by a filter's index, where each further row costs a search in the table.
 
 -- fragment: experiments_count
 SELECT count(*) FROM experiments x WHERE 1 = 1
@@ -201,7 +202,18 @@ SELECT count(*) FROM experiments x WHERE 1 = 1
 SELECT x.id FROM experiments x WHERE 1 = 1
 
 -- fragment: experiments_page
-SELECT x.id FROM experiments x LEFT JOIN users u ON u.id = x.user_id WHERE 1 = 1
+SELECT x.id FROM experiments x WHERE 1 = 1
+
+-- fragment: experiments_page_by_user
+-- sqlite: SELECT x.id FROM users u CROSS JOIN experiments x WHERE x.user_id = u.id
+-- postgres: SELECT x.id FROM users u JOIN experiments x ON x.user_id = u.id WHERE 1 = 1
+
+-- The few that match, by their ids.
+-- fragment: experiments_among
+-- sqlite: SELECT x.id FROM json_each($1) few CROSS JOIN experiments x JOIN users u ON u.id = x.user_id
+-- sqlite: WHERE x.id = few.value
+-- postgres: SELECT x.id FROM experiments x JOIN users u ON u.id = x.user_id
+-- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
 
 -- fragment: experiments_wide_open
 SELECT {experiment_columns}, NULL, NULL FROM (
@@ -217,12 +229,17 @@ SELECT {experiment_columns}, d.config, d.original_config FROM (
 JOIN experiment_documents d ON d.experiment_id = x.id
 
 -- fragment: experiment_filter_name
--- sqlite: AND instr(lower(x.name), lower($1)) > 0
--- postgres: AND strpos(lower(x.name), lower($1)) > 0
+-- sqlite: AND x.name LIKE $1 ESCAPE '\'
+-- postgres: AND x.name ILIKE $1 ESCAPE '\'
 
 -- fragment: experiment_filter_description
--- sqlite: AND instr(lower(x.description), lower($1)) > 0
--- postgres: AND strpos(lower(x.description), lower($1)) > 0
+-- sqlite: AND x.description LIKE $1 ESCAPE '\'
+-- postgres: AND x.description ILIKE $1 ESCAPE '\'
+
+-- One label, as it stands in the list: with its quotes.
+-- fragment: experiment_filter_label
+-- sqlite: AND instr(x.labels, $1) > 0
+-- postgres: AND strpos(x.labels, $1) > 0
 
 -- Every label that was asked for is among the experiment's.
 -- fragment: experiment_filter_labels
@@ -231,20 +248,20 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 -- postgres: AND x.labels::jsonb @> $1::text::jsonb
 
 -- fragment: experiment_filter_archived
-AND x.archived = $1
+AND +x.archived = $1
 
 -- fragment: experiment_filter_states
--- sqlite: AND x.state IN (SELECT value FROM json_each($1))
+-- sqlite: AND +x.state IN (SELECT value FROM json_each($1))
 -- postgres: AND x.state IN (SELECT json_array_elements_text($1::json))
 
 -- fragment: experiment_filter_users
--- sqlite: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT value FROM json_each($1)) UNION SELECT value
+-- sqlite: AND +x.user_id IN (SELECT id FROM users WHERE username IN (SELECT value FROM json_each($1)) UNION SELECT value
 -- sqlite: FROM json_each($2))
 -- postgres: AND x.user_id IN (SELECT id FROM users WHERE username IN (SELECT json_array_elements_text($1::json)) UNION
 -- postgres: SELECT json_array_elements_text($2::json)::bigint)
 
 -- fragment: experiment_filter_project
-AND x.project_id = $1
+AND +x.project_id = $1
 
 -- fragment: experiment_filter_live
 AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED')
@@ -252,13 +269,13 @@ AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DE
 AND x.state IN ('CANCELED', 'COMPLETED', 'ERROR')
 
 -- fragment: experiment_filter_id_lt
-AND x.id < $1
+AND +x.id < $1
 -- fragment: experiment_filter_id_lte
-AND x.id <= $1
+AND +x.id <= $1
 -- fragment: experiment_filter_id_gt
-AND x.id > $1
+AND +x.id > $1
 -- fragment: experiment_filter_id_gte
-AND x.id >= $1
+AND +x.id >= $1
 -- fragment: experiment_filter_id_incl
 -- sqlite: AND x.id IN (SELECT value FROM json_each($1))
 -- postgres: AND x.id IN (SELECT json_array_elements_text($1::json)::bigint)
@@ -272,9 +289,9 @@ ORDER BY x.id
 -- fragment: experiment_sort_id_desc
 ORDER BY x.id DESC
 -- fragment: experiment_sort_description
-ORDER BY x.description, x.id
+ORDER BY substr(x.description, 1, 200), x.id
 -- fragment: experiment_sort_description_desc
-ORDER BY x.description DESC, x.id DESC
+ORDER BY substr(x.description, 1, 200) DESC, x.id DESC
 -- fragment: experiment_sort_start
 ORDER BY x.start_us, x.id
 -- fragment: experiment_sort_start_desc
@@ -296,13 +313,13 @@ ORDER BY coalesce(x.progress, 0), x.id
 -- fragment: experiment_sort_progress_desc
 ORDER BY coalesce(x.progress, 0) DESC, x.id DESC
 -- fragment: experiment_sort_user
-ORDER BY coalesce(u.display_name, u.username), x.id
+ORDER BY coalesce(u.display_name, u.username), u.id, x.id
 -- fragment: experiment_sort_user_desc
-ORDER BY coalesce(u.display_name, u.username) DESC, x.id DESC
+ORDER BY coalesce(u.display_name, u.username) DESC, u.id DESC, x.id DESC
 -- fragment: experiment_sort_name
-ORDER BY x.name, x.id
+ORDER BY substr(x.name, 1, 200), x.id
 -- fragment: experiment_sort_name_desc
-ORDER BY x.name DESC, x.id DESC
+ORDER BY substr(x.name, 1, 200) DESC, x.id DESC
 -- fragment: experiment_sort_parent
 ORDER BY x.parent_id NULLS LAST, x.id
 -- fragment: experiment_sort_parent_desc

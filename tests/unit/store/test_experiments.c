@@ -2,6 +2,7 @@
 #include "store/fixture.h"
 
 #include "store/jobs.h"
+#include "store/list.h"
 #include "store/task_logs.h"
 
 static void test_experiment__comes_back_whole(void **state)
@@ -147,6 +148,27 @@ static void three(struct fixture *f)
     OK(f, store_experiment_set_user(f->st, 3, 2, &f->err));
 }
 
+/* Many matches are counted and read along the order's index, few are found first: the answers are the same. */
+static void test_list__few_and_many_matches_answer_alike(void **state)
+{
+    struct fixture *f = *state;
+    enum { MANY = LIST_FEW + 50 };
+    const char *b[] = {"b"}, *comma[] = {","};
+    OK(f, store_begin(f->st, &f->err));
+    for (int32_t id = 2; id <= MANY; id++)
+        fixture_experiment(f, id);
+    OK(f, store_experiment_patch(f->st, 7, &(struct store_experiment_patch){.labels = "[\"a\",\"b\"]"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 9, &(struct store_experiment_patch){.labels = "[\"a\",\",\"]"}, &f->err));
+    OK(f, store_experiment_set_archived(f->st, MANY, true, &f->err));
+    OK(f, store_commit(f->st, &f->err));
+    assert_string_equal(LIST(.has_archived = true, .descending = true, .page = {0, 2}), "4145 4144 (total 4145)");
+    assert_string_equal(LIST(.has_archived = true, .sort_by = 10, .page = {4144, 5}), "4145 (total 4145)");
+    assert_string_equal(LIST(.has_archived = true, .name = "DIG", .sort_by = 11, .page = {1, 1}), "2 (total 4145)");
+    assert_string_equal(LIST(.has_archived = true, .archived = true), "4146 (total 1)");
+    assert_string_equal(LIST(.labels = {b, 1}, .sort_by = 17, .descending = true), "7 (total 1)");
+    assert_string_equal(LIST(.labels = {comma, 1}), "9 (total 1)");
+}
+
 static void test_list__filters(void **state)
 {
     struct fixture *f = *state;
@@ -289,6 +311,7 @@ int main(void)
         TEST_TRIAL(test_experiment__unfinished_are_neither_over_nor_being_deleted),
         TEST_TRIAL(test_experiment__a_deletion_cut_short_has_failed),
         TEST_TRIAL(test_experiment__patch_touches_what_is_named),
+        TEST_TRIAL(test_list__few_and_many_matches_answer_alike),
         TEST_TRIAL(test_list__filters),
         TEST_TRIAL(test_list__sorts_with_missing_values_last),
         TEST_TRIAL(test_list__pages),

@@ -1,0 +1,36 @@
+-- Experiments and trials that run elsewhere and only report here.
+
+-- name: unmanaged_trial_by_external_id
+SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id
+WHERE t.experiment_id = $1 AND t.external_id = $2 AND x.unmanaged <> 0;
+
+-- name: unmanaged_trial_by_external_ids
+SELECT t.id FROM trials t JOIN experiments x ON x.id = t.experiment_id
+WHERE x.external_id = $1 AND t.external_id = $2;
+
+-- name: unmanaged_trial_set_state
+UPDATE trials SET state = $2, end_us = $3, last_activity_us = $4 WHERE id = $1;
+
+-- name: unmanaged_trial_start
+UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $2 WHERE id = $1;
+
+-- name: unmanaged_trial_states
+SELECT state, end_us FROM trials WHERE experiment_id = $1;
+
+-- name: unmanaged_experiment_set
+UPDATE experiments SET state = $2, end_us = $3, progress = coalesce($4, progress) WHERE id = $1;
+
+-- Trials that said nothing for too long have died: their end is when they were last heard of.
+-- name: unmanaged_trials_expire
+UPDATE trials SET state = 'ERROR', end_us = last_activity_us
+WHERE state = 'ACTIVE' AND last_activity_us IS NOT NULL AND last_activity_us < $1
+    AND experiment_id IN (SELECT id FROM experiments WHERE unmanaged <> 0)
+RETURNING experiment_id;
+
+-- ---- what trials start from ----
+
+-- name: trial_source_infos_insert
+INSERT INTO trial_source_infos (trial_id, checkpoint_uuid, type, model_id, model_version)
+VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET model_id = excluded.model_id,
+    model_version = excluded.model_version;

@@ -1,0 +1,107 @@
+#include "store/unmanaged.h"
+
+#include "store/query.h"
+
+int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
+                             struct error *err)
+{
+    int64_t id;
+    if (query_int(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_ID, SQL_ARGS(sql_int(experiment_id), sql_text(external_id)), &id,
+                  err) < 0)
+        return -1;
+    *ret = (int32_t)id;
+    return 0;
+}
+
+int store_unmanaged_trial_id_by_external(struct store *st, const char *external_experiment_id, const char *external_id,
+                                         int32_t *ret, struct error *err)
+{
+    int64_t id;
+    if (query_int(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_IDS,
+                  SQL_ARGS(sql_text(external_experiment_id), sql_text(external_id)), &id, err) < 0)
+        return -1;
+    *ret = (int32_t)id;
+    return 0;
+}
+
+int store_unmanaged_trial_start(struct store *st, int32_t trial_id, int64_t now_us, struct error *err)
+{
+    return query_exec_one(st, Q_UNMANAGED_TRIAL_START, SQL_ARGS(sql_int(trial_id), sql_int(now_us)), err, "trial %d",
+                          trial_id);
+}
+
+int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run_state state, int64_t now_us,
+                                    struct error *err)
+{
+    return query_exec_one(st, Q_UNMANAGED_TRIAL_SET_STATE,
+                          SQL_ARGS(sql_int(trial_id), sql_text(run_state_name(state)),
+                                   sql_time(run_state_is_over(state) ? now_us : 0), sql_int(now_us)),
+                          err, "trial %d", trial_id);
+}
+
+/* ---- the experiment ---- */
+
+struct trial_state {
+    enum run_state state;
+    int64_t end_us;
+};
+
+static void read_state(struct query *q, struct arena *a, void *row)
+{
+    struct trial_state *t = row;
+    char name[32];
+    take_chars(q, name, sizeof(name));
+    t->state = RUN_PAUSED;
+    run_state_parse(name, &t->state);
+    t->end_us = take_int(q);
+}
+
+int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct trial_state *trial;
+    size_t n;
+    int64_t end_us = 0;
+    if (query_all(st, Q_UNMANAGED_TRIAL_STATES, SQL_ARGS(sql_int(experiment_id)), read_state, sizeof(*trial), &a,
+                  &trial, &n, err) < 0)
+        return -1;
+    enum run_state *state = arena_array(&a, enum run_state, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        state[i] = trial[i].state;
+        if (trial[i].end_us > end_us)
+            end_us = trial[i].end_us;
+    }
+    enum run_state most = unmanaged_experiment_state(state, (int)n);
+    return query_exec_one(st, Q_UNMANAGED_EXPERIMENT_SET,
+                          SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
+                                   sql_time(run_state_is_over(most) ? end_us : 0),
+                                   sql_opt_real(most == RUN_COMPLETED, 1)),
+                          err, "experiment %d", experiment_id);
+}
+
+static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
+
+int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *ret_n, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    int32_t *experiment;
+    if (query_all(st, Q_UNMANAGED_TRIALS_EXPIRE, SQL_ARGS(sql_int(heard_before_us)), read_id, sizeof(*experiment), &a,
+                  &experiment, ret_n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < *ret_n; i++)
+        if (store_unmanaged_settle(st, experiment[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- what trials start from ---- */
+
+int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err)
+{
+    if (query_exec(st, Q_TRIAL_SOURCE_INFOS_INSERT,
+                   SQL_ARGS(sql_int(s->trial_id), sql_text(s->checkpoint_uuid), sql_text(s->type),
+                            sql_opt_int(s->has_model, s->model_id), sql_opt_int(s->has_version, s->model_version)),
+                   NULL, err) < 0)
+        return explain_conflict(err, "trial %d or checkpoint %s does not exist", s->trial_id, s->checkpoint_uuid);
+    return 0;
+}
