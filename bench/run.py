@@ -13,6 +13,7 @@ import ask_api
 import ask_core
 import ask_history
 import ask_logs
+import ask_metrics
 import ask_postgres
 import ask_programs
 import ask_store
@@ -23,8 +24,8 @@ import publish
 from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
-NAMES = [name for module in (ask_programs, ask_history, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store, ask_core,
-                             ask_postgres)
+NAMES = [name for module in (ask_programs, ask_history, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store,
+                             ask_core, ask_postgres, ask_metrics)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

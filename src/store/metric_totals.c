@@ -22,11 +22,13 @@ static void read_trial(struct query *q, struct arena *a, void *row)
     take_chars(q, state, sizeof(state));
     t->state = RUN_ACTIVE;
     run_state_parse(state, &t->state);
+    t->summary = take_opt_text(q, a);
 }
 
-int metric_trial_get(struct store *st, int32_t trial_id, struct arena *a, struct metric_trial *ret, struct error *err)
+int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
+                     struct error *err)
 {
-    int rc = query_one(st, Q_TRIALS_SEARCHER, SQL_ARGS(sql_int(trial_id)), read_trial, a, ret, err);
+    int rc = query_one(st, Q_TRIALS_SEARCHER, SQL_ARGS(sql_int(trial_id), sql_text(group)), read_trial, a, ret, err);
     if (rc == 0)
         return error_set(err, ERR_NOT_FOUND, "trial '%d' not found", trial_id);
     return rc < 0 ? -1 : 0;
@@ -49,26 +51,15 @@ static int save_summary(struct store *st, int32_t trial_id, const char *group, c
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     metric_summary_print(s, &text);
-    return query_exec(st, Q_SUMMARIES_SET, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_text_n(text.s, text.n)),
-                      NULL, err);
+    return query_send(st, Q_SUMMARIES_SET, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_text_n(text.s, text.n)),
+                      err);
 }
 
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
-
-static int load_summary(struct store *st, const struct store_report *r, struct metric_summary *s, struct error *err)
-{
-    cleanup_arena struct arena a = ARENA_INIT;
-    const char *text = NULL;
-    if (query_one(st, Q_SUMMARIES_GET, SQL_ARGS(sql_int(r->trial_id), sql_text(r->group)), read_text, &a, &text,
-                  err) < 0)
-        return -1;
-    return text ? metric_summary_read(s, text, err) : 0;
-}
-
-int metric_totals_add(struct store *st, const struct store_report *r, const char *fresh, struct error *err)
+int metric_totals_add(struct store *st, const struct store_report *r, const struct metric_trial *t, const char *fresh,
+                      struct error *err)
 {
     struct metric_summary *s = metric_summary_new();
-    int rc = load_summary(st, r, s, err);
+    int rc = t->summary ? metric_summary_read(s, t->summary, err) : 0;
     if (rc == 0) {
         add_metrics(s, fresh, r->steps);
         rc = save_summary(st, r->trial_id, r->group, s, err);

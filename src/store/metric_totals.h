@@ -13,12 +13,15 @@ struct metric_trial {
     bool smaller_is_better;
     int32_t report_run_id, stale_steps, total_batches, run_id;
     enum run_state state;
+    const char *summary; /* of the report's group, as it is kept; NULL: none yet */
 };
 /* ERR_NOT_FOUND if there is no such trial. */
-int metric_trial_get(struct store *st, int32_t trial_id, struct arena *a, struct metric_trial *ret, struct error *err);
+int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
+                     struct error *err);
 
 /* One more report, of which `fresh` (a JSON object) is new. */
-int metric_totals_add(struct store *st, const struct store_report *r, const char *fresh, struct error *err);
+int metric_totals_add(struct store *st, const struct store_report *r, const struct metric_trial *t, const char *fresh,
+                      struct error *err);
 /* A validation was stored, or merged into: `metrics` are all it has now. */
 int metric_totals_validated(struct store *st, const struct store_report *r, const struct metric_trial *t, int64_t id,
                             const char *metrics, bool *ret_best, struct error *err);

@@ -266,10 +266,10 @@ static int keep_totals(struct store *st, const struct store_report *r, const str
 {
     if (ret->archived_older)
         return metric_totals_rebuild(st, r->trial_id, t, err);
-    if (w->fresh.n && metric_totals_add(st, r, w->fresh.s, err) < 0)
+    if (w->fresh.n && metric_totals_add(st, r, t, w->fresh.s, err) < 0)
         return -1;
     if (r->steps > t->total_batches &&
-        query_exec(st, Q_TRIALS_PROGRESS, SQL_ARGS(sql_int(r->trial_id), sql_int(r->steps)), NULL, err) < 0)
+        query_send(st, Q_TRIALS_PROGRESS, SQL_ARGS(sql_int(r->trial_id), sql_int(r->steps)), err) < 0)
         return -1;
     /* All its metrics, not only the new ones: a merge may have brought the searcher's. */
     return metric_group_is_validation(r->group)
@@ -286,7 +286,7 @@ int store_report_add(struct store *st, const struct store_report *report, struct
     struct metric_trial t;
     if (!r.has_steps)
         r.steps = 0;
-    if (metric_trial_get(st, r.trial_id, &a, &t, err) < 0 || check_trial(&r, &t, err) < 0)
+    if (metric_trial_get(st, r.trial_id, r.group, &a, &t, err) < 0 || check_trial(&r, &t, err) < 0)
         return -1;
     if (r.has_steps && archive_older(st, &r, &t, &result.archived_older, err) < 0)
         return -1;
@@ -307,7 +307,7 @@ int store_report_check(struct store *st, const struct store_report *r, struct er
     cleanup_strbuf struct strbuf fresh = STRBUF_INIT;
     struct metric_trial t;
     struct report_row stored;
-    if (metric_trial_get(st, r->trial_id, &a, &t, err) < 0 || check_trial(r, &t, err) < 0)
+    if (metric_trial_get(st, r->trial_id, r->group, &a, &t, err) < 0 || check_trial(r, &t, err) < 0)
         return -1;
     int found = find_stored(st, r, &t, /* may_unseal= */ false, &a, &stored, err);
     if (found <= 0 || stored.run_id < r->run_id) /* an earlier run's report will be archived, not merged */

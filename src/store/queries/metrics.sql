@@ -167,9 +167,6 @@ GROUP BY r.trial_id HAVING count(*) >= $2 ORDER BY r.trial_id LIMIT $3;
 
 -- ---- summaries ----
 
--- name: summaries_get
-SELECT metrics FROM metric_summaries WHERE trial_id = $1 AND group_name = $2;
-
 -- name: summaries_set
 INSERT INTO metric_summaries (trial_id, group_name, metrics) VALUES ($1, $2, $3)
 ON CONFLICT (trial_id, group_name) DO UPDATE SET metrics = excluded.metrics;

@@ -83,8 +83,10 @@ UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;
 -- What a report needs to know of its trial.
 -- name: trials_searcher
 SELECT t.experiment_id, x.searcher_metric, x.smaller_is_better, t.report_run_id, t.stale_steps, t.total_batches, t.run_id,
-    t.state
-FROM trials t JOIN experiments x ON x.id = t.experiment_id WHERE t.id = $1;
+    t.state, s.metrics
+FROM trials t JOIN experiments x ON x.id = t.experiment_id
+LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $2
+WHERE t.id = $1;
 
 -- name: trials_set_report_run
 UPDATE trials SET report_run_id = $2, stale_steps = $3 WHERE id = $1;
