@@ -15,7 +15,7 @@
 #include "store/log_seal.h"
 
 enum {
-    QUICK_FROM_BYTES = 64 * 1024 * 1024,
+    QUICK_FROM_BYTES = 8 * 1024 * 1024,
     QUIET_US = 600000000,
     PERIOD_US = 60000000,
 };
