@@ -70,13 +70,23 @@ def paused(cluster):
     return {x["id"] for x in cluster.get("/api/v1/experiments?limit=-1&states=STATE_PAUSED").json["experiments"]}
 
 
+def is_supervisor(pid):
+    with open(f"/proc/{pid}/comm") as name:
+        return name.read().startswith("determined-task")
+
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rsplit(")", 1)[1].split()[1])
+
+
 def supervisor_pids(cluster):
+    """Not their children that are about to become a task: to kill one of those is to kill the task, which counts as its own end."""
     found = []
     for pid in cluster.supervisors():
         with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/comm") as name:
-                if name.read().startswith("determined-task"):
-                    found.append(pid)
+            if is_supervisor(pid) and not is_supervisor(parent_of(pid)):
+                found.append(pid)
     return found
 
 
