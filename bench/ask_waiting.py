@@ -14,7 +14,7 @@ SCALE = float(os.environ.get("DET_BENCH_SCALE", "0.02"))
 
 
 def running_allocation(cluster):
-    cluster.start_agent()
+    cluster.start_agent(**({"security": {"tls": {"enabled": True, "skip_verify": True}}} if cluster.tls else {}))
     x = cluster.create(entrypoint=["sleep", "600"])
     [trial] = wait_for("the trial", lambda: cluster.trial_ids(x))
     task = cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]

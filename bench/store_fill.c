@@ -8,18 +8,32 @@ enum { POINTS_PER_REPORT = 3, POINTS_PER_TRIAL = 1000000, PER_COMMIT = 5000, BAT
 
 static char task[64];
 
-static void trial(struct store *st, int32_t id)
+static struct trial_row trial_row(int32_t id, enum run_state state)
 {
-    struct trial_row t = {.id = id, .experiment_id = 1, .state = RUN_COMPLETED, .start_us = 1, .end_us = 2, .run_id = 1,
-                          .hparams = "{}"};
-    struct task_row k = {.trial_id = id, .start_us = 1, .end_us = 2};
+    struct trial_row t = {.id = id, .experiment_id = 1, .state = state, .start_us = 1, .run_id = 1, .hparams = "{}"};
     snprintf(t.request_id, sizeof(t.request_id), "request-%d", id);
     snprintf(t.task_id, sizeof(t.task_id), "1.%s", t.request_id);
+    return t;
+}
+
+static void trial(struct store *st, int32_t id)
+{
+    const struct trial_row t = trial_row(id, RUN_ACTIVE);
+    struct task_row k = {.trial_id = id, .start_us = 1, .end_us = 2};
     snprintf(k.id, sizeof(k.id), "%s", t.task_id);
     snprintf(k.job_id, sizeof(k.job_id), "job-1");
     snprintf(task, sizeof(task), "%s", t.task_id);
     MUST(store_trial_put(st, &t, true, &bench_err));
     MUST(store_task_put(st, &k, true, &bench_err));
+}
+
+static void end_trials(struct store *st, int32_t last)
+{
+    for (int32_t id = 1; id <= last; id++) {
+        struct trial_row t = trial_row(id, RUN_COMPLETED);
+        t.end_us = 2;
+        MUST(store_trial_put(st, &t, false, &bench_err));
+    }
 }
 
 static void report(struct store *st, int32_t trial_id, int step)
@@ -47,7 +61,8 @@ static void fill_metrics(struct store *st, long points)
         }
     }
     if (id == 0)
-        trial(st, 1);
+        trial(st, ++id);
+    end_trials(st, id);
     MUST(store_commit(st, &bench_err));
 }
 
