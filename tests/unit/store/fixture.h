@@ -101,6 +101,35 @@ static inline void fixture_remove(const char *path)
     }
 }
 
+/* The database as a program left it that had only the migrations before the one whose name has `before` in it. Closed;
+ * open to write into it as it is, without migrating: fixture_exec. */
+static inline void fixture_exec(struct fixture *f, const char *sql)
+{
+    struct engine *e;
+    OK(f, (fixture_server() ? &engine_postgres : &engine_sqlite)->open(f->path, true, &e, &f->err));
+    OK(f, e->ops->exec(e, sql, &f->err));
+    e->ops->close(e);
+}
+
+static inline void fixture_older(struct fixture *f, const char *before)
+{
+    store_close(f->st);
+    f->st = NULL;
+    if (fixture_server()) {
+        fixture_schema(f, "DROP");
+        fixture_schema(f, "CREATE");
+    } else {
+        fixture_remove(f->path);
+    }
+    fixture_exec(f, "CREATE TABLE migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)");
+    for (int i = 0; !strstr(sql_migrations[i].name, before); i++) {
+        char row[160];
+        fixture_exec(f, sql_migrations[i].text[fixture_server() ? SQL_POSTGRES : SQL_SQLITE]);
+        snprintf(row, sizeof(row), "INSERT INTO migrations VALUES (%d, '%s')", i + 1, sql_migrations[i].name);
+        fixture_exec(f, row);
+    }
+}
+
 static inline int fixture_teardown(void **state)
 {
     struct fixture *f = *state;

@@ -719,6 +719,32 @@ static void test_series__of_very_many_points(void **state)
     assert_true(n == 21 && p[0].batches == 1000 && p[20].batches == 1020);
 }
 
+/* Reports, summary and best validation of a program that knew rows only. */
+static void test_store_from_before_blocks__keeps_its_metrics(void **state)
+{
+    struct fixture *f = *state;
+    fixture_older(f, "_metric_blocks");
+    fixture_exec(f,
+        "INSERT INTO users (id, username, admin, active, remote, modified_us) VALUES (1, 'admin', 1, 1, 0, 1);"
+        "INSERT INTO experiments (id, job_id, state, user_id, project_id, name, description, notes, labels, archived,"
+        " unmanaged, start_us, searcher_type, searcher_metric, smaller_is_better, resource_pool,"
+        " model_definition_size) VALUES (1, 'job', 'ACTIVE', 1, 1, 'x', '', '', '[]', 0, 0, 1, 'single', 'loss', 1, 'p', 0);"
+        "INSERT INTO trials (id, experiment_id, request_id, task_id, state, start_us, seed, hparams, run_id, restarts,"
+        " steps_completed, early_exit, stopped_by_searcher, total_batches)"
+        " VALUES (1, 1, 'r', 't', 'ACTIVE', 1, 7, '{}', 1, 0, 0, 'NONE', 0, 3);"
+        "INSERT INTO metric_reports (trial_id, run_id, group_name, steps, stepless, report_us, avg_metrics) VALUES"
+        " (1, 1, 'training', 1, 0, 1, '{\"a\":1}'), (1, 1, 'training', 2, 0, 2, '{\"a\":2.5}'),"
+        " (1, 1, 'validation', 3, 0, 3, '{\"loss\":0.5}');"
+        "INSERT INTO metric_summaries VALUES (1, 'training', '{\"a\":[\"number\",2,3.5,1.0,2.5,2.5,2]}')");
+    fixture_open(f);
+    seal_all(f, 1);
+    assert_int_equal(count(f, "metric_blocks"), 1);
+    add(f, 1, "training", 4, "{\"a\":4}");
+    assert_string_equal(rows(f, "training"), "1:{\"avg_metrics\":{\"a\":1}} 2:{\"avg_metrics\":{\"a\":2.5}} "
+                        "4:{\"avg_metrics\":{\"a\":4}} ");
+    assert_non_null(strstr(summary(f), "\"a\":{\"count\":3,\"sum\":7.5,\"min\":1.0,\"max\":4.0"));
+}
+
 static int setup_sealing(void **state)
 {
     seal_always = true;
@@ -759,6 +785,7 @@ int main(void)
         TEST_TRIAL(test_deleted_trial__takes_its_blocks_along),
         TEST_TRIAL(test_sealing__is_never_seen_in_an_answer),
         TEST_TRIAL(test_series__of_very_many_points),
+        TEST(test_store_from_before_blocks__keeps_its_metrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

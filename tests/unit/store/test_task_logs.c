@@ -463,21 +463,7 @@ static void make_v1_head(struct strbuf *out)
 static void make_store_before_blocks(struct fixture *f)
 {
     cleanup_strbuf struct strbuf head = STRBUF_INIT, sql = STRBUF_INIT;
-    struct engine *e;
-    store_close(f->st);
-    f->st = NULL;
-    if (fixture_server()) {
-        fixture_schema(f, "DROP");
-        fixture_schema(f, "CREATE");
-    } else {
-        fixture_remove(f->path);
-    }
-    OK(f, (fixture_server() ? &engine_postgres : &engine_sqlite)->open(f->path, true, &e, &f->err));
-    OK(f, e->ops->exec(e, "CREATE TABLE migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)", &f->err));
-    for (int i = 0; !strstr(sql_migrations[i].name, "_log_blocks"); i++) {
-        OK(f, e->ops->exec(e, sql_migrations[i].text[e->ops->dialect], &f->err));
-        strbuf_addf(&sql, "INSERT INTO migrations VALUES (%d, '%s');", i + 1, sql_migrations[i].name);
-    }
+    fixture_older(f, "_log_blocks");
     make_v1_head(&head);
     strbuf_addf(&sql, "INSERT INTO task_log_heads (task_id, first_id, last_id, first_us, last_us, level_mask, rank_mask,"
                 " container_id, lines) VALUES ('t', 1, 2, %lld, %lld, 9, 129, NULL, %s", (long long)T0,
@@ -485,8 +471,7 @@ static void make_store_before_blocks(struct fixture *f)
     for (size_t i = 0; i < head.n; i++)
         strbuf_addf(&sql, "%02x", (unsigned char)head.s[i]);
     strbuf_adds(&sql, "'); INSERT INTO task_log_state VALUES ('t', 2, '{}')");
-    OK(f, e->ops->exec(e, sql.s, &f->err));
-    e->ops->close(e);
+    fixture_exec(f, sql.s);
 }
 
 static void test_store_from_before_blocks__keeps_its_log(void **state)
