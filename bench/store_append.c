@@ -45,7 +45,8 @@ static void experiments(struct store *st)
             MUST(store_begin(st, &bench_err));
         MUST(store_savepoint(st, &bench_err));
         bench_experiment(st, id, config, 300);
-        struct trial_row t = {.id = id, .experiment_id = id, .state = RUN_PAUSED, .start_us = 1, .hparams = "{}"};
+        struct trial_row t = {.id = id, .experiment_id = id, .state = RUN_PAUSED, .start_us = 1, .run_id = 1,
+                              .hparams = "{}"};
         snprintf(t.request_id, sizeof(t.request_id), "request-%d", id);
         snprintf(t.task_id, sizeof(t.task_id), "%d.%s", id, t.request_id);
         MUST(store_trial_put(st, &t, true, &bench_err));
