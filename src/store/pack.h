@@ -10,7 +10,7 @@
  *   single   values of float32, which is what most networks report: 32 bits, in the order of the numbers
  *   double   64 bits, in the order of the numbers
  * Each way back is checked when a list is packed, so that only what returns bit by bit is ever stored (not measured,
- * believed or rounded). docs/decisions/0004 has the numbers behind these choices.
+ * believed or rounded). docs/decisions/0003-metric-columns.md has the numbers behind these choices.
  *
  * A packer holds the buffers of zstd: one for as long as one thread packs or unpacks. What is read is not trusted. */
 #ifndef DET_STORE_PACK_H
