@@ -28,6 +28,7 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "common/strbuf.h"
+#include "core/sched/opts.h"
 #include "gen/routes.h"
 #include "gen/wire.h"
 
@@ -147,7 +148,8 @@ struct api_services {
 struct api_pool_defaults {
     const char *name, *description;
     int default_priority, aux_per_agent;
-    bool fitting_worst;
+    bool equal_priorities; /* round_robin */
+    struct sched_opts sched;
     const char *task_container_defaults;
 };
 struct api_defaults {

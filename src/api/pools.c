@@ -21,13 +21,25 @@ static const struct wire_job_queue_stats *queue_stats(struct req *r, const char 
     return w;
 }
 
+static enum wire_resourcepool_scheduler_type scheduler_type(const struct api_pool_defaults *d)
+{
+    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
+        return WIRE_RESOURCEPOOL_SCHEDULER_TYPE_FAIR_SHARE;
+    return d->equal_priorities ? WIRE_RESOURCEPOOL_SCHEDULER_TYPE_ROUND_ROBIN
+                               : WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY;
+}
+
+/* By fair share there are no priorities to tell of. */
 static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
                                                                         struct arena *a)
 {
+    struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
+    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
+        return w;
     struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
         arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);
+    p->preemption = d->sched.preemption;
     p->default_priority = d->default_priority;
-    struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
     w->priority_scheduler = p;
     return w;
 }
@@ -63,8 +75,8 @@ static void pool_to_wire(struct req *r, const struct core_pool_view *v, const st
         .default_compute_pool = all->compute_pool && strcmp(v->name, all->compute_pool) == 0,
         .default_aux_pool = all->aux_pool && strcmp(v->name, all->aux_pool) == 0,
         .aux_container_capacity_per_agent = v->agent_n ? v->aux_capacity / v->agent_n : d->aux_per_agent,
-        .scheduler_type = WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY,
-        .scheduler_fitting_policy = d->fitting_worst ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
+        .scheduler_type = scheduler_type(d),
+        .scheduler_fitting_policy = d->sched.fitting == FITTING_WORST ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
         .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, v->name),
         .cluster_name = "default"};
     slots_of_agents(api_core(r->api), v->name, &ret->slots_per_agent, &ret->slot_type);

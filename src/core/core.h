@@ -32,6 +32,7 @@
 struct core_pool_opts {
     const char *name;
     int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
+    bool equal_priorities;            /* the legacy round_robin: whatever its jobs say */
     struct sched_opts sched;
 };
 

@@ -80,15 +80,20 @@ void pool_remove(struct pool *p, struct allocation *a)
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
+int pool_priority(const struct pool *p, int wanted)
+{
+    return p->opts.equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
+}
+
 struct job *job_new(struct experiment *x)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
         abort();
     job->experiment = x;
-    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = x->spec.priority, .weight = x->spec.weight,
-                                      .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position,
-                                      .submitted_us = x->row.start_us};
+    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(x->pool, x->spec.priority),
+                                      .weight = x->spec.weight, .max_slots = x->spec.max_slots,
+                                      .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
     return job;
 }
 

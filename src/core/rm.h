@@ -30,6 +30,7 @@ void pools_free(struct core *c);
 void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
 void pool_timer(struct timer *t);
+int pool_priority(const struct pool *p, int wanted); /* what a job of that priority counts as */
 
 /* The experiment's own share of the queue: priority, weight, limits, place. */
 struct job *job_new(struct experiment *x); /* x->spec and x->row are set */

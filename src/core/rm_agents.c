@@ -140,7 +140,7 @@ static void reweighed(struct pool *p, struct job *job)
 {
     const struct experiment *x = job->experiment;
     sched_group_set(p->sched, &job->group,
-                    &(struct sched_group){.priority = x->spec.priority, .weight = x->spec.weight,
+                    &(struct sched_group){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
                                           .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
 }
 

@@ -220,7 +220,7 @@ static bool is_in_queue(const struct experiment *x, const struct pool *p)
 
 static struct core_job_view job_of(const struct experiment *x)
 {
-    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->spec.priority,
+    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->job->group.priority,
                                 .weight = x->spec.weight, .queue_position = x->row.queue_position};
     const struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment) {
@@ -250,7 +250,7 @@ static int by_turn(const void *a, const void *b)
 static bool goes_before(const struct experiment *x, const struct core_job_view *job)
 {
     struct core_job_view other = {.experiment_id = x->row.id,
-                                  .priority = x->spec.priority,
+                                  .priority = x->job->group.priority,
                                   .queue_position = x->row.queue_position};
     return compare_turns(&other, job) < 0;
 }

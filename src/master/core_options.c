@@ -2,9 +2,10 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "common/schema.h"
 #include "master/master.h"
 
-enum { AUX_CONTAINERS_DEFAULT = 100, PRIORITY_DEFAULT = 42 };
+enum { AUX_CONTAINERS_DEFAULT = 100 };
 
 static struct json_object *member(struct json_object *o, const char *name)
 {
@@ -18,24 +19,55 @@ static int member_int(struct json_object *o, const char *name, int otherwise)
     return v ? json_object_get_int(v) : otherwise;
 }
 
-static struct sched_opts scheduler_of(struct json_object *scheduler)
+static const char *member_text(struct json_object *o, const char *name, const char *otherwise, struct arena *a)
 {
-    struct json_object *fitting = member(scheduler, "fitting_policy"), *type = member(scheduler, "type");
-    bool fair = type != NULL && strcmp(json_object_get_string(type), "fair_share") == 0;
-    return (struct sched_opts){
-        .policy = fair ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
-        .preemption = json_object_get_boolean(member(scheduler, "preemption")),
-        .fitting = fitting && strcmp(json_object_get_string(fitting), "worst") == 0 ? FITTING_WORST : FITTING_BEST,
-        .allow_heterogeneous_fits = json_object_get_boolean(member(scheduler, "allow_heterogeneous_fits"))};
+    struct json_object *v = member(o, name);
+    return v ? arena_strdup(a, json_object_get_string(v)) : otherwise;
 }
 
-static struct core_pool_opts pool_of(struct json_object *pool, struct json_object *manager_scheduler, struct arena *a)
+static bool member_is(struct json_object *o, const char *name, const char *text)
 {
-    struct json_object *scheduler = member(pool, "scheduler") ? member(pool, "scheduler") : manager_scheduler;
+    struct json_object *v = member(o, name);
+    return v && strcmp(json_object_get_string(v), text) == 0;
+}
+
+/* 0: unset. */
+static int64_t member_duration_us(struct json_object *o, const char *name)
+{
+    struct json_object *v = member(o, name);
+    int64_t ns = 0;
+    if (json_object_is_type(v, json_type_int))
+        ns = json_object_get_int64(v);
+    else if (v)
+        duration_parse(json_object_get_string(v), &ns);
+    return ns > 0 && ns < 1000 ? 1 : ns / 1000;
+}
+
+/* A pool's own scheduler takes the place of the resource manager's as a whole. */
+static struct json_object *scheduler_of(struct json_object *pool, struct json_object *manager_scheduler)
+{
+    struct json_object *own = member(pool, "scheduler");
+    return own ? own : manager_scheduler;
+}
+
+static struct sched_opts sched_opts_of(struct json_object *scheduler)
+{
+    return (struct sched_opts){
+        .policy = member_is(scheduler, "type", "fair_share") ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+        .preemption = json_object_get_boolean(member(scheduler, "preemption")),
+        .fitting = member_is(scheduler, "fitting_policy", "worst") ? FITTING_WORST : FITTING_BEST,
+        .allow_heterogeneous_fits = json_object_get_boolean(member(scheduler, "allow_heterogeneous_fits")),
+        .aging_us = member_duration_us(scheduler, "aging")};
+}
+
+static struct core_pool_opts pool_of(struct json_object *pool, const char *name, struct json_object *manager_scheduler)
+{
+    struct json_object *scheduler = scheduler_of(pool, manager_scheduler);
     struct core_pool_opts p = {
-        .name = arena_strdup(a, json_object_get_string(member(pool, "pool_name"))),
+        .name = name,
         .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", AUX_CONTAINERS_DEFAULT),
-        .sched = scheduler_of(scheduler)};
+        .equal_priorities = member_is(scheduler, "type", "round_robin"),
+        .sched = sched_opts_of(scheduler)};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
     return p;
 }
@@ -46,10 +78,12 @@ void core_options(struct master *m, struct core_opts *ret)
     struct json_object *scheduler = config_get(m->config, "resource_manager.scheduler");
     size_t n = list ? json_object_array_length(list) : 0;
     struct core_pool_opts *pool = arena_array(&m->texts, struct core_pool_opts, n + 1);
-    for (size_t i = 0; i < n; i++)
-        pool[i] = pool_of(json_object_array_get_idx(list, i), scheduler, &m->texts);
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *o = json_object_array_get_idx(list, i);
+        pool[i] = pool_of(o, member_text(o, "pool_name", "", &m->texts), scheduler);
+    }
     if (n == 0)
-        pool[n++] = (struct core_pool_opts){.name = "default", .max_aux_containers_per_agent = AUX_CONTAINERS_DEFAULT};
+        pool[n++] = pool_of(NULL, "default", scheduler);
 
     struct json_object *reserved = config_get(m->config, "reserved_ports");
     size_t port_n = reserved ? json_object_array_length(reserved) : 0;
@@ -71,21 +105,21 @@ static const char *json_text(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-static const char *member_text(struct json_object *o, const char *name, const char *otherwise, struct arena *a)
+/* Of jobs that name none: the pool's, else the resource manager's. */
+static int default_priority(struct json_object *pool, struct json_object *manager_scheduler)
 {
-    struct json_object *v = member(o, name);
-    return v ? arena_strdup(a, json_object_get_string(v)) : otherwise;
+    return member_int(member(pool, "scheduler"), "default_priority",
+                      member_int(manager_scheduler, "default_priority", SCHED_PRIORITY_DEFAULT));
 }
 
 static struct api_pool_defaults pool_defaults(struct json_object *pool, const struct core_pool_opts *opts,
-                                              struct json_object *scheduler, struct arena *a)
+                                              struct json_object *manager_scheduler, struct arena *a)
 {
-    struct json_object *own = member(pool, "scheduler") ? member(pool, "scheduler") : scheduler;
     return (struct api_pool_defaults){
         .name = opts->name, .description = member_text(pool, "description", "", a),
-        .default_priority = member_int(own, "default_priority", PRIORITY_DEFAULT),
-        .aux_per_agent = opts->max_aux_containers_per_agent, .fitting_worst = opts->sched.fitting == FITTING_WORST,
-        .task_container_defaults = json_text(member(pool, "task_container_defaults"), a)};
+        .default_priority = default_priority(pool, manager_scheduler),
+        .aux_per_agent = opts->max_aux_containers_per_agent, .equal_priorities = opts->equal_priorities,
+        .sched = opts->sched, .task_container_defaults = json_text(member(pool, "task_container_defaults"), a)};
 }
 
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret)

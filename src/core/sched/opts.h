@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SCHED_PRIORITY_MIN = 1, SCHED_PRIORITY_MAX = 99 };
+enum { SCHED_PRIORITY_MIN = 1, SCHED_PRIORITY_MAX = 99, SCHED_PRIORITY_DEFAULT = 42 };
 
 /* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
 enum fitting_policy { FITTING_BEST, FITTING_WORST };
