@@ -140,6 +140,7 @@ struct api_services {
     /* Deletes what logs of tasks need not be kept any longer; `done` hears how many lines that were. */
     int (*sweep_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
                       struct error *err);
+    void (*collect)(void *ctx); /* there are checkpoints to be removed, or thinned out (store/removals.h) */
     void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* one more head of a task's log */
     void (*metrics_stored)(void *ctx, int32_t trial_id);                   /* one more report of a trial */
 };

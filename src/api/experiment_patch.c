@@ -9,6 +9,7 @@
 #include "api/internal.h"
 #include "common/json.h"
 #include "gen/handlers.h"
+#include "store/removals.h"
 
 typedef struct wire_experiment_patch_experiment patch;
 typedef struct wire_experiment_patch_experiment_patch_resources patch_resources;
@@ -131,6 +132,8 @@ static int store_patch(struct store *db, const patch *p, struct error *err)
         return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before it is changed", x.id);
     if (changed_config(x.config, p, &a, &config, err) < 0 || store_experiment_patch(db, p->id, &row, err) < 0)
         return -1;
+    if (p->checkpoint_storage && store_collection_ask(db, p->id, err) < 0)
+        return -1;
     return store_experiment_set_config(db, p->id, config, x.resource_pool, err);
 }
 
@@ -153,11 +156,17 @@ static int reply(struct req *r, struct error *err)
     return 0;
 }
 
+static int wake_collector(struct req *r, struct error *err)
+{
+    r->api->services.collect(r->api->services.ctx);
+    return 0;
+}
+
 static int write_step(struct req *r, struct error *err)
 {
-    if (store_patch(r->db, patch_of(r), err) < 0)
+    if (store_patch(r->db, patch_of(r), err) < 0 || reply(r, err) < 0)
         return -1;
-    return reply(r, err);
+    return patch_of(r)->checkpoint_storage ? req_then(r, REQ_LOOP, wake_collector) : 0;
 }
 
 static int store_beside(struct store *db, void *ctx, struct error *err)
@@ -169,6 +178,7 @@ static void stored_beside(void *ctx, const struct error *err)
 {
     struct error copy = ERROR_INIT;
     if (!err) {
+        wake_collector(ctx, NULL);
         req_resume(ctx, REQ_READ, reply);
         return;
     }

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "master/collector.h"
 #include "master/master.h"
 #include "store/experiments.h"
+#include "store/removals.h"
 
 enum { ROWS_PER_JOB = 1000 };
 
@@ -87,18 +90,27 @@ static void part_deleted(void *job, const struct error *err)
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
+static int mark_files(struct store *db, void *job, struct error *err)
+{
+    const struct deletion *x = job;
+    return store_removal_add_experiment(db, x->experiment_id, clock_now_us(), err);
+}
+
 /* The rows are all that is known of the files, so they stay for as long as there are any. */
 static int check_files(struct store *db, void *job, struct error *err)
 {
+    cleanup_arena struct arena a = ARENA_INIT;
     const struct deletion *x = job;
+    const char *reason;
     int64_t n;
     if (store_experiment_checkpoint_count(db, x->experiment_id, &n, err) < 0)
         return -1;
-    if (n > 0)
-        return error_set(err, ERR_PRECONDITION,
-                         "experiment %d has %lld checkpoints; delete them, then delete the experiment again",
-                         x->experiment_id, (long long)n);
-    return 0;
+    if (n == 0)
+        return 0;
+    if (store_removal_reason(db, x->experiment_id, &a, &reason, err) < 0)
+        return -1;
+    return error_set(err, ERR_PRECONDITION, "experiment %d has %lld checkpoints whose files could not be removed: %s",
+                     x->experiment_id, (long long)n, reason ? reason : "a trial of another experiment starts from one");
 }
 
 static void files_checked(void *job, const struct error *err)
@@ -109,9 +121,25 @@ static void files_checked(void *job, const struct error *err)
         delete_rows(job);
 }
 
+static void files_tried(void *ctx)
+{
+    struct deletion *x = ctx;
+    struct writer_job job = {check_files, files_checked, x};
+    writer_submit(x->of->m->writer, &job, 1);
+}
+
+static void files_marked(void *job, const struct error *err)
+{
+    struct deletion *x = job;
+    if (err)
+        fail(x, err);
+    else
+        collector_wake_then(x->of->m->collector, files_tried, x);
+}
+
 static void begin(struct deletion *x)
 {
-    struct writer_job job = {check_files, files_checked, x};
+    struct writer_job job = {mark_files, files_marked, x};
     writer_submit(x->of->m->writer, &job, 1);
 }
 

@@ -8,6 +8,7 @@
 #include "api/wait.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "master/collector.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "store/sessions.h"
@@ -126,6 +127,7 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         return;
     case CORE_EXPERIMENT_ENDED:
         wake_number(m, "experiment", e->experiment_id);
+        collector_wake(m->collector);
         return;
     default:
         return; /* rows: stored by now */

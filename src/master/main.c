@@ -14,6 +14,7 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "master/admin.h"
+#include "master/collector.h"
 #include "master/commands.h"
 #include "master/data_dir.h"
 #include "master/deletions.h"
@@ -169,6 +170,11 @@ static void delete_experiment(void *ctx, int32_t experiment_id)
     deletions_add(((struct master *)ctx)->deletions, experiment_id);
 }
 
+static void collect(void *ctx)
+{
+    collector_wake(((struct master *)ctx)->collector);
+}
+
 static int reader_init(void *ctx, void **ret_worker, struct error *err)
 {
     const struct master *m = ctx;
@@ -216,8 +222,8 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .log_stored = log_stored, .metrics_stored = metrics_stored,
-        .sweep_logs = sweep_logs};
+        .delete_experiment = delete_experiment, .collect = collect, .log_stored = log_stored,
+        .metrics_stored = metrics_stored, .sweep_logs = sweep_logs};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -290,6 +296,8 @@ static int restore(struct master *m, struct error *err)
     m->log_retention = log_retention_new(m);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
+    if (collector_new(m, &m->collector, err) < 0)
+        return -1;
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
@@ -344,6 +352,7 @@ static void master_release(struct master *m)
     housekeeping_free(m->housekeeping);
     log_sealer_stop(m->log_sealer);
     metric_sealer_stop(m->metric_sealer);
+    collector_stop(m->collector);
     admin_free(m->admin);
     if (m->writer)
         master_stop(m);
@@ -353,6 +362,7 @@ static void master_release(struct master *m)
     agent_hub_free(m->agents);
     pool_free(m->readers);
     pool_free(m->workers);
+    collector_free(m->collector);
     writer_free(m->writer);
     log_sealer_free(m->log_sealer);
     metric_sealer_free(m->metric_sealer);

@@ -18,6 +18,7 @@
 #include "net/pool.h"
 
 struct tls_files;
+struct collector;
 struct deletions;
 struct admin;
 struct service;
@@ -38,6 +39,7 @@ struct master {
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */
     struct housekeeping *housekeeping;
+    struct collector *collector;
     struct deletions *deletions;
     struct log_sealer *log_sealer;
     struct metric_sealer *metric_sealer;

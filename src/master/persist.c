@@ -7,6 +7,7 @@
 #include "master/master.h"
 #include "store/agents.h"
 #include "store/experiments.h"
+#include "store/removals.h"
 #include "store/store.h"
 #include "store/task_logs.h"
 #include "store/tasks.h"
@@ -21,11 +22,19 @@ static int store_log(struct store *db, const struct core_effect *e, int64_t now_
     return store_task_log_append(db, e->log.task_id, &line, 1, &first_id, err);
 }
 
+/* One that is over has its checkpoints thinned out. */
+static int store_experiment(struct store *db, const struct experiment_row *x, struct error *err)
+{
+    if (store_experiment_put(db, x, err) < 0)
+        return -1;
+    return run_state_is_over(x->state) ? store_collection_ask(db, x->id, err) : 0;
+}
+
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     switch (e->type) {
     case CORE_PUT_EXPERIMENT: /* a new one was inserted with its configuration by the request's companion */
-        return store_experiment_put(db, e->experiment, err);
+        return store_experiment(db, e->experiment, err);
     case CORE_PUT_TRIAL: /* new ones: store_new_rows() */
         return store_trial_put(db, e->trial, /* insert= */ false, err);
     case CORE_PUT_TASK:

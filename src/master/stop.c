@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "master/collector.h"
 #include "master/master.h"
 
 #define ANSWERS_US 2000000ll
@@ -21,7 +22,8 @@
 
 static bool is_quiet(const struct master *m)
 {
-    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && writer_is_idle(m->writer);
+    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && collector_is_idle(m->collector) &&
+           writer_is_idle(m->writer);
 }
 
 static void on_turn_end(void *ctx)

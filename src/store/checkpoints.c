@@ -254,7 +254,7 @@ static void read_gc_row(struct query *q, struct arena *a, void *row)
     g->steps_completed = take_i32(q);
     g->has_metric = take_opt_real(q, &g->metric);
     g->validation_id = take_int(q);
-    g->has_storage = take_opt_i32(q, &g->storage_id);
+    g->in_use = take_bool(q);
 }
 
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,

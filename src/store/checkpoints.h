@@ -54,7 +54,7 @@ struct store_gc_row {
     int32_t trial_id, steps_completed;
     bool has_metric; double metric;
     int64_t validation_id;
-    bool has_storage; int32_t storage_id;
+    bool in_use; /* its trial goes on from it */
 };
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
                              size_t *ret_n, struct error *err);

@@ -102,7 +102,8 @@ SELECT c.uuid, c.trial_id, c.steps_completed,
 -- sqlite: IN ('integer', 'real')),
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
 -- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END,
-    coalesce(v.id, 0), c.storage_id
+    coalesce(v.id, 0),
+    CAST(c.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AS INTEGER)
 FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id
@@ -120,3 +121,66 @@ SELECT id FROM storage_backends WHERE config = $1;
 
 -- name: storage_backends_get
 SELECT config FROM storage_backends WHERE id = $1;
+
+-- A trial that is not over and starts from it, or goes on from it.
+-- name: checkpoints_user
+SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $1 AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+UNION ALL
+SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id
+WHERE c.uuid = $1 AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+LIMIT 1;
+
+-- name: collections_ask
+INSERT INTO checkpoint_collections (experiment_id) VALUES ($1) ON CONFLICT (experiment_id) DO NOTHING;
+
+-- name: collections_next
+SELECT experiment_id FROM checkpoint_collections ORDER BY experiment_id LIMIT 1;
+
+-- name: collections_done
+DELETE FROM checkpoint_collections WHERE experiment_id = $1;
+
+-- name: removals_add
+INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($1, $2, $3)
+ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us;
+
+-- name: removals_add_of_experiment
+INSERT INTO checkpoint_removals (uuid, globs, next_us)
+SELECT c.uuid, '[]', CAST($2 AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
+WHERE t.experiment_id = $1 AND c.state <> 'DELETED'
+ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us;
+
+-- A checkpoint from which a trial starts or goes on waits until that trial is over.
+-- name: removals_due
+SELECT r.uuid, r.globs, r.tries, b.config, d.config
+FROM checkpoint_removals r
+JOIN checkpoints c ON c.uuid = r.uuid
+LEFT JOIN storage_backends b ON b.id = c.storage_id
+LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
+WHERE r.next_us <= $1
+  AND NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
+  AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL
+                     AND w.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
+ORDER BY r.next_us, r.uuid, r.globs LIMIT $2;
+
+-- name: removals_next
+SELECT r.next_us FROM checkpoint_removals r WHERE r.next_us > $1 ORDER BY r.next_us LIMIT 1;
+
+-- name: removals_done
+DELETE FROM checkpoint_removals WHERE uuid = $1 AND (globs = $2 OR $2 = '[]');
+
+-- name: removals_failed
+UPDATE checkpoint_removals SET tries = tries + 1, next_us = $3, reason = $4 WHERE uuid = $1 AND globs = $2;
+
+-- name: removals_reason
+SELECT r.reason FROM checkpoint_removals r
+JOIN checkpoints c ON c.uuid = r.uuid JOIN trials t ON t.id = c.trial_id
+WHERE t.experiment_id = $1 AND r.reason <> '' ORDER BY r.uuid LIMIT 1;
+
+-- Where the files of a checkpoint are: its own storage, and what its experiment says.
+-- name: checkpoints_storage
+SELECT b.config, d.config FROM checkpoints c
+LEFT JOIN storage_backends b ON b.id = c.storage_id
+LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
+WHERE c.uuid = $1;

@@ -3,6 +3,7 @@
 
 #include "store/checkpoints.h"
 #include "store/metrics.h"
+#include "store/removals.h"
 
 static void put(struct fixture *f, const char *uuid, int32_t steps, const char *state, const char *resources)
 {
@@ -154,6 +155,79 @@ static void test_gc__leaves_out_warm_starts(void **state)
     assert_true(g[0].has_metric && g[0].metric == 0.5 && g[0].validation_id != 0);
 }
 
+static size_t due(struct fixture *f, int64_t now_us, struct store_removal **ret)
+{
+    size_t n;
+    OK(f, store_removals_due(f->st, now_us, 10, &f->a, ret, &n, &f->err));
+    return n;
+}
+
+static void test_removal__stays_marked_until_it_is_done(void **state)
+{
+    struct fixture *f = *state;
+    struct store_removal *r;
+    struct store_checkpoint c;
+    const char *reason;
+    int64_t next_us;
+    put(f, "a", 10, "COMPLETED", "{\"x\":3}");
+    FAILS(f, ERR_CONFLICT, "checkpoint 'u9' not found", store_removal_add(f->st, "u9", "[]", T0, &f->err));
+    OK(f, store_removal_add(f->st, "a", "[]", T0, &f->err));
+    OK(f, store_removal_add(f->st, "a", "[\"*.pt\"]", T0, &f->err));
+    assert_int_equal(due(f, T0 - 1, &r), 0);
+    assert_int_equal(due(f, T0, &r), 2);
+    assert_string_equal(r[0].uuid, "a");
+    assert_string_equal(r[0].experiment_config, "{\"name\":\"digits\"}");
+    assert_null(r[0].storage);
+    OK(f, store_removal_failed(f->st, "a", "[]", T0 + 60, "no disk", &f->err));
+    assert_int_equal(due(f, T0, &r), 1);
+    OK(f, store_removals_next(f->st, T0, &next_us, &f->err));
+    assert_int_equal(next_us, T0 + 60);
+    OK(f, store_removal_reason(f->st, 1, &f->a, &reason, &f->err));
+    assert_string_equal(reason, "no disk");
+    OK(f, store_removal_done(f->st, "a", "[]", "{}", &f->err));
+    assert_int_equal(due(f, T0 + 60, &r), 0); /* nothing is left for the patterns, either */
+    OK(f, store_checkpoint_get(f->st, "a", &f->a, &c, &f->err));
+    assert_string_equal(c.state, "DELETED");
+}
+
+static void test_removal__waits_for_trials_that_need_the_checkpoint(void **state)
+{
+    struct fixture *f = *state;
+    struct store_removal *r;
+    int32_t user;
+    struct trial_row t = fixture_trial_row(2, 1);
+    snprintf(t.warm_start_checkpoint, sizeof(t.warm_start_checkpoint), "a");
+    t.state = RUN_ACTIVE;
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    put(f, "a", 10, "COMPLETED", "{}");
+    put(f, "b", 20, "COMPLETED", "{}");
+    OK(f, store_removal_add_experiment(f->st, 1, T0, &f->err));
+    assert_int_equal(due(f, T0, &r), 1);
+    assert_string_equal(r[0].uuid, "b");
+    OK(f, store_checkpoint_user(f->st, "a", &user, &f->err));
+    assert_int_equal(user, 2);
+    OK(f, store_checkpoint_user(f->st, "b", &user, &f->err));
+    assert_int_equal(user, 0);
+    t.state = RUN_COMPLETED;
+    OK(f, store_trial_put(f->st, &t, false, &f->err));
+    assert_int_equal(due(f, T0, &r), 2);
+}
+
+static void test_collection__is_asked_for_once(void **state)
+{
+    struct fixture *f = *state;
+    int32_t id;
+    OK(f, store_collection_next(f->st, &id, &f->err));
+    assert_int_equal(id, 0);
+    OK(f, store_collection_ask(f->st, 1, &f->err));
+    OK(f, store_collection_ask(f->st, 1, &f->err));
+    OK(f, store_collection_next(f->st, &id, &f->err));
+    assert_int_equal(id, 1);
+    OK(f, store_collection_done(f->st, 1, &f->err));
+    OK(f, store_collection_next(f->st, &id, &f->err));
+    assert_int_equal(id, 0);
+}
+
 static void test_storage_backend__has_one_id_for_ever(void **state)
 {
     struct fixture *f = *state;
@@ -177,6 +251,9 @@ int main(void)
         TEST_TRIAL(test_list__sorts_by_attribute_and_by_metric),
         TEST_TRIAL(test_by_uuid__keeps_the_order_and_leaves_out_unknown),
         TEST_TRIAL(test_gc__leaves_out_warm_starts),
+        TEST_TRIAL(test_removal__stays_marked_until_it_is_done),
+        TEST_TRIAL(test_removal__waits_for_trials_that_need_the_checkpoint),
+        TEST_TRIAL(test_collection__is_asked_for_once),
         TEST(test_storage_backend__has_one_id_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,332 @@
+#include "master/collector.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "api/checkpoint_choice.h"
+#include "api/checkpoint_files.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "master/master.h"
+#include "store/removals.h"
+
+enum { REMOVALS_PER_TURN = 16, TRIES_TO_LONGEST_PAUSE = 6 };
+#define SHORTEST_PAUSE_US 60000000ll
+#define LONGEST_PAUSE_US 3600000000ll
+
+struct outcome {
+    const struct store_removal *of;
+    const char *left; /* resources; NULL: it failed */
+    const char *reason;
+};
+
+/* What one turn found and did. */
+struct turn {
+    struct collector *of;
+    struct arena arena;
+    struct error failed;
+    int64_t now_us, next_us;
+    int32_t experiment_id; /* whose checkpoints were chosen from; 0: none */
+    struct store_texts chosen;
+    struct outcome *outcome;
+    size_t outcome_n;
+};
+
+struct waiter {
+    void (*fn)(void *ctx);
+    void *ctx;
+    bool in_this_pass; /* else in the next one */
+    STAILQ_ENTRY(waiter) next;
+};
+
+struct collector {
+    struct master *m;
+    struct pool *thread; /* one, with a connection that reads */
+    struct loop_timer *timer;
+    bool busy, again; /* a pass is under way; another one is wanted after it */
+    atomic_bool stopping;
+    STAILQ_HEAD(, waiter) waiters;
+};
+
+static void begin_turn(struct collector *c);
+
+/* ---- on the collector's thread ----------------------------------------------------------------------------------- */
+
+static void choose(struct store *db, struct turn *t)
+{
+    struct gc_policy policy;
+    if (checkpoint_policy(db, t->experiment_id, &policy, &t->failed) < 0 ||
+        checkpoints_to_remove(db, t->experiment_id, &policy, &t->arena, &t->chosen, &t->failed) < 0)
+        error_wrap(&t->failed, "choosing checkpoints of experiment %d", t->experiment_id);
+}
+
+static struct outcome remove_one(const struct store_removal *r, struct arena *a)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    cleanup_strbuf struct strbuf left = STRBUF_INIT;
+    const struct checkpoint_site site = {.uuid = r->uuid, .storage = r->storage,
+                                         .experiment_config = r->experiment_config};
+    if (checkpoint_files_remove(&site, r->globs, &left, &err) < 0)
+        return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
+    return (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
+}
+
+static void remove_some(struct store *db, struct turn *t)
+{
+    struct store_removal *due;
+    size_t n;
+    if (store_removals_due(db, t->now_us, REMOVALS_PER_TURN, &t->arena, &due, &n, &t->failed) < 0 ||
+        (n == 0 && store_removals_next(db, t->now_us, &t->next_us, &t->failed) < 0))
+        return;
+    t->outcome = arena_array(&t->arena, struct outcome, n + 1);
+    for (size_t i = 0; i < n && !atomic_load(&t->of->stopping); i++)
+        t->outcome[t->outcome_n++] = remove_one(&due[i], &t->arena);
+}
+
+static void work(void *worker, void *job)
+{
+    struct turn *t = job;
+    if (store_collection_next(worker, &t->experiment_id, &t->failed) < 0)
+        return;
+    if (t->experiment_id)
+        choose(worker, t);
+    else
+        remove_some(worker, t);
+}
+
+/* ---- on the writer's thread -------------------------------------------------------------------------------------- */
+
+static int64_t pause_us(int32_t tries)
+{
+    return tries < TRIES_TO_LONGEST_PAUSE ? SHORTEST_PAUSE_US << tries : LONGEST_PAUSE_US;
+}
+
+static int record_choice(struct store *db, const struct turn *t, struct error *err)
+{
+    for (size_t i = 0; i < t->chosen.n; i++)
+        if (store_removal_add(db, t->chosen.text[i], "[]", t->now_us, err) < 0)
+            return -1;
+    return store_collection_done(db, t->experiment_id, err);
+}
+
+static int record_outcome(struct store *db, const struct turn *t, const struct outcome *o, struct error *err)
+{
+    const struct store_removal *r = o->of;
+    if (o->left)
+        return store_removal_done(db, r->uuid, r->globs, o->left, err);
+    return store_removal_failed(db, r->uuid, r->globs, t->now_us + pause_us(r->tries), o->reason, err);
+}
+
+static int record(struct store *db, void *job, struct error *err)
+{
+    const struct turn *t = job;
+    if (t->experiment_id)
+        return record_choice(db, t, err);
+    for (size_t i = 0; i < t->outcome_n; i++)
+        if (record_outcome(db, t, &t->outcome[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- on the loop ------------------------------------------------------------------------------------------------- */
+
+static void turn_free(struct turn *t)
+{
+    error_release(&t->failed);
+    arena_release(&t->arena);
+    free(t);
+}
+
+static struct waiter *take_waiter(struct collector *c)
+{
+    struct waiter *w;
+    STAILQ_FOREACH(w, &c->waiters, next) {
+        if (w->in_this_pass) {
+            STAILQ_REMOVE(&c->waiters, w, waiter, next);
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static void call_waiters(struct collector *c)
+{
+    for (struct waiter *w; (w = take_waiter(c));) {
+        w->fn(w->ctx);
+        free(w);
+    }
+}
+
+static void begin_pass(struct collector *c)
+{
+    struct waiter *w;
+    c->busy = true;
+    c->again = false;
+    STAILQ_FOREACH(w, &c->waiters, next)
+        w->in_this_pass = true;
+    begin_turn(c);
+}
+
+static void end_pass(struct collector *c, int64_t next_us)
+{
+    bool stopping = atomic_load(&c->stopping);
+    if (!stopping)
+        call_waiters(c); /* still busy: they may ask for another pass, and do not begin it */
+    c->busy = false;
+    if (stopping)
+        return;
+    if (c->again)
+        begin_pass(c);
+    else if (next_us)
+        loop_timer_arm(c->timer, next_us - clock_now_us() > 0 ? next_us - clock_now_us() : 0);
+}
+
+static void give_up_for_now(struct collector *c, const struct error *err)
+{
+    log_warning("checkpoint.collection_failed", "reason=%s action=try_again", log_quote(error_msg(err)));
+    end_pass(c, clock_now_us() + SHORTEST_PAUSE_US);
+}
+
+static void say(const struct turn *t)
+{
+    if (t->experiment_id)
+        log_info("checkpoint.chosen", "exp=%d to_remove=%zu", t->experiment_id, t->chosen.n);
+    for (size_t i = 0; i < t->outcome_n; i++) {
+        const struct outcome *o = &t->outcome[i];
+        if (o->left)
+            log_info("checkpoint.removed", "uuid=%s globs=%s", o->of->uuid, log_quote(o->of->globs));
+        else
+            log_warning("checkpoint.remove_failed", "uuid=%s tries=%d reason=%s", o->of->uuid, o->of->tries + 1,
+                        log_quote(o->reason));
+    }
+}
+
+static void recorded(void *job, const struct error *err)
+{
+    struct turn *t = job;
+    struct collector *c = t->of;
+    if (err)
+        give_up_for_now(c, err);
+    else
+        say(t);
+    turn_free(t);
+    if (err)
+        return;
+    if (atomic_load(&c->stopping))
+        end_pass(c, 0);
+    else
+        begin_turn(c);
+}
+
+/* There is nothing to choose by, and trying again would not help: with a word in the log it is forgotten, until somebody
+ * sets the policy. */
+static bool is_hopeless(const struct turn *t)
+{
+    return t->experiment_id && (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION ||
+                                t->failed.kind == ERR_NOT_FOUND);
+}
+
+static void done(void *job)
+{
+    struct turn *t = job;
+    struct collector *c = t->of;
+    bool failed = t->failed.kind != ERR_NONE;
+    if (is_hopeless(t))
+        log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->experiment_id, log_quote(error_msg(&t->failed)));
+    if (is_hopeless(t) || (!failed && (t->experiment_id || t->outcome_n))) {
+        struct writer_job write = {record, recorded, t};
+        writer_submit(c->m->writer, &write, 1);
+        return;
+    }
+    if (failed)
+        give_up_for_now(c, &t->failed);
+    else
+        end_pass(c, t->next_us);
+    turn_free(t);
+}
+
+static void begin_turn(struct collector *c)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    struct turn *t = calloc(1, sizeof(*t));
+    if (!t)
+        abort();
+    *t = (struct turn){.of = c, .arena = ARENA_INIT, .failed = ERROR_INIT, .now_us = clock_now_us()};
+    if (pool_submit(c->thread, work, done, t, &err) == 0)
+        return;
+    give_up_for_now(c, &err);
+    turn_free(t);
+}
+
+void collector_wake(struct collector *c)
+{
+    if (!c || atomic_load(&c->stopping))
+        return;
+    c->again = true;
+    if (!c->busy)
+        begin_pass(c);
+}
+
+void collector_wake_then(struct collector *c, void (*fn)(void *ctx), void *ctx)
+{
+    struct waiter *w = calloc(1, sizeof(*w));
+    if (!w)
+        abort();
+    *w = (struct waiter){.fn = fn, .ctx = ctx};
+    STAILQ_INSERT_TAIL(&c->waiters, w, next);
+    collector_wake(c);
+}
+
+static void on_time(void *ctx) { collector_wake(ctx); }
+
+static int open_reader(void *ctx, void **ret_worker, struct error *err)
+{
+    const struct master *m = ctx;
+    return store_open_reader(m->db_place, (struct store **)ret_worker, err);
+}
+
+static void close_reader(void *worker) { store_close(worker); }
+
+int collector_new(struct master *m, struct collector **ret, struct error *err)
+{
+    const struct pool_options thread = {.name = "det-collector", .threads = 1, .queue_max = 1,
+                                        .worker_init = open_reader, .worker_release = close_reader, .ctx = m};
+    struct collector *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    c->m = m;
+    STAILQ_INIT(&c->waiters);
+    if (pool_new(m->loop, &thread, &c->thread, err) < 0) {
+        free(c);
+        return -1;
+    }
+    c->timer = loop_timer_new(m->loop, on_time, c);
+    *ret = c;
+    collector_wake(c);
+    return 0;
+}
+
+bool collector_is_idle(const struct collector *c) { return !c || pool_is_idle(c->thread); }
+
+void collector_stop(struct collector *c)
+{
+    if (!c)
+        return;
+    atomic_store(&c->stopping, true);
+    loop_timer_disarm(c->timer);
+}
+
+void collector_free(struct collector *c)
+{
+    if (!c)
+        return;
+    pool_free(c->thread);
+    loop_timer_free(c->timer);
+    while (!STAILQ_EMPTY(&c->waiters)) {
+        struct waiter *w = STAILQ_FIRST(&c->waiters);
+        STAILQ_REMOVE_HEAD(&c->waiters, next);
+        free(w);
+    }
+    free(c);
+}

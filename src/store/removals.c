@@ -1,0 +1,109 @@
+#include "store/removals.h"
+
+#include "store/checkpoints.h"
+#include "store/query.h"
+
+int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err)
+{
+    return query_exec(st, Q_COLLECTIONS_ASK, SQL_ARGS(sql_int(experiment_id)), NULL, err);
+}
+
+int store_collection_next(struct store *st, int32_t *ret_experiment_id, struct error *err)
+{
+    int64_t id;
+    if (query_int(st, Q_COLLECTIONS_NEXT, SQL_NO_ARGS, &id, err) < 0)
+        return -1;
+    *ret_experiment_id = (int32_t)id;
+    return 0;
+}
+
+int store_collection_done(struct store *st, int32_t experiment_id, struct error *err)
+{
+    return query_exec(st, Q_COLLECTIONS_DONE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
+}
+
+int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err)
+{
+    if (query_exec(st, Q_REMOVALS_ADD, SQL_ARGS(sql_text(uuid), sql_text(globs), sql_int(now_us)), NULL, err) < 0)
+        return explain_conflict(err, "checkpoint '%s' not found", uuid);
+    return 0;
+}
+
+int store_removal_add_experiment(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err)
+{
+    return query_exec(st, Q_REMOVALS_ADD_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id), sql_int(now_us)), NULL, err);
+}
+
+static void read_removal(struct query *q, struct arena *a, void *row)
+{
+    struct store_removal *r = row;
+    r->uuid = take_text(q, a);
+    r->globs = take_text(q, a);
+    r->tries = take_i32(q);
+    r->storage = take_opt_text(q, a);
+    r->experiment_config = take_opt_text(q, a);
+}
+
+int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
+                       size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_REMOVALS_DUE, SQL_ARGS(sql_int(now_us), sql_int(limit)), read_removal, sizeof(**ret), a, ret,
+                     ret_n, err);
+}
+
+int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struct error *err)
+{
+    return query_int(st, Q_REMOVALS_NEXT, SQL_ARGS(sql_int(now_us)), ret_us, err);
+}
+
+int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err)
+{
+    if (store_checkpoint_set_resources(st, uuid, resources, err) < 0)
+        return -1;
+    return query_exec(st, Q_REMOVALS_DONE, SQL_ARGS(sql_text(uuid), sql_text(globs)), NULL, err);
+}
+
+int store_removal_failed(struct store *st, const char *uuid, const char *globs, int64_t next_us, const char *reason,
+                         struct error *err)
+{
+    return query_exec(st, Q_REMOVALS_FAILED,
+                      SQL_ARGS(sql_text(uuid), sql_text(globs), sql_int(next_us), sql_text(reason)), NULL, err);
+}
+
+static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
+
+int store_removal_reason(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err)
+{
+    *ret = NULL;
+    return query_one(st, Q_REMOVALS_REASON, SQL_ARGS(sql_int(experiment_id)), read_text, a, ret, err) < 0 ? -1 : 0;
+}
+
+struct storage { const char *own, *experiment_config; };
+
+static void read_storage(struct query *q, struct arena *a, void *row)
+{
+    struct storage *s = row;
+    s->own = take_opt_text(q, a);
+    s->experiment_config = take_opt_text(q, a);
+}
+
+int store_checkpoint_storage(struct store *st, const char *uuid, struct arena *a, const char **ret_storage,
+                             const char **ret_experiment_config, struct error *err)
+{
+    struct storage s;
+    int rc = query_one(st, Q_CHECKPOINTS_STORAGE, SQL_ARGS(sql_text(uuid)), read_storage, a, &s, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
+    *ret_storage = s.own;
+    *ret_experiment_config = s.experiment_config;
+    return 0;
+}
+
+int store_checkpoint_user(struct store *st, const char *uuid, int32_t *ret, struct error *err)
+{
+    int64_t id;
+    if (query_int(st, Q_CHECKPOINTS_USER, SQL_ARGS(sql_text(uuid)), &id, err) < 0)
+        return -1;
+    *ret = (int32_t)id;
+    return 0;
+}

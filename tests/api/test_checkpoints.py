@@ -1,0 +1,288 @@
+"""Checkpoints: what is removed and what is kept, on the disk as well as in the database."""
+import os
+import pathlib
+import signal
+import uuid
+
+import pytest
+from support.cluster import wait_for
+
+# Trial (0 or 1), searcher metric of the validation at the same step or None: the worked case of the contract, in which
+# checkpoint n is the n-th of this list and the n-th step.
+WORKED = [(0, None), (0, None), (0, 0.6), (0, 0.5), (0, 0.4), (1, None), (1, 0.2), (1, 0.3), (1, None), (1, None)]
+TWO_TRIALS = {"name": "random", "metric": "loss", "max_trials": 2, "smaller_is_better": True}
+HYPERPARAMETERS = {"lr": {"type": "double", "minval": 0.1, "maxval": 0.2}}
+
+
+def policy(best, trial_best, latest):
+    return {"save_experiment_best": best, "save_trial_best": trial_best, "save_trial_latest": latest}
+
+
+def storage(c, **more):
+    return {"type": "shared_fs", "host_path": str(c.storage), **more}
+
+
+def store_checkpoint(c, trial, step, files=None, place=None):
+    """As a task does it: files first, then the report."""
+    name = str(uuid.uuid4())
+    place = pathlib.Path(place or c.storage) / name
+    files = {"state": "abc", "code/model.py": "x = 1\n"} if files is None else files
+    for path, text in files.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text)
+    resources = {str(p.relative_to(place)) + "/" * p.is_dir(): 0 if p.is_dir() else p.stat().st_size for p in place.rglob("*")}
+    task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
+    reply = c.post("/api/v1/checkpoints", {"uuid": name, "taskId": task, "state": "STATE_COMPLETED",
+                                           "resources": {k: str(v) for k, v in resources.items()},
+                                           "metadata": {"steps_completed": step}})
+    assert reply.status == 200, reply
+    return name
+
+
+def validate(c, trial, step, loss):
+    assert c.post(f"/api/v1/trials/{trial}/metrics", {"group": "validation", "metrics": {
+        "trialId": trial, "trialRunId": 0, "stepsCompleted": step, "metrics": {"avgMetrics": {"loss": loss}}}}).status == 200
+
+
+def worked_experiment(c, rule):
+    """The worked case under `rule`, not yet over; checkpoints by their numbers in it."""
+    x = c.create(activate=False, searcher=TWO_TRIALS, hyperparameters=HYPERPARAMETERS, checkpoint_storage=storage(c, **rule))
+    trials = sorted(c.trial_ids(x))
+    numbered = {}
+    for n, (trial, loss) in enumerate(WORKED, 1):
+        if loss is not None:
+            validate(c, trials[trial], n, loss)
+        numbered[n] = store_checkpoint(c, trials[trial], n)
+    return x, numbered
+
+
+def small_experiment(c, **changed_storage):
+    """With one trial; nothing is thinned out when it ends."""
+    x = c.create(activate=False, checkpoint_storage={**storage(c, **policy(0, 0, 9)), **changed_storage})
+    [trial] = c.trial_ids(x)
+    return x, trial
+
+
+def end(c, x):
+    assert c.post(f"/api/v1/experiments/{x}/kill").status == 200
+    c.wait_experiment(x)
+
+
+def checkpoint(c, name):
+    return c.get(f"/api/v1/checkpoints/{name}").json["checkpoint"]
+
+
+def wait_state(c, name, state):
+    wait_for(f"{state} of {name}", lambda: checkpoint(c, name)["state"] == state)
+
+
+def kept(c, numbered):
+    """The numbers of those that are there; disk and database must agree, once nothing is going on any more."""
+    known = {n for n, name in numbered.items() if checkpoint(c, name)["state"] == "STATE_COMPLETED"}
+    on_disk = {n for n, name in numbered.items() if (c.storage / name / "state").exists()}
+    assert known == on_disk
+    return sorted(known)
+
+
+def wait_collected(c, x, numbered, expected):
+    def count():
+        return sum(checkpoint(c, name)["state"] == "STATE_COMPLETED" for name in numbered.values())
+    wait_for(f"{len(expected)} checkpoints to be left of experiment {x}", lambda: count() <= len(expected))
+    # One removal more, which begins after all others: nothing else is being removed behind it.
+    y, trial = small_experiment(c)
+    last = store_checkpoint(c, trial, 1)
+    end(c, y)
+    assert c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [last]}).status == 200
+    wait_state(c, last, "STATE_DELETED")
+    assert kept(c, numbered) == expected
+
+
+@pytest.mark.parametrize("rule,expected", [((0, 0, 0), []), ((2, 0, 0), [7, 8]), ((2, 1, 1), [5, 7, 8, 10]),
+                                           ((0, 0, 3), [3, 4, 5, 8, 9, 10])])
+def test_the_end_of_an_experiment_leaves_what_its_policy_names(master, rule, expected):
+    x, numbered = worked_experiment(master, policy(*rule))
+    end(master, x)
+    wait_collected(master, x, numbered, expected)
+    gone = next(name for n, name in numbered.items() if n not in expected)
+    assert checkpoint(master, gone)["resources"] == {} and not (master.storage / gone).exists()
+    assert master.experiment(x)["checkpointCount"] == len(expected)
+
+
+def test_a_new_policy_is_previewed_and_works_at_once(master):
+    x, numbered = worked_experiment(master, policy(9, 9, 9))
+    end(master, x)
+    query = "save_experiment_best=2&save_trial_best=1&save_trial_latest=0"
+    preview = master.get(f"/experiments/{x}/preview_gc?{query}").json
+    number = {name: n for n, name in numbered.items()}
+    assert preview["metric_name"] == "loss"
+    assert sorted(number[c["UUID"]] for c in preview["checkpoints"]) == [1, 2, 3, 4, 6, 9, 10]
+    third = next(c for c in preview["checkpoints"] if number[c["UUID"]] == 3)
+    assert (third["StepsCompleted"], third["State"], third["ValidationMetrics"]) == (3, "COMPLETED", {"loss": 0.6})
+    assert third["Resources"] == {"code/": 0, "code/model.py": 6, "state": 3} and third["ReportTime"]
+    assert kept(master, numbered) == list(range(1, 11)), "a preview removes nothing"
+    assert master.patch(f"/api/v1/experiments/{x}", {"checkpointStorage": {
+        "saveExperimentBest": 2, "saveTrialBest": 1, "saveTrialLatest": 0}}).status == 200
+    wait_collected(master, x, numbered, [5, 7, 8])
+
+
+@pytest.mark.parametrize("query,why", [
+    ("", "save_experiment_best"), ("save_experiment_best=1&save_trial_best=1", "save_trial_latest"),
+    ("save_experiment_best=-1&save_trial_best=1&save_trial_latest=1", "'-1'"),
+    ("save_experiment_best=1x&save_trial_best=1&save_trial_latest=1", "'1x'"),
+    ("save_experiment_best=1&save_trial_best=99999999999&save_trial_latest=1", "99999999999")])
+def test_a_preview_wants_three_numbers(master, query, why):
+    x, _ = small_experiment(master)
+    reply = master.get(f"/experiments/{x}/preview_gc?{query}")
+    assert reply.status == 400 and why in reply.json["message"], reply
+
+
+def test_a_preview_of_nothing_is_not_found(master):
+    query = "save_experiment_best=1&save_trial_best=1&save_trial_latest=1"
+    assert master.get(f"/experiments/99999/preview_gc?{query}").status == 404
+
+
+def test_what_a_trial_goes_on_from_is_kept(master):
+    x, trial = small_experiment(master)
+    old, latest = store_checkpoint(master, trial, 1), store_checkpoint(master, trial, 2)
+    assert master.patch(f"/api/v1/experiments/{x}", {"checkpointStorage": {
+        "saveExperimentBest": 0, "saveTrialBest": 0, "saveTrialLatest": 0}}).status == 200
+    wait_state(master, old, "STATE_DELETED")
+    refused = master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [latest]})
+    assert refused.status == 400 and f"trial {trial} " in refused.json["error"]["error"], refused
+    assert checkpoint(master, latest)["state"] == "STATE_COMPLETED" and (master.storage / latest / "state").exists()
+    end(master, x)
+    wait_state(master, latest, "STATE_DELETED")
+
+
+def test_a_warm_start_is_kept(master):
+    x, trial = small_experiment(master)
+    source, other = store_checkpoint(master, trial, 1), store_checkpoint(master, trial, 2)
+    end(master, x)
+    y = master.create(activate=False, searcher={"name": "single", "metric": "loss", "source_checkpoint_uuid": source})
+    refused = master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [source]})
+    assert refused.status == 400 and "in use" in refused.json["error"]["error"], refused
+    assert master.patch(f"/api/v1/experiments/{x}", {"checkpointStorage": {
+        "saveExperimentBest": 0, "saveTrialBest": 0, "saveTrialLatest": 0}}).status == 200
+    wait_state(master, other, "STATE_DELETED")
+    assert checkpoint(master, source)["state"] == "STATE_COMPLETED" and (master.storage / source / "state").exists()
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the refusal", lambda: master.experiment(x)["state"] == "STATE_DELETE_FAILED")
+    end(master, y)
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{x}").status == 404)
+    assert not (master.storage / source).exists()
+
+
+def test_a_deleted_experiment_leaves_no_files(master):
+    x, numbered = worked_experiment(master, policy(9, 9, 9))
+    end(master, x)
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{x}").status == 404)
+    assert not [name for name in numbered.values() if (master.storage / name).exists()]
+
+
+def test_files_are_removed_by_pattern(master):
+    x, trial = small_experiment(master)
+    files = {"model.pt": "12345", "optimizer/a.pt": "1", "optimizer/deep/b.pt": "22", "optimizer/notes": "n", "log.txt": "l"}
+    name = store_checkpoint(master, trial, 1, files)
+    end(master, x)
+
+    def remove(*globs):
+        reply = master.post("/api/v1/checkpoints/rm", {"checkpointUuids": [name], "checkpointGlobs": list(globs)})
+        assert reply.status == 200, reply
+
+    remove("optimizer/*.pt", "nothing/**/*")
+    wait_state(master, name, "STATE_PARTIALLY_DELETED")
+    left = {"model.pt": "5", "optimizer/": "0", "optimizer/deep/": "0", "optimizer/deep/b.pt": "2", "optimizer/notes": "1",
+            "log.txt": "1"}
+    assert checkpoint(master, name)["resources"] == left
+    assert master.experiment(x)["checkpointSize"] == "9"
+    remove("optimizer/**/*.pt")
+    left = {k: v for k, v in left.items() if "deep" not in k}
+    wait_for("the second removal", lambda: checkpoint(master, name)["resources"] == left)
+    assert sorted(p.name for p in (master.storage / name).rglob("*")) == ["log.txt", "model.pt", "notes", "optimizer"]
+    remove("**/*")
+    wait_state(master, name, "STATE_DELETED")
+    assert not (master.storage / name).exists()
+    remove("**/*")  # once more is fine
+    assert checkpoint(master, name)["state"] == "STATE_DELETED"
+
+
+@pytest.mark.parametrize("globs,why", [([], "empty"), (["/etc/*"], "/etc/*"), ([""], "''"), (["**/**/**/**/**/a"], "**")])
+def test_bad_patterns_are_refused(master, globs, why):
+    reply = master.post("/api/v1/checkpoints/rm", {"checkpointUuids": [str(uuid.uuid4())], "checkpointGlobs": globs})
+    assert reply.status == 400 and why in reply.json["error"]["error"], reply
+
+
+def test_links_in_a_checkpoint_lead_nowhere(master):
+    outside = master.dir / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("p")
+    x, trial = small_experiment(master)
+    name = store_checkpoint(master, trial, 1)
+    (master.storage / name / "directory").symlink_to(outside)
+    (master.storage / name / "file").symlink_to(outside / "precious")
+    linked = store_checkpoint(master, trial, 2, files={})
+    (master.storage / linked).symlink_to(outside)
+    end(master, x)
+    assert master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]}).status == 200
+    wait_state(master, name, "STATE_DELETED")
+    assert not os.path.lexists(master.storage / name)
+    assert master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [linked]}).status >= 400
+    assert (outside / "precious").read_text() == "p"
+
+
+def test_files_that_are_gone_already_are_no_failure(master):
+    x, trial = small_experiment(master)
+    name = store_checkpoint(master, trial, 1)
+    end(master, x)
+    (master.storage / name).rename(master.dir / "taken-away")
+    assert master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]}).status == 200
+    wait_state(master, name, "STATE_DELETED")
+
+
+def test_deleting_names_what_is_wrong(master):
+    def error_of(*names):
+        reply = master.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": list(names)})
+        return reply.status, reply.json["error"]["error"]
+
+    unknown = str(uuid.uuid4())
+    assert error_of() == (400, "checkpoint_uuids is empty; name at least one checkpoint")
+    assert error_of(unknown) == (404, f"checkpoint '{unknown}' not found")
+    x, trial = small_experiment(master, host_path=str(master.dir / "unmounted"))
+    elsewhere = store_checkpoint(master, trial, 1)
+    end(master, x)
+    status, text = error_of(elsewhere)
+    assert status == 400 and "unmounted" in text and "mounted" in text
+    x = master.create(activate=False, checkpoint_storage={"type": "s3", "bucket": "b", "save_trial_latest": 9})
+    [trial] = master.trial_ids(x)
+    in_s3 = store_checkpoint(master, trial, 1)
+    end(master, x)
+    status, text = error_of(in_s3)
+    assert status == 501 and "s3" in text
+
+
+def test_other_users_checkpoints_stay(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login("admin")
+    x, trial = small_experiment(c)
+    name = store_checkpoint(c, trial, 1)
+    end(c, x)
+    c.login()
+    refused = c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]})
+    assert refused.status == 403 and "another user" in refused.json["error"]["error"], refused
+
+
+def test_a_removal_that_was_cut_short_goes_on_with_the_next_master(new_cluster):
+    """kill -9 again and again while checkpoints are removed; in the end exactly those of the rule are left."""
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    experiments = [worked_experiment(c, policy(2, 1, 1)) for _ in range(3)]
+    for x, _ in experiments:
+        end(c, x)
+        c.stop_master(signal.SIGKILL)
+        c.start_master()
+    for x, numbered in experiments:
+        wait_collected(c, x, numbered, [5, 7, 8, 10])
