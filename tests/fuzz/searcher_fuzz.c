@@ -9,13 +9,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 #define HALVING "\"metric\": \"loss\", \"num_rungs\": 3, \"max_trials\": 9, \"divisor\": 2, \"max_concurrent_trials\": 3"
+#define CONSERVATIVE "\"max_length\": {\"epochs\": 16}, \"divisor\": 2, \"mode\": \"conservative\""
 static const char *const searches[] = {
     "{\"name\": \"random\", \"max_trials\": 4, \"max_concurrent_trials\": 2}",
     "{\"name\": \"grid\", \"max_length\": 3}",
     "{\"name\": \"async_halving\", \"max_time\": 8, \"time_metric\": \"t\", " HALVING "}",
     "{\"name\": \"async_halving\", \"max_length\": {\"batches\": 8}, " HALVING "}",
-    "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 8, \"max_length\": {\"epochs\": 16}, \"divisor\": 2, "
-    "\"mode\": \"conservative\"}",
+    "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 8, " CONSERVATIVE "}",
 };
 #define SPACE "{\"a\": {\"type\": \"int\", \"minval\": 0, \"maxval\": 3, \"count\": 2}, \"b\": {\"type\": \"log\", \"base\": 10, " \
               "\"minval\": -2, \"maxval\": 0, \"count\": 3}}"
