@@ -50,7 +50,7 @@ class Tasks:
         return self.cluster.create(
             files=FILES, name="released", hyperparameters={"steps": 3, "pause_s": 0, **hparams},
             searcher={"name": "single", "metric": "loss", "max_length": 7},
-            checkpoint_storage={"type": storage, key: str(self.cluster.storage)},
+            checkpoint_storage={"type": storage, key: str(self.cluster.storage), "save_trial_latest": 1000},
             entrypoint=["env", "-u", "PYTHONPATH", str(python), script])
 
     def finish(self, experiment):

@@ -115,7 +115,8 @@ class Cluster:
         self.storage.chmod(0o777)
         self.tls = None  # an ssl.SSLContext, for a master that speaks TLS
         self.config = {
-            "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage)},
+            # Tests look at checkpoints of experiments that are over, so these are kept unless a test says otherwise.
+            "checkpoint_storage": {"type": "shared_fs", "host_path": str(self.storage), "save_trial_latest": 1000},
             "security": {"initial_user_password": password},
             **({"db": postgres.shared().new_database()} if os.environ.get("DET_TEST_DB") == "postgres" else {}),
             **(config or {}),

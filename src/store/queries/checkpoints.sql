@@ -103,7 +103,7 @@ SELECT c.uuid, c.trial_id, c.steps_completed,
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
 -- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END,
     coalesce(v.id, 0),
-    CAST(c.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AS INTEGER)
+    CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
 FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id

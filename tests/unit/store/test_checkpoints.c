@@ -228,6 +228,26 @@ static void test_collection__is_asked_for_once(void **state)
     assert_int_equal(id, 0);
 }
 
+static void test_gc__knows_what_a_trial_goes_on_from(void **state)
+{
+    struct fixture *f = *state;
+    struct store_gc_row *g;
+    size_t n;
+    struct trial_row t = fixture_trial_row(2, 1);
+    snprintf(t.latest_checkpoint, sizeof(t.latest_checkpoint), "b");
+    t.state = RUN_PAUSED;
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    for (int i = 0; i < 2; i++) {
+        const struct store_checkpoint c = {.uuid = i ? "b" : "a", .task_id = "t", .trial_id = 2, .report_us = T0 + i,
+                                           .state = "COMPLETED", .steps_completed = 10 * i};
+        OK(f, store_checkpoint_put(f->st, &c, &f->err));
+    }
+    OK(f, store_checkpoints_for_gc(f->st, 1, &f->a, &g, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_false(g[0].in_use);
+    assert_true(g[1].in_use);
+}
+
 static void test_storage_backend__has_one_id_for_ever(void **state)
 {
     struct fixture *f = *state;
@@ -251,6 +271,7 @@ int main(void)
         TEST_TRIAL(test_list__sorts_by_attribute_and_by_metric),
         TEST_TRIAL(test_by_uuid__keeps_the_order_and_leaves_out_unknown),
         TEST_TRIAL(test_gc__leaves_out_warm_starts),
+        TEST_TRIAL(test_gc__knows_what_a_trial_goes_on_from),
         TEST_TRIAL(test_removal__stays_marked_until_it_is_done),
         TEST_TRIAL(test_removal__waits_for_trials_that_need_the_checkpoint),
         TEST_TRIAL(test_collection__is_asked_for_once),
