@@ -1,5 +1,6 @@
 /* determined-master: reads its configuration, builds the parts, runs the loop, tears down. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <signal.h>
@@ -436,6 +437,14 @@ static int dispatch(int argc, char **argv, struct error *err)
     return serve(argc, argv, err);
 }
 
+/* What a moment has needed goes back to the system: by itself glibc keeps up to 64 MiB a thread for a next time, once a
+ * large block has been freed there. */
+static void keep_little_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0)) {
@@ -444,6 +453,7 @@ int main(int argc, char **argv)
     }
     cleanup_error struct error err = ERROR_INIT;
     umask(077);
+    keep_little_memory();
     if (dispatch(argc, argv, &err) == 0)
         return 0;
     fprintf(stderr, "determined-master: %s\n", error_msg(&err));

@@ -23,7 +23,7 @@ enum {
     TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
     /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
      * that, so ever so many slow followers take no more memory than these. */
-    KEEPERS_MAX = 32,
+    KEEPERS_MAX = 16,
     REGEX_MATCH_LIMIT = 100000,
     REGEX_DEPTH_LIMIT = 1000,
     REGEX_HEAP_LIMIT_KIB = 4096,
@@ -142,6 +142,13 @@ static void drop_kept(struct store_log_reader *r)
     r->keeps = false;
 }
 
+/* What a block is unpacked with takes more memory than many a reader is worth that waits for its client. */
+static void drop_block(struct store_log_reader *r)
+{
+    log_block_free(r->block);
+    r->block = NULL;
+}
+
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
                          struct error *err)
 {
@@ -149,7 +156,6 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
     if (!r)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
     r->descending = descending;
-    r->block = log_block_new();
     copy_filter(r, f);
     make_masks(r);
     if (compile(r, err) < 0) {
@@ -165,7 +171,7 @@ void store_log_reader_free(struct store_log_reader *r)
     if (!r)
         return;
     drop_kept(r);
-    log_block_free(r->block);
+    drop_block(r);
     pcre2_match_context_free(r->limits);
     pcre2_match_data_free(r->match);
     pcre2_code_free(r->regex);
@@ -449,7 +455,11 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
         w.cursor = INT64_MAX;
     if (r->keeps && (rc = take_lines(&w, r->kept, r->kept_n, err)) == 1)
         drop_kept(r);
+    if (r->block == NULL)
+        r->block = log_block_new();
     int end = rc == 1 && w.n < max && w.bytes < TEXT_PER_CALL ? walk_version(st, &w, err) : rc < 0 ? -1 : 0;
+    if (!r->keeps)
+        drop_block(r);
     if (end < 0)
         return error_wrap(err, "logs of task %s", r->filter.task_id);
     *cursor = w.cursor;
