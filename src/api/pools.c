@@ -3,6 +3,7 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "common/config.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
@@ -231,4 +232,39 @@ int api_get_job_queue_stats(struct req *r, const struct wire_get_job_queue_stats
                                                                                                        v.name)};
     }
     return 0;
+}
+
+/* ---- changing the queue ------------------------------------------------------------------------------------------ */
+
+static int queue_change_of(const struct wire_job_queue_control *w, struct core_queue_change *ret, struct error *err)
+{
+    *ret = (struct core_queue_change){.job_id = w->job_id ? w->job_id : "", .priority = w->priority,
+                                      .weight = w->weight};
+    if (w->resource_pool)
+        return error_set(err, ERR_INVALID,
+                         "job %s: this release does not move jobs to another resource pool; create it again with "
+                         "resources.resource_pool: %s", ret->job_id, w->resource_pool);
+    if ((w->ahead_of != NULL) + (w->behind_of != NULL) + w->has_priority + w->has_weight != 1)
+        return error_set(err, ERR_INVALID,
+                         "job %s: each change names one of priority, weight, aheadOf, behindOf, and nothing else",
+                         ret->job_id);
+    ret->anchor = w->ahead_of ? w->ahead_of : w->behind_of;
+    ret->what = w->ahead_of ? QUEUE_AHEAD_OF : w->behind_of ? QUEUE_BEHIND_OF
+                : w->has_priority ? QUEUE_PRIORITY : QUEUE_WEIGHT;
+    return 0;
+}
+
+int api_update_job_queue(struct req *r, const struct wire_update_job_queue_request *in,
+                         struct wire_update_job_queue_response *ret, struct error *err)
+{
+    struct core_queue_change *change = arena_array(&r->arena, struct core_queue_change, in->updates_n + 1);
+    if (config_bool(api_info(r->api)->config, "security.authz.strict_job_queue_control") &&
+        req_need_admin(r, "change the job queue", err) < 0)
+        return -1;
+    for (size_t i = 0; i < in->updates_n; i++)
+        if (queue_change_of(&in->updates[i], &change[i], err) < 0)
+            return -1;
+    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
+                            .queue = {.change = change, .n = in->updates_n}};
+    return api_core_step(r->api, &ev, NULL, err);
 }

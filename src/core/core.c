@@ -8,6 +8,7 @@
 #include "core/experiment.h"
 #include "core/ids.h"
 #include "core/objects.h"
+#include "core/queue_change.h"
 #include "core/restore.h"
 #include "core/rm.h"
 #include "core/trial.h"
@@ -59,6 +60,7 @@ void core_free(struct core *c)
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
         HASH_DEL(c->experiments, x);
+        HASH_DELETE(by_job, c->jobs, x);
         experiment_free(c, x);
     }
     pools_free(c); /* their schedulers hold on to agents */
@@ -156,6 +158,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
         return experiment_request(c, ev->experiment_id, ev->type, err);
     case CORE_EXPERIMENT_RESOURCES:
         return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
+    case CORE_QUEUE_CHANGE:
+        return queue_change(c, ev->queue.change, ev->queue.n, err);
     case CORE_TRIAL_KILL:
         return trial_kill(c, ev->trial_id, err);
     case CORE_AGENT_ENABLE:

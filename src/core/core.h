@@ -106,7 +106,7 @@ void core_clock_set(struct core *c, int64_t by_us);
 enum core_event_type {
     /* requests of users */
     CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_CONTINUE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
-    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL,
+    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
     CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED,
@@ -147,6 +147,17 @@ struct core_resources_patch {
     int32_t priority;
 };
 
+/* One of a batch of changes of the job queue. A change of priority or weight keeps the job's place among those it is
+ * equal to; a moved job takes over its anchor's priority. */
+enum core_queue_what { QUEUE_PRIORITY, QUEUE_WEIGHT, QUEUE_AHEAD_OF, QUEUE_BEHIND_OF };
+struct core_queue_change {
+    const char *job_id; /* or a beginning that only it has */
+    enum core_queue_what what;
+    int32_t priority;
+    double weight;
+    const char *anchor; /* the job that it goes ahead of or behind; as job_id */
+};
+
 struct core_event {
     enum core_event_type type;
     int64_t now_us;
@@ -170,6 +181,10 @@ struct core_event {
             const struct core_resources_patch *patch;
         } resources;                         /* CORE_EXPERIMENT_RESOURCES */
         int32_t trial_id;                    /* CORE_TRIAL_KILL */
+        struct {
+            const struct core_queue_change *change;
+            size_t n;
+        } queue;                             /* CORE_QUEUE_CHANGE: all or nothing */
         struct {
             const char *agent_id;
             int32_t slot; /* device id; CORE_SLOT_ENABLE only */
@@ -232,7 +247,7 @@ enum core_effect_type {
     /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write
      * from a change; an object has at most one row effect in a step, with what it became. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
-    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS,
+    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS, CORE_PUT_RESOURCES,
     CORE_TASK_LOG,
     /* after the commit */
     CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
@@ -279,6 +294,8 @@ struct core_effect {
         struct { int32_t experiment_id; const char *snapshot; } searcher;
         /* lines of text to be kept in the order of `from`, which grows */
         struct { int32_t experiment_id; int64_t from; const char *lines; } searcher_events;
+        /* what its stored configuration says from now on */
+        struct { int32_t experiment_id, priority; double weight; } resources;
         struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
         struct core_start start;
         struct { const char *agent_id, *container_id; int signal; } signal;
@@ -353,7 +370,8 @@ struct core_job_view {
     int32_t experiment_id, priority;
     double weight;
     bool scheduled; /* any of its allocations has its slots */
-    int32_t requested_slots, allocated_slots, jobs_ahead;
+    int32_t requested_slots, allocated_slots;
+    int32_t jobs_ahead; /* -1: by fair share there is no order */
     int64_t queue_position;
 };
 struct core_pool_view {

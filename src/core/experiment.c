@@ -31,6 +31,7 @@ static void ended(struct core *c, struct experiment *x)
     effect_add(c, CORE_PUT_SEARCHER)->searcher.experiment_id = x->row.id;
     effect_add(c, CORE_EXPERIMENT_ENDED)->experiment_id = x->row.id;
     HASH_DEL(c->experiments, x);
+    HASH_DELETE(by_job, c->jobs, x);
     LIST_INSERT_HEAD(&c->ended, x, in_ended);
 }
 
@@ -252,6 +253,9 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     x->job = job_new(x);
     LIST_INIT(&x->trials);
     HASH_ADD(hh, c->experiments, row.id, sizeof x->row.id, x);
+    HASH_ADD(by_job, c->jobs, row.job_id, strlen(x->row.job_id), x);
+    if (x->hh.tbl == NULL || x->by_job.tbl == NULL)
+        abort();
     return x;
 }
 

@@ -58,7 +58,7 @@ struct experiment {
     int open_n;                /* its allocations in the pool's queue */
     bool rerun_completed;      /* while it is being continued */
     LIST_ENTRY(experiment) in_ended;
-    UT_hash_handle hh;
+    UT_hash_handle hh, by_job;
 };
 
 struct trial {
@@ -156,7 +156,7 @@ struct core {
     uint64_t id_state; /* of the generator of container and job ids */
     int64_t agent_reconnect_wait_us, restore_wait_us;
     int32_t last_experiment_id, last_trial_id;
-    struct experiment *experiments;
+    struct experiment *experiments, *jobs; /* the same, by their jobs' ids */
     struct trial *trials;
     struct allocation *allocations;
     struct container *containers;

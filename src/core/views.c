@@ -242,9 +242,9 @@ static int compare_turns(const struct core_job_view *a, const struct core_job_vi
     return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
 }
 
-static int by_turn(const void *a, const void *b)
+static bool is_fair_share(const struct pool *p)
 {
-    return compare_turns(a, b);
+    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
 }
 
 static bool goes_before(const struct experiment *x, const struct core_job_view *job)
@@ -255,7 +255,7 @@ static bool goes_before(const struct experiment *x, const struct core_job_view *
     return compare_turns(&other, job) < 0;
 }
 
-/* Without sorting, for it is asked whenever one experiment is looked at. */
+/* Without going through the queue, for it is asked whenever one experiment is looked at. */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
 {
     const struct experiment *x = experiment_find(c, experiment_id);
@@ -264,26 +264,37 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
     struct core_job_view job = job_of(x);
     for (const struct experiment *other = c->experiments; other != NULL; other = other->hh.next)
         job.jobs_ahead += is_in_queue(other, x->pool) && goes_before(other, &job);
+    if (is_fair_share(x->pool))
+        job.jobs_ahead = -1;
     *ret = job;
     return true;
+}
+
+/* By fair share the queue has no order: what runs comes first, then what came first. */
+static int by_submission(const void *pa, const void *pb)
+{
+    const struct core_job_view *a = pa, *b = pb;
+    if (a->scheduled != b->scheduled)
+        return a->scheduled ? -1 : 1;
+    return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
 }
 
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret)
 {
     const struct pool *p = pool_find(c, pool);
-    const struct experiment *x;
-    size_t jobs = 0, n = 0;
+    size_t n = 0;
     if (p == NULL)
         return 0;
-    for (x = c->experiments; x != NULL; x = x->hh.next)
-        jobs += is_in_queue(x, p);
-    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, jobs + 1);
-    for (x = c->experiments; x != NULL; x = x->hh.next)
-        if (is_in_queue(x, p))
+    struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_group_n(p->sched) + 1);
+    for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g)) {
+        const struct experiment *x = container_of(g, struct job, group)->experiment;
+        if (x != NULL) /* else it has moved on */
             job[n++] = job_of(x);
-    qsort(job, n, sizeof *job, by_turn);
+    }
+    if (is_fair_share(p))
+        qsort(job, n, sizeof *job, by_submission);
     for (size_t i = 0; i < n; i++)
-        job[i].jobs_ahead = (int32_t)i;
+        job[i].jobs_ahead = is_fair_share(p) ? -1 : (int32_t)i;
     return n;
 }
 

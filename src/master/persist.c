@@ -30,6 +30,25 @@ static int store_experiment(struct store *db, const struct experiment_row *x, st
     return run_state_is_over(x->state) ? store_collection_ask(db, x->id, err) : 0;
 }
 
+/* Into the configuration as it is stored by now, for people change other parts of it. */
+static int store_resources(struct store *db, const struct core_effect *e, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_json struct json_object *config = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *resources;
+    struct store_experiment x;
+    if (store_experiment_get(db, e->resources.experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
+        json_parse(x.config, strlen(x.config), &config, err) < 0)
+        return -1;
+    if (!json_object_object_get_ex(config, "resources", &resources))
+        json_object_object_add(config, "resources", resources = json_object_new_object());
+    json_object_object_add(resources, "priority", json_object_new_int(e->resources.priority));
+    json_object_object_add(resources, "weight", json_object_new_double(e->resources.weight));
+    json_print(config, &text);
+    return store_experiment_set_config(db, x.id, strbuf_str(&text), x.resource_pool, err);
+}
+
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     switch (e->type) {
@@ -52,6 +71,8 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
     case CORE_ADD_SEARCHER_EVENTS:
         return store_searcher_events_add(db, e->searcher_events.experiment_id, e->searcher_events.from,
                                          e->searcher_events.lines, err);
+    case CORE_PUT_RESOURCES:
+        return store_resources(db, e, err);
     case CORE_TASK_LOG:
         return store_log(db, e, now_us, err);
     default:

@@ -1,9 +1,10 @@
 """Pools as they are configured, and the queues of their jobs."""
 import json
+import signal
 import subprocess
 
 import pytest
-from support.cluster import BUILD, Cluster
+from support.cluster import BUILD, PASSWORD, Cluster
 
 POOLS = {
     "resource_manager": {"type": "agent", "scheduler": {"type": "priority", "default_priority": 30, "preemption": True}},
@@ -70,3 +71,157 @@ def test_a_scheduler_that_cannot_be_is_refused_by_name(tmp_path, scheduler, mist
                           timeout=60)
     assert done.returncode == 1
     assert mistake in done.stderr
+
+
+# ---- changing the queue -----------------------------------------------------------------------------------------------
+
+class Queue:
+    """Three jobs, a, b and c, that wait in a pool."""
+
+    def __init__(self, cluster, pool):
+        self.cluster, self.pool = cluster, pool
+        self.experiments = {name: cluster.create(name=name, resources={"resource_pool": pool}) for name in "abc"}
+        self.id = {name: cluster.experiment(x)["jobId"] for name, x in self.experiments.items()}
+
+    def jobs(self):
+        return [j["full"] for j in self.cluster.get(f"/api/v1/job-queues-v2?resourcePool={self.pool}").json["jobs"]]
+
+    def order(self):
+        return "".join(j["name"] for j in self.jobs())
+
+    def priorities(self):
+        return {j["name"]: j["priority"] for j in self.jobs()}
+
+    def update(self, *changes):
+        """Each change: a job, what, and the value or another job."""
+        return self.cluster.post("/api/v1/job-queues", {"updates": [
+            {"jobId": self.id.get(job, job), what: self.id.get(value, value) if isinstance(value, str) else value}
+            for job, what, value in changes]})
+
+    def end(self):
+        for x in self.experiments.values():
+            self.cluster.post(f"/api/v1/experiments/{x}/kill")
+
+
+@pytest.fixture
+def queue(pools):
+    made = Queue(pools, "default")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def fair(pools):
+    made = Queue(pools, "fair")
+    yield made
+    made.end()
+
+
+@pytest.mark.parametrize("changes, order", [
+    ([("c", "aheadOf", "a")], "cab"),
+    ([("a", "behindOf", "c")], "bca"),
+    ([("c", "behindOf", "a")], "acb"),
+    ([("b", "aheadOf", "c")], "abc"),
+    ([("c", "priority", 1)], "cab"),
+    ([("a", "priority", 99)], "bca"),
+    ([("a", "priority", 1), ("c", "priority", 1)], "acb"),
+    ([("a", "priority", 99), ("c", "aheadOf", "a")], "bca"),
+    ([("c", "aheadOf", "b"), ("b", "aheadOf", "a")], "cba"),
+    ([], "abc"),
+])
+def test_a_batch_changes_the_order(queue, changes, order):
+    assert queue.update(*changes).status == 200
+    assert queue.order() == order
+    assert [j["summary"]["jobsAhead"] for j in queue.jobs()] == [0, 1, 2]
+
+
+def test_a_change_of_priority_keeps_the_place_among_equals(queue):
+    queue.update(("c", "aheadOf", "a"))
+    assert queue.update(*((name, "priority", 5) for name in "abc")).status == 200
+    assert queue.order() == "cab"
+    assert queue.priorities() == {"a": 5, "b": 5, "c": 5}
+
+
+def test_a_moved_job_takes_over_the_priority_and_its_configuration_says_so(queue):
+    queue.update(("a", "priority", 3))
+    queue.update(("c", "behindOf", "a"))
+    assert (queue.order(), queue.priorities()) == ("acb", {"a": 3, "b": 30, "c": 3})
+    assert queue.cluster.experiment(queue.experiments["c"])["config"]["resources"]["priority"] == 3
+
+
+def test_the_order_survives_a_crash_of_the_master(queue):
+    queue.update(("c", "aheadOf", "a"), ("b", "priority", 2))
+    queue.cluster.stop_master(signal.SIGKILL)
+    queue.cluster.start_master()
+    assert (queue.order(), queue.priorities()) == ("bca", {"a": 30, "b": 2, "c": 30})
+
+
+def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(queue):
+    assert queue.update((queue.id["c"][:12], "aheadOf", queue.id["a"][:12])).status == 200
+    assert queue.order() == "cab"
+    assert queue.update(("", "priority", 1)).status == 400
+
+
+@pytest.mark.parametrize("changes, status, says", [
+    ([("a", "priority", 0)], 400, "priority must be between 1 and 99"),
+    ([("a", "priority", 100)], 400, "priority must be between 1 and 99"),
+    ([("a", "priority", -1)], 400, "priority must be between 1 and 99"),
+    ([("a", "weight", 2)], 400, "scheduled by priority and has no weights"),
+    ([("a", "weight", "NaN")], 400, "weight"),
+    ([("nobody", "priority", 1)], 404, "job nobody not found"),
+    ([("a", "aheadOf", "nobody")], 404, "job nobody not found"),
+    ([("a", "aheadOf", "a")], 400, "itself"),
+    ([("a", "aheadOf", "b"), ("b", "aheadOf", "a")], 400, "contradictory batch"),
+    ([("a", "aheadOf", "b"), ("b", "behindOf", "c"), ("c", "behindOf", "a")], 400, "contradictory batch"),
+    ([("a", "aheadOf", "b"), ("a", "behindOf", "c")], 400, "gets two places"),
+    ([("a", "priority", 1), ("a", "priority", 2)], 400, "gets two priorities"),
+    ([("a", "priority", 1), ("a", "behindOf", "c")], 400, "among jobs of priority 30"),
+    ([("a", "resourcePool", "own")], 400, "does not move jobs"),
+])
+def test_a_refused_batch_changes_nothing(queue, changes, status, says):
+    refused = queue.update(*changes)
+    assert refused.status == status, refused
+    assert says in refused.json["error"]["error"]
+    assert (queue.order(), queue.priorities()) == ("abc", {"a": 30, "b": 30, "c": 30})
+
+
+def test_what_is_before_a_refused_change_does_not_happen(queue):
+    assert queue.update(("c", "aheadOf", "a"), ("b", "priority", 0)).status == 400
+    assert queue.update(("b", "priority", 1), ("nobody", "aheadOf", "a")).status == 404
+    assert (queue.order(), queue.priorities()) == ("abc", {"a": 30, "b": 30, "c": 30})
+
+
+def test_a_change_without_or_with_two_actions_is_refused(queue):
+    for body in ({}, {"priority": 1, "aheadOf": queue.id["b"]}):
+        assert queue.cluster.post("/api/v1/job-queues", {"updates": [{"jobId": queue.id["a"], **body}]}).status == 400
+    assert queue.order() == "abc"
+
+
+def test_jobs_without_a_place_and_of_other_pools_cannot_be_moved_beside(queue, fair):
+    c = queue.cluster
+    paused = c.experiment(c.create(activate=False))["jobId"]
+    done = queue.update(("a", "behindOf", paused))
+    assert done.status != 200 and "has no place in the queue" in done.json["error"]["error"]
+    assert "different resource pools, default and fair" in queue.update(("a", "behindOf", fair.id["a"])).json["error"]["error"]
+
+
+def test_fair_share_knows_weights_and_no_order(fair):
+    assert fair.update(("a", "weight", 2.5)).status == 200
+    assert [(j["name"], j["weight"], j["summary"]["jobsAhead"]) for j in fair.jobs()] == [("a", 2.5, -1), ("b", 1, -1), ("c", 1, -1)]
+    assert fair.cluster.experiment(fair.experiments["a"])["config"]["resources"]["weight"] == 2.5
+    for change, says in ((("a", "priority", 1), "has no priorities"),
+                         (("a", "aheadOf", "b"), "unable to perform operation on resource pool with fair_share"),
+                         (("a", "weight", 0), "weight must be"), (("a", "weight", -1), "weight must be")):
+        refused = fair.update(change)
+        assert refused.status == 400 and says in refused.json["error"]["error"]
+
+
+def test_only_administrators_change_the_queue_where_it_is_controlled(new_cluster):
+    c = new_cluster(config={"security": {"initial_user_password": PASSWORD, "authz": {"strict_job_queue_control": True}}})
+    c.start_master()
+    c.login()
+    queue = Queue(c, "default")
+    assert queue.update(("c", "aheadOf", "a")).status == 403
+    c.login("admin")
+    assert queue.update(("c", "aheadOf", "a")).status == 200
+    assert queue.order() == "cab"

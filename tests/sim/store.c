@@ -56,6 +56,16 @@ static void apply_searcher_events(struct sim_store *s, const struct core_effect 
     }
 }
 
+static void apply_resources(struct sim_store *s, const struct core_effect *e)
+{
+    for (size_t i = 0; i < s->experiment_n; i++) {
+        if (s->experiment[i].id != e->resources.experiment_id)
+            continue;
+        s->spec[i].priority = e->resources.priority;
+        s->spec[i].weight = e->resources.weight;
+    }
+}
+
 static void apply_one(struct sim_store *s, const struct core_effect *e)
 {
     switch (e->type) {
@@ -85,6 +95,9 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
         break;
     case CORE_PUT_SEARCHER:
         apply_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
+        break;
+    case CORE_PUT_RESOURCES:
+        apply_resources(s, e);
         break;
     case CORE_ADD_SEARCHER_EVENTS:
         apply_searcher_events(s, e);

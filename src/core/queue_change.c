@@ -1,0 +1,295 @@
+/* A batch is understood first: each change finds its jobs, and is held against the pool's policy and against the other
+ * changes. Only then is it carried out: priorities and weights, then the moves, each after that of its anchor. Seen so,
+ * moves contradict each other exactly when they lead in a circle: a move puts a job beside its anchor and leaves the
+ * order of all others alone. */
+#include "core/queue_change.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "core/effects.h"
+#include "core/experiment.h"
+#include "core/rm.h"
+#include "core/sched/moves.h"
+
+static const size_t NO_STEP = SIZE_MAX;
+
+struct step {
+    const struct core_queue_change *change;
+    struct experiment *job, *anchor; /* anchor: of a move */
+    size_t anchor_step;              /* the move of the anchor in the same batch; else NO_STEP */
+    bool done;
+};
+
+struct batch {
+    struct step *step;
+    size_t n;
+};
+
+/* ---- understanding ----------------------------------------------------------------------------------------------- */
+
+static bool is_move(const struct core_queue_change *change)
+{
+    return change->what == QUEUE_AHEAD_OF || change->what == QUEUE_BEHIND_OF;
+}
+
+static struct experiment *job_by_beginning(const struct core *c, const char *id, int *ret_n)
+{
+    struct experiment *found = NULL;
+    *ret_n = 0;
+    for (struct experiment *x = c->experiments; x != NULL; x = x->hh.next) {
+        if (strncmp(x->row.job_id, id, strlen(id)) != 0)
+            continue;
+        found = x;
+        ++*ret_n;
+    }
+    return found;
+}
+
+static int find_job(const struct core *c, const char *id, struct experiment **ret, struct error *err)
+{
+    int n = 0;
+    HASH_FIND(by_job, c->jobs, id, strlen(id), *ret);
+    if (*ret != NULL)
+        return 0;
+    if (id[0] == '\0')
+        return error_set(err, ERR_INVALID, "a change of the queue names no job");
+    *ret = job_by_beginning(c, id, &n);
+    if (n > 1)
+        return error_set(err, ERR_INVALID, "job id \"%s\" is the beginning of %d jobs' ids; give more of it", id, n);
+    if (n == 0)
+        return error_set(err, ERR_NOT_FOUND, "job %s not found: there is none of that id, or it has ended", id);
+    return 0;
+}
+
+static bool is_fair_share(const struct pool *p)
+{
+    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
+}
+
+static int check_priority(const struct step *s, struct error *err)
+{
+    const struct pool *p = s->job->pool;
+    int32_t priority = s->change->priority;
+    if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
+        return error_set(err, ERR_INVALID,
+                         "job %s: priority must be between 1 and 99 (lower goes first), and %d was asked for",
+                         s->job->row.job_id, priority);
+    if (is_fair_share(p))
+        return error_set(err, ERR_INVALID,
+                         "job %s: resource pool %s is scheduled by fair_share and has no priorities; set a weight",
+                         s->job->row.job_id, p->name);
+    if (p->opts.equal_priorities)
+        return error_set(err, ERR_INVALID,
+                         "job %s: resource pool %s is scheduled by round_robin, where all priorities are equal",
+                         s->job->row.job_id, p->name);
+    return 0;
+}
+
+static int check_weight(const struct step *s, struct error *err)
+{
+    double weight = s->change->weight;
+    if (!(weight > 0) || !isfinite(weight))
+        return error_set(err, ERR_INVALID, "job %s: weight must be a number above 0, and %g was asked for",
+                         s->job->row.job_id, weight);
+    if (!is_fair_share(s->job->pool))
+        return error_set(err, ERR_INVALID,
+                         "job %s: resource pool %s is scheduled by priority and has no weights; set a priority",
+                         s->job->row.job_id, s->job->pool->name);
+    return 0;
+}
+
+static int check_waits(const struct experiment *x, struct error *err)
+{
+    if (x->open_n > 0)
+        return 0;
+    return error_set(err, ERR_PRECONDITION, "job %s has no place in the queue: it neither runs nor waits for slots",
+                     x->row.job_id);
+}
+
+static int check_move(const struct core *c, struct step *s, struct error *err)
+{
+    if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
+        return -1;
+    if (s->anchor == s->job)
+        return error_set(err, ERR_INVALID, "job %s cannot be moved ahead of or behind itself", s->job->row.job_id);
+    if (s->anchor->pool != s->job->pool)
+        return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
+                         s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
+    if (is_fair_share(s->job->pool))
+        return error_set(err, ERR_INVALID,
+                         "job %s: unable to perform operation on resource pool with fair_share: %s has no order",
+                         s->job->row.job_id, s->job->pool->name);
+    return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
+}
+
+static int understand_one(const struct core *c, struct step *s, struct error *err)
+{
+    if (find_job(c, s->change->job_id, &s->job, err) < 0)
+        return -1;
+    switch (s->change->what) {
+    case QUEUE_PRIORITY:
+        return check_priority(s, err);
+    case QUEUE_WEIGHT:
+        return check_weight(s, err);
+    default:
+        return check_move(c, s, err);
+    }
+}
+
+/* ---- against each other ------------------------------------------------------------------------------------------ */
+
+static bool is_same_kind(const struct step *a, const struct step *b)
+{
+    return a->job == b->job && (a->change->what == b->change->what || (is_move(a->change) && is_move(b->change)));
+}
+
+static int check_twice(const struct batch *b, size_t i, struct error *err)
+{
+    for (size_t k = 0; k < i; k++)
+        if (is_same_kind(&b->step[i], &b->step[k]))
+            return error_set(err, ERR_INVALID, "contradictory batch: job %s gets two %s", b->step[i].job->row.job_id,
+                             is_move(b->step[i].change)                   ? "places"
+                             : b->step[i].change->what == QUEUE_PRIORITY ? "priorities"
+                                                                         : "weights");
+    return 0;
+}
+
+static size_t move_of(const struct batch *b, const struct experiment *job)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && is_move(b->step[i].change))
+            return i;
+    return NO_STEP;
+}
+
+/* The anchor that stays where it is, at the end of the chain. NULL: there is no end. */
+static const struct experiment *last_anchor(const struct batch *b, size_t i)
+{
+    for (size_t n = 0; n < b->n; n++) {
+        if (b->step[i].anchor_step == NO_STEP)
+            return b->step[i].anchor;
+        i = b->step[i].anchor_step;
+    }
+    return NULL;
+}
+
+static int asked_priority(const struct batch *b, const struct experiment *job, int otherwise)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && b->step[i].change->what == QUEUE_PRIORITY)
+            return b->step[i].change->priority;
+    return otherwise;
+}
+
+static int check_chain(const struct batch *b, size_t i, struct error *err)
+{
+    const struct experiment *job = b->step[i].job, *last = last_anchor(b, i);
+    if (last == NULL)
+        return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
+                         job->row.job_id);
+    int priority = asked_priority(b, last, last->job->group.priority), own = asked_priority(b, job, priority);
+    if (own != priority)
+        return error_set(err, ERR_INVALID,
+                         "contradictory batch: job %s gets priority %d and a place among jobs of priority %d",
+                         job->row.job_id, own, priority);
+    return 0;
+}
+
+static int understand(const struct core *c, struct batch *b, struct error *err)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (understand_one(c, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
+            return -1;
+    for (size_t i = 0; i < b->n; i++)
+        b->step[i].anchor_step = is_move(b->step[i].change) ? move_of(b, b->step[i].anchor) : NO_STEP;
+    for (size_t i = 0; i < b->n; i++)
+        if (is_move(b->step[i].change) && check_chain(b, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- carrying out ------------------------------------------------------------------------------------------------ */
+
+static void keep_resources(struct core *c, const struct experiment *x)
+{
+    struct core_effect *e = effect_add(c, CORE_PUT_RESOURCES);
+    e->resources.experiment_id = x->row.id;
+    e->resources.priority = x->spec.priority;
+    e->resources.weight = x->spec.weight;
+}
+
+static void set_value(struct core *c, const struct step *s)
+{
+    if (s->change->what == QUEUE_PRIORITY)
+        s->job->spec.priority = s->change->priority;
+    else
+        s->job->spec.weight = s->change->weight;
+    job_reweigh(s->job);
+    keep_resources(c, s->job);
+}
+
+/* A job whose experiment has moved on is about to leave; its place does not matter any more. */
+static void set_position(struct core *c, const struct sched_step *to)
+{
+    struct experiment *x = container_of(to->group, struct job, group)->experiment;
+    if (x == NULL)
+        return;
+    x->row.queue_position = to->queue_position;
+    record_touch(c, &x->record);
+    if (to->priority != x->job->group.priority) {
+        x->spec.priority = to->priority;
+        keep_resources(c, x);
+    }
+    job_reweigh(x);
+}
+
+static void move_job(struct core *c, const struct step *s)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_move m;
+    sched_plan_move(&s->job->job->group, &s->anchor->job->group, s->change->what == QUEUE_AHEAD_OF, c->now_us, &a, &m);
+    for (size_t i = 0; i < m.step_n; i++)
+        set_position(c, &m.step[i]);
+}
+
+/* A round carries out the moves whose anchors are where they will be. */
+static bool move_round(struct core *c, struct batch *b)
+{
+    bool moved = false;
+    for (size_t i = 0; i < b->n; i++) {
+        struct step *s = &b->step[i];
+        if (s->done || (s->anchor_step != NO_STEP && !b->step[s->anchor_step].done))
+            continue;
+        move_job(c, s);
+        s->done = moved = true;
+    }
+    return moved;
+}
+
+static void carry_out(struct core *c, struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (is_move(b->step[i].change))
+            continue;
+        set_value(c, &b->step[i]);
+        b->step[i].done = true;
+    }
+    while (move_round(c, b))
+        ;
+}
+
+int queue_change(struct core *c, const struct core_queue_change *change, size_t n, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    if (n > QUEUE_BATCH_MAX)
+        return error_set(err, ERR_INVALID, "%zu changes of the queue at once, allowed are %d", n, QUEUE_BATCH_MAX);
+    struct batch b = {.step = arena_array(&a, struct step, n + 1), .n = n};
+    for (size_t i = 0; i < n; i++)
+        b.step[i].change = &change[i];
+    if (understand(c, &b, err) < 0)
+        return -1;
+    carry_out(c, &b);
+    return 0;
+}

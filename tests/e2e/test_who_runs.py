@@ -1,0 +1,76 @@
+"""The job queue by hand: who runs on the only slot, and what `det job` shows of it."""
+import os
+import subprocess
+
+import pytest
+from support.cluster import BUILD, PASSWORD, wait_for
+
+WAITS_TO_BE_PREEMPTED = """
+import determined as det
+import time
+with det.core.init() as core:
+    while not core.preempt.should_preempt():
+        time.sleep(0.05)
+"""
+
+
+@pytest.fixture
+def one_slot(new_cluster):
+    c = new_cluster(config={"resource_manager": {"type": "agent", "scheduler": {"type": "priority", "preemption": True}}})
+    c.start_master()
+    c.start_agent(slots=1)
+    c.login()
+    return c
+
+
+def det(cluster, *words):
+    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
+    done = subprocess.run([BUILD / "det", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def table(cluster):
+    """(name, priority, slots, status) of each row, in its order."""
+    rows = [[cell.strip() for cell in line.split("|")] for line in det(cluster, "job", "list").splitlines()]
+    assert rows[0] == ["#", "ID", "Type", "Job Name", "Priority", "Submitted", "Slots (acquired/needed)", "Status", "User"]
+    return [(row[3], row[4], row[6], row[7]) for row in rows[2:]]
+
+
+def wait_table(cluster, *rows):
+    wait_for(f"det job list to show {rows}", lambda: table(cluster) == list(rows))
+
+
+def test_ahead_of_swaps_who_runs_and_equal_priorities_keep_the_order(one_slot):
+    first, second = (one_slot.create(name=name, files={"wait.py": WAITS_TO_BE_PREEMPTED}, entrypoint="python3 wait.py")
+                     for name in ("first", "second"))
+    a, b = (one_slot.experiment(x)["jobId"][:12] for x in (first, second))
+    wait_table(one_slot, ("first", "42", "1/1", "STATE_SCHEDULED"), ("second", "42", "0/1", "STATE_QUEUED"))
+    wait_for("the first to run", lambda: one_slot.experiment(first)["state"] == "STATE_RUNNING")
+    det(one_slot, "job", "update", b, "--ahead-of", a)
+    wait_table(one_slot, ("second", "42", "1/1", "STATE_SCHEDULED"), ("first", "42", "0/1", "STATE_QUEUED"))
+    det(one_slot, "job", "update-batch", f"{a}.priority=1", f"{b}.priority=1")
+    wait_table(one_slot, ("second", "1", "1/1", "STATE_SCHEDULED"), ("first", "1", "0/1", "STATE_QUEUED"))
+    for x in (first, second):
+        one_slot.post(f"/api/v1/experiments/{x}/kill")
+        one_slot.wait_experiment(x)
+
+
+@pytest.mark.parametrize("words, says", [
+    (["update", "x"], "nothing to change"),
+    (["update", "x", "--priority", "100"], "between 1 and 99"),
+    (["update", "x", "--priority", "4294967297"], "out of range"),
+    (["update", "x", "--weight", "nan"], "weight"),
+    (["update", "x", "--ahead-of", "y"], "job x not found"),
+    (["update-batch", "x"], "JOB_ID.KEY=VALUE"),
+    (["update-batch", ".priority=1"], "JOB_ID.KEY=VALUE"),
+    (["update-batch", "x.priority="], "value is missing"),
+    (["update-batch", "x.priority=one"], "not a whole number"),
+    (["update-batch", "x.weight=heavy"], "not a number"),
+    (["update-batch", "x.colour=red"], "it can change"),
+])
+def test_what_cannot_be_is_refused(master, words, says):
+    env = {"PATH": os.environ["PATH"], "HOME": str(master.dir), "DET_MASTER": master.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
+    done = subprocess.run([BUILD / "det", "job", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert done.returncode != 0
+    assert says in done.stderr
