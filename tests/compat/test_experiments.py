@@ -146,6 +146,11 @@ def test_life__paused_activated_paused_canceled(det, cluster, config):
     header, row = table(det("job list"))
     job = dict(zip(header, row))
     assert job["Job Name"] == f"slow ({experiment})" and job["Slots (acquired/needed)"] == "1/1" and job["User"] == "determined"
+    det(f"job update {job['ID']} --priority 7")
+    assert dict(zip(*table(det("job list"))))["Priority"] == "7"
+    det(f"job update-batch {job['ID']}.priority=8")
+    assert dict(zip(*table(det("job list"))))["Priority"] == "8"
+    assert det.run(f"job update {job['ID']} --priority 100").status == 1
     assert [row[6] for row in table(det("slot list"))[1:]].count("FREE") == 1
     assert det(f"experiment pause {experiment}") == f"Paused experiment {experiment}\n"
     assert cluster.experiment(experiment)["state"] == "STATE_PAUSED"
