@@ -1,4 +1,4 @@
-/* The files of checkpoints in storages that are directories of the master's machine (docs/decisions/0003). Whatever a
+/* The files of checkpoints in storages that are directories of the master's machine (docs/decisions/0004). Whatever a
  * checkpoint holds, nothing outside its own directory is opened or removed. */
 #ifndef DET_API_CHECKPOINT_FILES_H
 #define DET_API_CHECKPOINT_FILES_H

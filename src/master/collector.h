@@ -1,4 +1,4 @@
-/* Removes the files of checkpoints, in the background (store/removals.h, docs/decisions/0003): those that somebody asked
+/* Removes the files of checkpoints, in the background (store/removals.h, docs/decisions/0004): those that somebody asked
  * to remove, and those that the policy of an experiment lets go when it has ended or its policy has changed.
  *
  * A pass goes on until nothing is due. Each turn of it reads on a thread of its own (what to choose from, or a few
