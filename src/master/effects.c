@@ -93,12 +93,6 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
 {
     struct master *m = s->m;
     switch (e->type) {
-    case CORE_PUT_TASK: /* its end closes followers of its log */
-        if (e->task->end_us) {
-            api_log_ended(m->api, e->task->id);
-            log_sealer_ended(m->log_sealer, e->task->id);
-        }
-        return;
     case CORE_TASK_LOG:
         api_log_stored_by_core(m->api, e->log.task_id, strlen(e->log.text));
         return;
@@ -141,11 +135,25 @@ static void step_free(struct step *s)
     free(s);
 }
 
+/* A task's end closes the followers of its log. Its row stands before the last lines that the core has written into that
+ * log in the same step: these must be known first. */
+static void close_logs(struct step *s)
+{
+    for (size_t i = 0; i < s->effects.n; i++) {
+        const struct core_effect *e = &s->effects.item[i];
+        if (e->type != CORE_PUT_TASK || e->task->end_us == 0)
+            continue;
+        api_log_ended(s->m->api, e->task->id);
+        log_sealer_ended(s->m->log_sealer, e->task->id);
+    }
+}
+
 static void carry_out_all(void *ctx)
 {
     struct step *s = ctx;
     for (size_t i = 0; i < s->effects.n; i++)
         carry_out_one(s, &s->effects.item[i]);
+    close_logs(s);
     step_free(s);
 }
 
