@@ -68,16 +68,6 @@ static void print_text(const char *s, size_t n, struct strbuf *out)
     }
 }
 
-/* A key is a text to every reader there is, also where the same word alone would be a truth value; only those of one
- * letter go without quotes, though, as other printers have them. */
-static void print_key(const char *key, struct strbuf *out)
-{
-    if (strlen(key) == 1 && strchr("yYnN", key[0]))
-        strbuf_addc(out, key[0]);
-    else
-        print_text(key, strlen(key), out);
-}
-
 static bool is_empty_collection(struct json_object *v)
 {
     return (json_object_is_type(v, json_type_object) && json_object_object_length(v) == 0) ||
@@ -130,7 +120,7 @@ static void print_mapping(struct json_object *v, int indent, bool begun, struct 
     for (size_t i = 0; i < n; i++) {
         struct json_object *value = json_object_object_get(v, name[i]);
         strbuf_addf(out, "%*s", begun && i == 0 ? 0 : indent, "");
-        print_key(name[i], out);
+        print_text(name[i], strlen(name[i]), out);
         strbuf_addc(out, ':');
         if (is_collection(value) && !is_empty_collection(value)) {
             strbuf_addc(out, '\n');

@@ -104,7 +104,7 @@ trial logs --rank-id 3 {ot}
 @pytest.fixture(scope="module")
 def things(cluster, finished):
     [trial] = cluster.trial_ids(finished[0])
-    for name, config in (("plain", {"description": "d", "labels": ["b", "a"], "data": {"x": {"y": [1, {"z": None}]}}}), ("empty", {})):
+    for name, config in (("plain", {"description": "d", "labels": ["b", "a"], "data": {"x": {"nested": [1, {"z": None}]}}}), ("empty", {})):
         assert cluster.post(f"/api/v1/templates/{name}", {"name": name, "config": config}).status == 200
     checkpoint = cluster.get(f"/api/v1/trials/{trial}/checkpoints").json["checkpoints"][0]["uuid"]
     return {"x": finished[0], "t": trial, "c": checkpoint, "k": cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]}

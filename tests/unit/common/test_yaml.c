@@ -169,7 +169,7 @@ static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
         "\"g\":\"it's: so\",\"h\":\"- x\",\"i\":\"0x10\",\"j\":\"\",\"k\":\"plain text\",\"l\":1e-05,\"n\":\" x\"}}";
     const char *expected =
         "a: {}\nb:\n- 1\n- - 2\n  - 3\n- w: null\n  x: 'yes'\nc: []\nd:\n  e: 'a: b'\n  f: \"line\\nbreak\"\n"
-        "  g: 'it''s: so'\n  h: '- x'\n  i: '0x10'\n  j: ''\n  k: plain text\n  l: 1e-05\n  n: ' x'\n";
+        "  g: 'it''s: so'\n  h: '- x'\n  i: '0x10'\n  j: ''\n  k: plain text\n  l: 1e-05\n  'n': ' x'\n";
     cleanup_json struct json_object *v = NULL, *again = NULL;
     assert_int_equal(json_parse(json, strlen(json), &v, NULL), 0);
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
