@@ -23,6 +23,9 @@ struct sched {
     size_t agent_n, share_cap;
 };
 
+/* Where requests like r, with slots or without, stand at a priority. */
+struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
+
 /* One pass. */
 struct pass {
     struct sched *s;

@@ -38,11 +38,6 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
 
 /* ---- and those that do not --------------------------------------------------------------------------------------- */
 
-static struct sched_level *level_of(struct sched *s, const struct sched_request *r, int priority)
-{
-    return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
-}
-
 /* Would it fit once everything is gone that is on its way out? */
 static size_t fit_after_leaving(struct sched *s, const struct sched_request *r)
 {
@@ -76,7 +71,7 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
 {
     struct sched *s = p->s;
     struct sched_request *victim;
-    RB_FOREACH_REVERSE(victim, sched_requests, &level_of(s, r, priority)->running) {
+    RB_FOREACH_REVERSE(victim, sched_requests, &sched_level_of(s, r, priority)->running) {
         if (priority == r->priority && victim->group->queue_position <= r->group->queue_position)
             break;
         if (victim->released_in == s->pass)

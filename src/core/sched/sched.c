@@ -104,9 +104,9 @@ size_t sched_fit(struct sched *s, const struct sched_request *r, struct arena *a
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static struct sched_level *level_of(struct sched *s, const struct sched_request *r)
+struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority)
 {
-    return r->slots > 0 ? &s->with_slots[r->priority] : &s->without[r->priority];
+    return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
 }
 
 /* What runs keeps the priority it was placed with. */
@@ -125,7 +125,7 @@ static int aged_by(const struct sched_request *r)
 
 static void file(struct sched *s, struct sched_request *r)
 {
-    level_add(level_of(s, r), r);
+    level_add(sched_level_of(s, r, r->priority), r);
     if (r->promote_us != 0)
         RB_INSERT(sched_promotions, &s->promotions, r);
     if (r->state == SCHED_RELEASING)
@@ -134,7 +134,7 @@ static void file(struct sched *s, struct sched_request *r)
 
 static void unfile(struct sched *s, struct sched_request *r)
 {
-    level_remove(level_of(s, r), r);
+    level_remove(sched_level_of(s, r, r->priority), r);
     if (r->promote_us != 0)
         RB_REMOVE(sched_promotions, &s->promotions, r);
     if (r->state == SCHED_RELEASING)
