@@ -213,11 +213,6 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-static bool is_in_queue(const struct experiment *x, const struct pool *p)
-{
-    return x->open_n > 0 && x->pool == p;
-}
-
 static struct core_job_view job_of(const struct experiment *x)
 {
     struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->job->group.priority,
@@ -233,40 +228,18 @@ static struct core_job_view job_of(const struct experiment *x)
     return job;
 }
 
-static int compare_turns(const struct core_job_view *a, const struct core_job_view *b)
-{
-    if (a->priority != b->priority)
-        return a->priority < b->priority ? -1 : 1;
-    if (a->queue_position != b->queue_position)
-        return a->queue_position < b->queue_position ? -1 : 1;
-    return a->experiment_id < b->experiment_id ? -1 : a->experiment_id > b->experiment_id;
-}
-
 static bool is_fair_share(const struct pool *p)
 {
     return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
 }
 
-static bool goes_before(const struct experiment *x, const struct core_job_view *job)
-{
-    struct core_job_view other = {.experiment_id = x->row.id,
-                                  .priority = x->job->group.priority,
-                                  .queue_position = x->row.queue_position};
-    return compare_turns(&other, job) < 0;
-}
-
-/* Without going through the queue, for it is asked whenever one experiment is looked at. */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
 {
     const struct experiment *x = experiment_find(c, experiment_id);
     if (x == NULL || x->open_n == 0)
         return false;
-    struct core_job_view job = job_of(x);
-    for (const struct experiment *other = c->experiments; other != NULL; other = other->hh.next)
-        job.jobs_ahead += is_in_queue(other, x->pool) && goes_before(other, &job);
-    if (is_fair_share(x->pool))
-        job.jobs_ahead = -1;
-    *ret = job;
+    *ret = job_of(x);
+    ret->jobs_ahead = is_fair_share(x->pool) ? -1 : (int32_t)sched_groups_ahead(&x->job->group);
     return true;
 }
 

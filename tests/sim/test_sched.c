@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/rng.h"
+#include "core/sched/line.h"
 #include "plain_sched.h"
 
 enum { AGENTS = 12, JOBS = 10, REQUESTS = 60 };
@@ -161,14 +162,6 @@ static void random_opts(struct world *w, struct sched_opts *ret)
                                .allow_heterogeneous_fits = once_in(w, 3), .aging_us = once_in(w, 4) ? 50 : 0};
 }
 
-static void change_opts(struct world *w)
-{
-    struct sched_opts opts;
-    random_opts(w, &opts);
-    opts.aging_us = sched_get_opts(w->sched)->aging_us; /* the priority of what runs would have no one history */
-    sched_set_opts(w->sched, &opts);
-}
-
 static void change(struct world *w)
 {
     w->now_us += upto(w, 20);
@@ -177,10 +170,8 @@ static void change(struct world *w)
         change_request(w);
     else if (what < 17)
         change_job(w);
-    else if (what < 19)
+    else
         change_agent(w);
-    else if (once_in(w, 10))
-        change_opts(w);
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -340,6 +331,22 @@ static void check_books(struct world *w)
     }
 }
 
+/* What each job is told of those ahead of it is what a walk through the line finds. */
+static void check_line(struct world *w)
+{
+    size_t jobs = 0;
+    int64_t waiting = 0;
+    for (const struct sched_group *g = sched_first_group(w->sched); g != NULL; g = sched_next_group(g), jobs++) {
+        struct line_ahead ahead = line_ahead(g);
+        assert_int_equal(ahead.jobs, jobs);
+        assert_int_equal(ahead.waiting_slots, waiting);
+        for (size_t i = 0; i < REQUESTS; i++)
+            if (w->open[i] && w->request[i].group == g && w->request[i].state == SCHED_PENDING)
+                waiting += w->request[i].slots;
+    }
+    assert_int_equal(jobs, sched_group_n(w->sched));
+}
+
 static void pass_and_compare(struct world *w)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -352,6 +359,7 @@ static void pass_and_compare(struct world *w)
     sched_pass(w->sched, w->now_us, &a, &found);
     same_decision(&v, &found, &wanted);
     check_books(w);
+    check_line(w);
     w->placed += (long)found.allocate_n;
     w->released += (long)found.release_n;
     for (size_t i = 0; i < found.allocate_n; i++)

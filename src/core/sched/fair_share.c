@@ -4,29 +4,27 @@
  * none are left or nobody wants any. Then each job is brought to what it was offered: what it has too much is released,
  * what it lacks is placed as far as it fits. A gang that its job's offer never suffices for would keep slots from others
  * for nothing: the newest such jobs give theirs back, until the rest can be served. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/sched/internal.h"
 
 struct claim {
     struct sched_group *group;
-    int demand;      /* slots wanted, at most max_slots */
-    int active;      /* held, and not on their way out */
+    int demand;        /* slots wanted, at most max_slots */
+    int active;        /* held, and not on their way out */
     int held_for_good; /* of these, by what cannot be preempted */
-    int smallest;    /* pending request; 0: none */
+    int smallest;      /* pending request; 0: none */
     int offered;
-    int prepaid; /* of held_for_good, what rounds have not yet counted as offered */
+    int prepaid;   /* of held_for_good, what rounds have not yet counted as offered */
     bool disabled; /* gave its offer back */
 };
 
 struct claims {
-    struct claim *item; /* by demand, then age */
+    struct claim *item; /* by age */
     size_t n;
-    struct claim **newest; /* the same, newest first */
-    size_t first, newest_next; /* before these nobody wants more, or can be talked into giving back */
-    int capacity;          /* slots not yet offered */
-    double weight;         /* of all that want more */
+    uint32_t *by_demand; /* indexes, then by age */
+    size_t first;        /* in by_demand: before it nobody wants more */
+    size_t not_asked;    /* in item: behind it nobody can be talked into giving back */
+    int capacity;        /* slots not yet offered */
+    double weight;       /* of all that want more */
 };
 
 /* A request counts if it could be served one day, and one that waits only if it would fit right now. */
@@ -45,11 +43,10 @@ static void look_which_shapes_fit(struct sched *s)
     }
 }
 
-static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
+static void add_up(struct pass *p, struct claim *ret)
 {
     struct sched_request *r;
-    *ret = (struct claim){.group = g};
-    RB_FOREACH(r, sched_job, &g->requests) {
+    RB_FOREACH(r, sched_job, &ret->group->requests) {
         if (!counts(p, r))
             continue;
         ret->demand += r->slots;
@@ -60,44 +57,69 @@ static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
         if (r->state == SCHED_ALLOCATED && !r->preemptible)
             ret->held_for_good += r->slots;
     }
+}
+
+/* From the job's own sums, unless some of its requests count and others do not. */
+static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
+{
+    *ret = (struct claim){.group = g};
+    if (g->largest > p->s->places.capacity || (g->waiting_n > 0 && g->shape == NULL)) {
+        add_up(p, ret);
+    } else {
+        bool fits = g->waiting_n > 0 && g->shape->fits_in == p->s->pass;
+        ret->active = g->active;
+        ret->held_for_good = g->held_for_good;
+        ret->smallest = fits ? g->shape->key.slots : 0;
+        ret->demand = g->active + (fits ? (int)g->waiting_slots : 0);
+    }
     if (g->max_slots >= 0 && ret->demand > g->max_slots)
         ret->demand = g->max_slots;
 }
 
-static int by_demand(const void *pa, const void *pb)
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* One round of a radix sort: equal digits keep their order. */
+static void sort_by_digit(const struct claims *c, int shift, const uint32_t *from, uint32_t *ret)
 {
-    const struct claim *a = pa, *b = pb;
-    if (a->demand != b->demand)
-        return a->demand < b->demand ? -1 : 1;
-    if (a->group->submitted_us != b->group->submitted_us)
-        return a->group->submitted_us < b->group->submitted_us ? -1 : 1;
-    return strcmp(a->group->job_id, b->group->job_id);
+    size_t at[DIGITS + 1] = {0};
+    for (size_t i = 0; i < c->n; i++)
+        at[((c->item[from[i]].demand >> shift) & (DIGITS - 1)) + 1]++;
+    for (size_t digit = 0; digit < DIGITS; digit++)
+        at[digit + 1] += at[digit];
+    for (size_t i = 0; i < c->n; i++)
+        ret[at[(c->item[from[i]].demand >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-static int newest_first(const void *pa, const void *pb)
+static void sort_by_demand(struct claims *c, struct arena *a)
 {
-    const struct sched_group *a = (*(struct claim *const *)pa)->group, *b = (*(struct claim *const *)pb)->group;
-    if (a->submitted_us != b->submitted_us)
-        return a->submitted_us > b->submitted_us ? -1 : 1;
-    return strcmp(b->job_id, a->job_id);
+    uint32_t *order = arena_array(a, uint32_t, c->n + 1), *other = arena_array(a, uint32_t, c->n + 1);
+    int most = 0, least = INT32_MAX;
+    for (size_t i = 0; i < c->n; i++) {
+        order[i] = (uint32_t)i;
+        most = c->item[i].demand > most ? c->item[i].demand : most;
+        least = c->item[i].demand < least ? c->item[i].demand : least;
+    }
+    for (int shift = 0; shift < 31 && most != least && most >> shift > 0; shift += DIGIT_BITS) {
+        sort_by_digit(c, shift, order, other);
+        uint32_t *sorted = other;
+        other = order;
+        order = sorted;
+    }
+    c->by_demand = order;
 }
 
 static struct claims collect_claims(struct pass *p)
 {
     struct sched *s = p->s;
-    struct claims c = {.item = arena_array(p->arena, struct claim, s->group_n + 1),
-                       .newest = arena_array(p->arena, struct claim *, s->group_n + 1),
-                       .capacity = (int)s->places.capacity};
+    struct claims c = {.item = arena_array(p->arena, struct claim, s->group_n + 1), .capacity = (int)s->places.capacity};
     struct sched_group *g;
     look_which_shapes_fit(s);
     RB_FOREACH(g, sched_groups, &s->groups) {
         claim_of(p, g, &c.item[c.n]);
         c.n += c.item[c.n].demand > 0 || c.item[c.n].active > 0;
     }
-    qsort(c.item, c.n, sizeof *c.item, by_demand);
-    for (size_t i = 0; i < c.n; i++)
-        c.newest[i] = &c.item[i];
-    qsort(c.newest, c.n, sizeof *c.newest, newest_first);
+    c.not_asked = c.n;
+    sort_by_demand(&c, p->arena);
     return c;
 }
 
@@ -111,14 +133,14 @@ static bool wants_more(const struct claim *c)
 static void satisfied(struct claims *c, const struct claim *claim)
 {
     c->weight -= claim->group->weight;
-    while (c->first < c->n && !wants_more(&c->item[c->first]))
+    while (c->first < c->n && !wants_more(&c->item[c->by_demand[c->first]]))
         c->first++;
 }
 
 static void offer_what_is_held_for_good(struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[i];
+        struct claim *claim = &c->item[c->by_demand[i]];
         claim->offered = claim->prepaid = claim->held_for_good;
         c->capacity = c->capacity > claim->offered ? c->capacity - claim->offered : 0;
         c->weight += wants_more(claim) ? claim->group->weight : 0;
@@ -147,7 +169,7 @@ static bool offer_round(struct claims *c)
     int at_start = c->capacity;
     bool progress = false;
     for (size_t i = c->first; i < c->n && c->capacity > 0; i++) {
-        struct claim *claim = &c->item[i];
+        struct claim *claim = &c->item[c->by_demand[i]];
         if (!wants_more(claim))
             continue;
         double part = c->weight > 0 ? at_start * claim->group->weight / c->weight : 0;
@@ -167,8 +189,8 @@ static bool offer_round(struct claims *c)
  * who is passed over once need not be asked again. */
 static bool give_back_a_useless_offer(struct claims *c)
 {
-    while (c->newest_next < c->n) {
-        struct claim *claim = c->newest[c->newest_next++];
+    while (c->not_asked > 0) {
+        struct claim *claim = &c->item[--c->not_asked];
         if (!wants_more(claim) || claim->smallest <= claim->offered)
             continue;
         c->capacity += claim->offered;
@@ -246,7 +268,7 @@ void sched_by_fair_share(struct pass *p)
     struct claims claims = collect_claims(p);
     make_offers(&claims);
     for (size_t i = 0; i < claims.n; i++) {
-        const struct claim *claim = &claims.item[i];
+        const struct claim *claim = &claims.item[claims.by_demand[i]];
         if (claim->active > claim->offered)
             release_too_much(p, claim);
         else if (claim->active < claim->offered)

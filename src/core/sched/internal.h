@@ -2,11 +2,9 @@
 #ifndef DET_CORE_SCHED_INTERNAL_H
 #define DET_CORE_SCHED_INTERNAL_H
 
+#include "core/sched/line.h"
 #include "core/sched/places.h"
 #include "core/sched/queue.h"
-
-RB_HEAD(sched_groups, sched_group);
-RB_PROTOTYPE(sched_groups, sched_group, node, sched_group_compare)
 
 enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
 

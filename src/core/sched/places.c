@@ -108,12 +108,6 @@ static void free_buckets(struct bucket_set *set)
     }
 }
 
-static void rescore(struct places *p, struct bucket_set *set)
-{
-    for (struct sched_bucket *b = set->first; b != NULL; b = b->next)
-        b->score = score(p->fitting, b->key.all, b->key.empty);
-}
-
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
 static struct agent_size *size_of(struct places *p, int slots)
@@ -143,14 +137,6 @@ static void count(struct places *p, const struct sched_agent *agent, int by)
 void places_init(struct places *p, const struct sched_opts *opts)
 {
     *p = (struct places){.fitting = opts->fitting, .allow_heterogeneous_fits = opts->allow_heterogeneous_fits};
-}
-
-void places_set_opts(struct places *p, const struct sched_opts *opts)
-{
-    p->fitting = opts->fitting;
-    p->allow_heterogeneous_fits = opts->allow_heterogeneous_fits;
-    rescore(p, &p->for_slots);
-    rescore(p, &p->for_aux);
 }
 
 void places_free(struct places *p)

@@ -55,7 +55,6 @@ struct places {
 };
 
 void places_init(struct places *p, const struct sched_opts *opts);
-void places_set_opts(struct places *p, const struct sched_opts *opts);
 void places_free(struct places *p);
 
 void places_add(struct places *p, struct sched_agent *agent);

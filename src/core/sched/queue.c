@@ -11,8 +11,10 @@
 
 int sched_group_compare(const struct sched_group *a, const struct sched_group *b)
 {
-    COMPARE(a->priority, b->priority);
-    COMPARE(a->queue_position, b->queue_position);
+    if (!a->by_age) {
+        COMPARE(a->priority, b->priority);
+        COMPARE(a->queue_position, b->queue_position);
+    }
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
 }

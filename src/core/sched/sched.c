@@ -17,7 +17,6 @@ static int by_promotion(const struct sched_request *a, const struct sched_reques
     return strcmp(a->allocation_id, b->allocation_id);
 }
 
-RB_GENERATE(sched_groups, sched_group, node, sched_group_compare)
 RB_GENERATE(sched_job, sched_request, in_group, sched_by_age)
 RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
@@ -123,9 +122,26 @@ static int aged_by(const struct sched_request *r)
     return r->priority == 0 ? 0 : r->group->priority - r->priority;
 }
 
+/* Keeps a job's sums. */
+static void count(struct sched_request *r, int by)
+{
+    struct sched_group *g = r->group;
+    if (r->state == SCHED_ALLOCATED) {
+        g->active += by * r->slots;
+        g->held_for_good += r->preemptible ? 0 : by * r->slots;
+    }
+    if (r->state != SCHED_PENDING || r->slots == 0)
+        return;
+    g->waiting_n += (size_t)by;
+    if (by > 0)
+        g->shape = g->waiting_n == 1 || g->shape == r->shape ? r->shape : NULL;
+    line_add_waiting(g, by * r->slots);
+}
+
 static void file(struct sched *s, struct sched_request *r)
 {
     level_add(sched_level_of(s, r, r->priority), r);
+    count(r, 1);
     if (r->promote_us != 0)
         RB_INSERT(sched_promotions, &s->promotions, r);
     if (r->state == SCHED_RELEASING)
@@ -134,6 +150,7 @@ static void file(struct sched *s, struct sched_request *r)
 
 static void unfile(struct sched *s, struct sched_request *r)
 {
+    count(r, -1);
     level_remove(sched_level_of(s, r, r->priority), r);
     if (r->promote_us != 0)
         RB_REMOVE(sched_promotions, &s->promotions, r);
@@ -163,9 +180,11 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     set_priority(s, r, 0);
     if (g->request_n++ == 0) {
         RB_INIT(&g->requests);
-        RB_INSERT(sched_groups, &s->groups, g);
+        g->by_age = s->opts.policy == SCHED_BY_FAIR_SHARE;
+        line_insert(&s->groups, g);
         s->group_n++;
     }
+    g->largest = r->slots > g->largest ? r->slots : g->largest;
     RB_INSERT(sched_job, &g->requests, r);
     file(s, r);
 }
@@ -213,7 +232,7 @@ void sched_request_remove(struct sched *s, struct sched_request *r)
     r->share_n = 0;
     if (--g->request_n > 0)
         return;
-    RB_REMOVE(sched_groups, &s->groups, g);
+    line_remove(&s->groups, g);
     s->group_n--;
 }
 
@@ -240,27 +259,16 @@ void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_
     int before = g->priority;
     if (g->request_n > 0) {
         unfile_all(s, g);
-        RB_REMOVE(sched_groups, &s->groups, g);
+        line_remove(&s->groups, g);
     }
     g->priority = to->priority;
     g->weight = to->weight;
     g->max_slots = to->max_slots;
     g->queue_position = to->queue_position;
     if (g->request_n > 0) {
-        RB_INSERT(sched_groups, &s->groups, g);
+        line_insert(&s->groups, g);
         file_all(s, g, before);
     }
-}
-
-void sched_set_opts(struct sched *s, const struct sched_opts *opts)
-{
-    struct sched_group *g;
-    RB_FOREACH(g, sched_groups, &s->groups)
-        unfile_all(s, g);
-    s->opts = *opts;
-    places_set_opts(&s->places, opts);
-    RB_FOREACH(g, sched_groups, &s->groups)
-        file_all(s, g, g->priority);
 }
 
 const struct sched_group *sched_first_group(const struct sched *s)
@@ -276,6 +284,11 @@ const struct sched_group *sched_next_group(const struct sched_group *g)
 size_t sched_group_n(const struct sched *s)
 {
     return s->group_n;
+}
+
+size_t sched_groups_ahead(const struct sched_group *g)
+{
+    return line_ahead(g).jobs;
 }
 
 /* ---- a pass ------------------------------------------------------------------------------------------------------ */

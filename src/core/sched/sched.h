@@ -58,6 +58,16 @@ struct sched_group {
     /* the scheduler's own */
     struct sched_job requests; /* by age */
     size_t request_n;
+    /* What its requests with slots come to. */
+    int active, held_for_good; /* held and not on their way out; of these, by what cannot be preempted */
+    int largest;               /* no request of it ever was larger */
+    size_t waiting_n;
+    int64_t waiting_slots;
+    const struct sched_shape *shape; /* of those that wait; NULL: several */
+    /* its place in line (line.h) */
+    bool by_age;
+    size_t subtree_n;
+    int64_t subtree_waiting;
     RB_ENTRY(sched_group) node;
 };
 
@@ -113,8 +123,6 @@ struct sched_decision {
 struct sched;
 struct sched *sched_new(const struct sched_opts *opts); /* never NULL */
 void sched_free(struct sched *s);
-/* Another policy, from the next pass on. */
-void sched_set_opts(struct sched *s, const struct sched_opts *opts);
 const struct sched_opts *sched_get_opts(const struct sched *s);
 
 void sched_agent_join(struct sched *s, struct sched_agent *agent);
@@ -142,6 +150,8 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
 const struct sched_group *sched_first_group(const struct sched *s);
 const struct sched_group *sched_next_group(const struct sched_group *g);
 size_t sched_group_n(const struct sched *s);
+/* How many of them are served before g. */
+size_t sched_groups_ahead(const struct sched_group *g);
 
 /* Which request goes first: (priority, queue position, submission, request time, allocation id); by fair share
  * (submission, request time, allocation id). */

@@ -1,0 +1,22 @@
+/* The line of a pool's jobs, in the order in which they are served, and who stands ahead of whom: a tree in which each
+ * job also counts what is below it, so that neither question goes through the line. */
+#ifndef DET_CORE_SCHED_LINE_H
+#define DET_CORE_SCHED_LINE_H
+
+#include "core/sched/sched.h"
+
+RB_HEAD(sched_groups, sched_group);
+RB_PROTOTYPE(sched_groups, sched_group, node, sched_group_compare)
+
+void line_insert(struct sched_groups *line, struct sched_group *g);
+void line_remove(struct sched_groups *line, struct sched_group *g);
+/* g, which stands in line, waits for so many slots more, or fewer. */
+void line_add_waiting(struct sched_group *g, int64_t slots);
+
+struct line_ahead {
+    size_t jobs;
+    int64_t waiting_slots; /* that these jobs wait for */
+};
+struct line_ahead line_ahead(const struct sched_group *g);
+
+#endif
