@@ -498,42 +498,6 @@ def test_searcher__without_a_length_says_what_is_missing(cluster):
         core_context.searcher.operations()
 
 
-def test_distributed__of_one_process():
-    context = core.DummyDistributedContext()
-    assert (context.get_rank(), context.get_size(), context.get_local_rank(), context.get_num_agents()) == (0, 1, 0, 1)
-    assert context.gather("x") == context.allgather("x") == context.gather_local("x") == ["x"]
-    assert context.allgather_local("x") == ["x"]
-    assert context.broadcast("x") == context.broadcast_local("x") == "x"
-
-
-def test_distributed__of_several_processes_is_refused_clearly():
-    with pytest.raises(NotImplementedError, match="4 processes is not supported by this version yet"):
-        core.DistributedContext(rank=1, size=4, local_rank=1, local_size=2, cross_rank=0, cross_size=2)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"rank": 1}, "rank=1 is not between 0 and 0"),
-        ({"size": 3, "local_size": 2}, "size=3 is not local_size=2 times cross_size=1"),
-    ],
-)
-def test_distributed__checks_its_numbers(sizes, message):
-    numbers = {"rank": 0, "size": 1, "local_rank": 0, "local_size": 1, "cross_rank": 0, "cross_size": 1}
-    with pytest.raises(ValueError, match=message):
-        core.DistributedContext(**{**numbers, **sizes})
-
-
-def test_from_torch_distributed__reads_the_environment(monkeypatch):
-    with pytest.raises(RuntimeError, match="RANK is not set"):
-        core.DistributedContext.from_torch_distributed()
-    for name in ("RANK", "LOCAL_RANK", "GROUP_RANK"):
-        monkeypatch.setenv(name, "0")
-    for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"):
-        monkeypatch.setenv(name, "1")
-    assert core.DistributedContext.from_torch_distributed().size == 1
-
-
 def test_init__of_several_slots_needs_a_distributed_context(cluster):
     cluster.write(slot_ids=[0, 1])
     with pytest.raises(ValueError, match="2 slots"):

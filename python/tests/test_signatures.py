@@ -20,11 +20,6 @@ NOT_YET = {
     # Reports on the use of checkpoints, for the SDK's objects.
     "determined.core.DummyExperimentalCoreContext",
     "determined.core.ExperimentalCoreContext",
-    # Multi-slot training with TensorFlow and DeepSpeed.
-    "determined.core.DistributedContext.from_deepspeed",
-    "determined.core.DistributedContext.from_tf_config",
-    "determined.core.DummyDistributedContext.from_deepspeed",
-    "determined.core.DummyDistributedContext.from_tf_config",
     # A step of reducing metrics that is public there only by its name.
     "determined.pytorch.PyTorchTrialContext.run_cross_slot_reduction",
     "determined.pytorch.CheckpointLoadContext.run_cross_slot_reduction",
