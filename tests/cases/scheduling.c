@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scale.h"
 #include "core/sched/moves.h"
 #include "helpers.h"
 #include "plain_sched.h"
@@ -576,6 +577,72 @@ static void run_legacy_job_moves(struct cases *c, struct json_object *section)
     }
 }
 
+/* ---- elastic pools ----------------------------------------------------------------------------------------------- */
+
+static void run_desired_new_agents(struct cases *c, struct json_object *section)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i), *pending = member(v, "pending_slots");
+        int per_agent = (int)member_int(v, "slots_per_agent");
+        struct scale_demand d = {0};
+        for (size_t k = 0; k < json_object_array_length(pending); k++) {
+            int slots = json_object_get_int(json_object_array_get_idx(pending, k));
+            d.aux += slots == 0;
+            if (scale_counts(slots, per_agent))
+                scale_add_group(&d, slots, -1);
+        }
+        int desired = scale_desired(&d, per_agent, (int)member_int(v, "max_zero_slot_per_agent"));
+        case_check(c, desired == member_int(v, "desired"), "%s: %d", json_object_to_json_string(v), desired);
+    }
+}
+
+static void run_instances_to_launch(struct cases *c, struct json_object *section)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i);
+        struct scale_opts o = {.min_instances = (int)member_int(v, "min"), .max_instances = (int)member_int(v, "max")};
+        int launch = scale_launch(&o, (int)member_int(v, "existing"), (int)member_int(v, "recently_launched"),
+                                  (int)member_int(v, "desired_new"));
+        case_check(c, launch == member_int(v, "launch"), "%s: %d", member_string(v, "name"), launch);
+    }
+}
+
+/* The longer ones are listed with the shorter ones. */
+static enum scale_class class_of(struct json_object *v, const char *id)
+{
+    static const struct {
+        const char *list;
+        enum scale_class is;
+    } row[] = {{"stopped", SCALE_STOPPED}, {"long_idle", SCALE_LONG_IDLE}, {"idle", SCALE_IDLE},
+               {"long_disconnected", SCALE_LONG_DISCONNECTED}, {"disconnected", SCALE_DISCONNECTED},
+               {"pending", SCALE_PENDING}, {"recently_launched", SCALE_STARTING}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (list_has(member(v, row[i].list), id))
+            return row[i].is;
+    return SCALE_OCCUPIED;
+}
+
+static void run_instances_to_terminate(struct cases *c, struct json_object *section)
+{
+    for (size_t i = 0; i < json_object_array_length(section); i++) {
+        struct json_object *v = json_object_array_get_idx(section, i), *list = member(v, "instances");
+        size_t n = json_object_array_length(list);
+        struct scale_instance instance[AGENTS_MAX] = {0};
+        bool ok = n <= AGENTS_MAX;
+        for (size_t k = 0; ok && k < n; k++) {
+            const char *id = json_object_get_string(json_object_array_get_idx(list, k));
+            instance[k] = (struct scale_instance){.is = class_of(v, id),
+                                                  .launch_us = -member_int(member(v, "launch_age_min"), id)};
+        }
+        int ended = ok ? scale_terminate(instance, n, (int)member_int(v, "min"), (int)member_int(v, "max")) : 0;
+        for (size_t k = 0; ok && k < n; k++)
+            ok = instance[k].terminate == list_has(member(v, "terminate"),
+                                                   json_object_get_string(json_object_array_get_idx(list, k)));
+        ok = ok && ended == (int)json_object_array_length(member(v, "terminate"));
+        case_check(c, ok, "%s: %d", member_string(v, "name"), ended);
+    }
+}
+
 CASE_SECTION(fit_scores, run_fit_scores)
 CASE_SECTION(find_fits, run_find_fits)
 CASE_SECTION(dedicated_fits, run_dedicated_fits)
@@ -585,8 +652,12 @@ CASE_SECTION(priority_multi, run_priority)
 CASE_SECTION(fair_share, run_fair_share)
 CASE_SECTION(job_queue, run_job_queue)
 CASE_SECTION(legacy_job_moves, run_legacy_job_moves)
+CASE_SECTION(desired_new_agents, run_desired_new_agents)
+CASE_SECTION(instances_to_launch, run_instances_to_launch)
+CASE_SECTION(instances_to_terminate, run_instances_to_terminate)
 
 const struct case_section scheduling_sections[] = {
     CASE_ROW(fit_scores), CASE_ROW(find_fits), CASE_ROW(dedicated_fits), CASE_ROW(sort), CASE_ROW(priority),
-    CASE_ROW(priority_multi), CASE_ROW(fair_share), CASE_ROW(job_queue), CASE_ROW(legacy_job_moves), {0},
+    CASE_ROW(priority_multi), CASE_ROW(fair_share), CASE_ROW(job_queue), CASE_ROW(legacy_job_moves),
+    CASE_ROW(desired_new_agents), CASE_ROW(instances_to_launch), CASE_ROW(instances_to_terminate), {0},
 };

@@ -1,0 +1,64 @@
+/* How many machines an elastic pool should have: the decision alone, from plain numbers to plain numbers.
+ *
+ *     what waits ──→ scale_desired ──┐
+ *     instances ──→ scale_terminate  ├─→ elastic.c, which knows time, agents and requests
+ *              └──→ scale_launch ←───┘
+ *
+ * An instance is a machine that a provider has launched, from the launch until the provider does not list it any more;
+ * it becomes useful when the agent on it connects. */
+#ifndef DET_CORE_SCALE_H
+#define DET_CORE_SCALE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct scale_opts {
+    int min_instances, max_instances, slots_per_instance;
+    int64_t max_idle_us, max_starting_us, max_disconnected_us;
+    /* A launch that fails is tried again after growing pauses; with a timeout, after so long a pause once more than
+     * `launch_error_retries` have failed in a row. */
+    int64_t launch_error_timeout_us; /* 0: none */
+    int launch_error_retries;
+};
+
+/* ---- how many more ----------------------------------------------------------------------------------------------- */
+
+/* What waits for agents, group by group. */
+struct scale_demand {
+    int64_t aux;   /* tasks without slots */
+    int64_t slots;
+};
+
+/* Can a request be served by whole agents of so many slots, or by a part of one? Others do not call for agents. */
+bool scale_counts(int slots, int slots_per_instance);
+/* The slots that one group waits for, no more than it may use. max_slots -1: no limit. */
+void scale_add_group(struct scale_demand *d, int64_t slots, int max_slots);
+int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_per_instance);
+
+/* ---- which fewer ------------------------------------------------------------------------------------------------- */
+
+enum scale_class {
+    SCALE_PENDING,           /* asked for, not there yet */
+    SCALE_STARTING,          /* launched a moment ago: its agent may still come */
+    SCALE_OCCUPIED,
+    SCALE_IDLE,
+    SCALE_LONG_IDLE,
+    SCALE_DISCONNECTED,
+    SCALE_LONG_DISCONNECTED, /* as well: its agent has never come */
+    SCALE_STOPPED,           /* the machine has ended by itself */
+    SCALE_CLASS_NR,
+};
+
+struct scale_instance {
+    enum scale_class is;
+    int64_t launch_us;
+    bool terminate; /* the decision */
+};
+
+/* Sets `terminate` of those that are to go, and returns their number. */
+int scale_terminate(struct scale_instance *instance, size_t n, int min_instances, int max_instances);
+/* recently_launched: pending and starting ones, which are part of `existing`. */
+int scale_launch(const struct scale_opts *o, int existing, int recently_launched, int desired);
+
+#endif
