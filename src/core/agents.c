@@ -6,6 +6,7 @@
 
 #include "core/allocation.h"
 #include "core/effects.h"
+#include "core/elastic.h"
 #include "core/ids.h"
 #include "core/rm.h"
 
@@ -317,8 +318,22 @@ static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
 void agent_disconnected(struct core *c, const char *id)
 {
     struct agent *agent = agent_find(c, id);
-    if (agent != NULL && agent->presence == AGENT_CONNECTED)
-        wait_for(c, agent, c->agent_reconnect_wait_us);
+    if (agent == NULL || agent->presence != AGENT_CONNECTED)
+        return;
+    int64_t of_pool_us = agent->pool->opts.agent_reconnect_wait_us;
+    wait_for(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
+}
+
+/* What ran there will not come back. */
+static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
+{
+    struct container *k;
+    timer_clear(&c->timers, &agent->lost);
+    agent->presence = AGENT_GONE;
+    agent_changed(agent);
+    while ((k = LIST_FIRST(&agent->containers)) != NULL)
+        container_exited(c, k, kind, 0, text);
+    free_slots(agent);
 }
 
 /* Only its row stays, for what the user has disabled. A restored agent that never came is the restart's fault. */
@@ -326,13 +341,17 @@ void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);
     bool restored = agent->slot == NULL;
-    struct container *k;
-    agent->presence = AGENT_GONE;
-    agent_changed(agent);
-    while ((k = LIST_FIRST(&agent->containers)) != NULL)
-        container_exited(c, k, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, 0,
-                         "agent closed with allocated containers");
-    free_slots(agent);
+    lose(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, "agent closed with allocated containers");
+    if (agent->row.instance && !elastic_lists(agent))
+        agent_forget(c, agent);
+}
+
+void agent_forget(struct core *c, struct agent *agent)
+{
+    lose(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");
+    effect_add(c, CORE_DELETE_AGENT)->agent_id = arena_strdup(&c->out->arena, agent->row.id);
+    HASH_DEL(c->agents, agent);
+    SLIST_INSERT_HEAD(&c->forgotten_agents, agent, in_forgotten); /* the scheduler is told at the end of the step */
 }
 
 /* ---- what users want of it --------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "core/agents.h"
 #include "core/allocation.h"
 #include "core/effects.h"
+#include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/ids.h"
 #include "core/objects.h"
@@ -25,6 +26,7 @@ struct core *core_new(const struct core_opts *opts)
     STAILQ_INIT(&c->searchers_touched);
     SLIST_INIT(&c->dead_allocations);
     LIST_INIT(&c->ended);
+    SLIST_INIT(&c->forgotten_agents);
     ports_init(&c->ports, opts->reserved_port, opts->reserved_port_n);
     pools_init(c, opts);
     return c;
@@ -42,6 +44,11 @@ static void free_ended(struct core *c)
     while ((x = LIST_FIRST(&c->ended)) != NULL) {
         LIST_REMOVE(x, in_ended);
         experiment_free(c, x);
+    }
+    struct agent *agent;
+    while ((agent = SLIST_FIRST(&c->forgotten_agents)) != NULL) {
+        SLIST_REMOVE_HEAD(&c->forgotten_agents, in_forgotten);
+        agent_free(c, agent);
     }
 }
 
@@ -91,6 +98,9 @@ static void fire_timers(struct core *c)
             break;
         case TIMER_POOL_PASS:
             pool_timer(t);
+            break;
+        case TIMER_POOL_SCALE:
+            elastic_timer(t);
             break;
         }
     }
@@ -174,6 +184,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_CONTAINER_CHANGED:
         agent_container_changed(c, ev->container.agent_id, &ev->container.report);
         return 0;
+    case CORE_INSTANCES_LISTED:
+        return elastic_listed(c, ev, err);
     case CORE_TIMER:
         fire_timers(c);
         return 0;
@@ -208,6 +220,7 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
 void core_clock_set(struct core *c, int64_t by_us)
 {
     timers_shift(&c->timers, by_us);
+    elastic_clock_set(c, by_us);
 }
 
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
@@ -217,7 +230,9 @@ int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, s
         return error_set(err, ERR_INTERNAL, "the core was in use before it was restored");
     c->now_us = now_us;
     c->out = ret;
+    c->settled_us = now_us + c->restore_wait_us;
     restore_all(c, rows);
+    elastic_restored(c);
     finish_step(c);
     return 0;
 }

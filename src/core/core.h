@@ -24,6 +24,7 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "core/rows.h"
+#include "core/scale.h"
 #include "core/sched/opts.h"
 #include "core/states.h"
 
@@ -34,6 +35,9 @@ struct core_pool_opts {
     int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
     bool equal_priorities;            /* the legacy round_robin: whatever its jobs say */
     struct sched_opts sched;
+    int64_t agent_reconnect_wait_us;  /* 0: that of core_opts */
+    bool elastic;                     /* it has a provider that launches agents as they are needed */
+    struct scale_opts scale;          /* of an elastic one */
 };
 
 struct core_opts {
@@ -109,7 +113,7 @@ enum core_event_type {
     CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
-    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED,
+    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
     /* what tasks say */
     CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
@@ -158,6 +162,15 @@ struct core_queue_change {
     const char *anchor; /* the job that it goes ahead of or behind; as job_id */
 };
 
+/* A machine that the provider of an elastic pool lists. The agent on it has its id. */
+enum core_instance_state { INSTANCE_PENDING /* asked for */, INSTANCE_RUNNING, INSTANCE_STOPPED };
+struct core_instance {
+    const char *id;
+    enum core_instance_state state;
+    int64_t launch_us;
+    const char *detail; /* of a stopped one: its last words; may be NULL */
+};
+
 struct core_event {
     enum core_event_type type;
     int64_t now_us;
@@ -201,6 +214,15 @@ struct core_event {
             const char *agent_id;
             struct core_container_report report;
         } container;                         /* CORE_CONTAINER_CHANGED */
+        /* What there was after `order`, the last one that was given for the pool (0: none since the core was made), had
+         * been carried out as far as possible. */
+        struct {
+            const char *pool;
+            const struct core_instance *instance;
+            size_t n;
+            uint64_t order;
+            const char *launch_error; /* why not all were launched; NULL: they were */
+        } listed;                            /* CORE_INSTANCES_LISTED */
         struct {
             const char *allocation_id;
             const char *container_id; /* CORE_CONTAINER_DAEMON only */
@@ -247,11 +269,11 @@ enum core_effect_type {
     /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write
      * from a change; an object has at most one row effect in a step, with what it became. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
-    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS, CORE_PUT_RESOURCES,
+    CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS, CORE_PUT_RESOURCES, CORE_DELETE_AGENT,
     CORE_TASK_LOG,
     /* after the commit */
     CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
-    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED,
+    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED, CORE_ORDER_INSTANCES,
     CORE_EFFECT_NR,
 };
 
@@ -280,6 +302,10 @@ enum core_wake {
     CORE_WAKE_ALL_GATHER, /* core_all_gather() */
 };
 
+struct core_termination {
+    const char *id, *reason; /* `idle for 20m0s`, for the log */
+};
+
 struct core_effect {
     enum core_effect_type type;
     bool insert;
@@ -304,6 +330,15 @@ struct core_effect {
         struct { const char *agent_id; const char *const *container_id; size_t container_n; } welcome;
         struct { enum core_wake what; const char *allocation_id; } wake;
         const char *allocation_id;                                          /* CORE_END_SESSIONS */
+        const char *agent_id; /* CORE_DELETE_AGENT: its machine is gone for good */
+        /* To the provider of a pool; a CORE_INSTANCES_LISTED with this number has to follow. It may be lost in a crash. */
+        struct {
+            const char *pool;
+            uint64_t number;
+            int launch;
+            const struct core_termination *terminate;
+            size_t terminate_n;
+        } order;                                                            /* CORE_ORDER_INSTANCES */
         /* for web hooks and for who waits; each move */
         struct { int32_t experiment_id; enum run_state from, to; } state;
         /* CORE_EXPERIMENT_ENDED: garbage collection … */
@@ -377,6 +412,12 @@ struct core_job_view {
 struct core_pool_view {
     const char *name;
     int agent_n, slots, slots_used, aux_capacity, aux_used;
+    /* of an elastic one */
+    bool elastic;
+    const struct scale_opts *scale;
+    int instance_n, starting_n; /* starting: their agents may still come */
+    const char *problem;        /* why the last launch failed; NULL: it did not */
+    int64_t retry_us;           /* with a problem: nothing is launched before */
 };
 
 /* All return false, or 0, when there is no such thing. Strings and rows live until the next step. */

@@ -132,6 +132,8 @@ struct agent {
     struct pool *offered_to; /* the pool whose scheduler has it; NULL: none */
     bool stale;              /* the scheduler should look at it again */
     LIST_ENTRY(agent) in_stale;
+    bool leaving;            /* its machine has been told to end: it gets nothing more */
+    SLIST_ENTRY(agent) in_forgotten;
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -147,6 +149,7 @@ struct pool {
     struct sched *sched;
     LIST_HEAD(, agent) stale;
     struct timer pass; /* aging: another pass is due */
+    struct elastic *elastic; /* NULL: it has the agents that connect */
 };
 
 struct core {
@@ -155,6 +158,7 @@ struct core {
     STAILQ_HEAD(, record) touched;
     uint64_t id_state; /* of the generator of container and job ids */
     int64_t agent_reconnect_wait_us, restore_wait_us;
+    int64_t settled_us; /* until then agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
     struct experiment *experiments, *jobs; /* the same, by their jobs' ids */
     struct trial *trials;
@@ -167,6 +171,7 @@ struct core {
     struct ports ports;
     SLIST_HEAD(, allocation) dead_allocations;
     LIST_HEAD(, experiment) ended;
+    SLIST_HEAD(, agent) forgotten_agents;
     STAILQ_HEAD(, experiment) searchers_touched;
 };
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/elastic.h"
+
 struct pool *pool_find(const struct core *c, const char *name)
 {
     if (name == NULL || name[0] == '\0')
@@ -29,6 +31,8 @@ void pools_init(struct core *c, const struct core_opts *opts)
         TAILQ_INIT(&p->allocations);
         TAILQ_INIT(&p->new);
         p->rm->open(p);
+        if (p->opts.elastic)
+            p->elastic = elastic_new(&p->opts.scale);
     }
 }
 
@@ -36,10 +40,12 @@ void pools_turn(struct core *c)
 {
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
-        if (!p->changed)
-            continue;
+        bool changed = p->changed;
         p->changed = false;
-        p->rm->turn(c, p);
+        if (changed)
+            p->rm->turn(c, p);
+        if (p->elastic != NULL)
+            elastic_turn(c, p, changed);
     }
 }
 
@@ -48,6 +54,7 @@ void pools_free(struct core *c)
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
         timer_clear(&c->timers, &p->pass);
+        elastic_free(c, p->elastic);
         p->rm->close(p);
         free(p->name);
     }

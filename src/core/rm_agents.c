@@ -24,7 +24,8 @@ static void close_pool(struct pool *p)
 /* An agent that takes nothing new still counts for what it runs. */
 static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 {
-    struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled, .aux = aux_max};
+    struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
+                             .aux = aux_max};
     if (!s.open) {
         s.slots = agent_slots_used(agent);
         return s;

@@ -102,6 +102,7 @@ struct container_row {
 struct agent_row {
     char id[CORE_AGENT_ID_MAX];
     char pool[CORE_POOL_MAX];
+    bool instance;                             /* its pool's provider has launched it: it goes when the machine goes */
     bool enabled, draining;                    /* as the user wants it */
     int32_t disabled_slot[CORE_DEVICES_MAX];   /* device ids */
     bool slot_draining[CORE_DEVICES_MAX];      /* of the slot at the same index of disabled_slot */

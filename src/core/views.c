@@ -3,6 +3,7 @@
 
 #include "core/agents.h"
 #include "core/allocation.h"
+#include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
@@ -210,6 +211,7 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
         ret->aux_capacity += p->opts.max_aux_containers_per_agent;
         ret->aux_used += agent_aux_used(agent);
     }
+    elastic_view(c, p, ret);
     return true;
 }
 

@@ -67,7 +67,8 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
         .name = name,
         .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", AUX_CONTAINERS_DEFAULT),
         .equal_priorities = member_is(scheduler, "type", "round_robin"),
-        .sched = sched_opts_of(scheduler)};
+        .sched = sched_opts_of(scheduler),
+        .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
     return p;
 }

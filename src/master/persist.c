@@ -64,6 +64,8 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
         return store_container_put(db, e->container, e->insert, err);
     case CORE_PUT_AGENT:
         return store_agent_put(db, e->agent, err);
+    case CORE_DELETE_AGENT:
+        return store_agent_delete(db, e->agent_id, err);
     case CORE_PUT_SEARCHER:
         if (!e->searcher.snapshot)
             return store_snapshot_delete(db, e->searcher.experiment_id, err);

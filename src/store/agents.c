@@ -30,7 +30,8 @@ int store_agent_put(struct store *st, const struct agent_row *x, struct error *e
     cleanup_strbuf struct strbuf slots = STRBUF_INIT;
     print_slots(x, &slots);
     return query_send(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
-                                                 sql_bool(x->draining), sql_text(slots.s)), err);
+                                                 sql_bool(x->draining), sql_text(slots.s), sql_bool(x->instance)),
+                      err);
 }
 
 int store_agent_delete(struct store *st, const char *id, struct error *err)
@@ -47,6 +48,7 @@ static void read_agent(struct query *q, struct arena *a, void *row)
     x->enabled = take_bool(q);
     x->draining = take_bool(q);
     parse_slots(take_text(q, a), x);
+    x->instance = take_bool(q);
 }
 
 int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machines.h"
 #include "sim.h"
 #include "store.h"
 
@@ -12,8 +13,7 @@
 
 /* ---- the story --------------------------------------------------------------------------------------------------- */
 
-static void tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void tell(struct sim *sim, const char *fmt, ...)
+void sim_tell(struct sim *sim, const char *fmt, ...)
 {
     if (sim->quiet)
         return;
@@ -81,8 +81,7 @@ static struct sim_container *new_container(struct sim_agent *a)
 
 static struct core *new_core(struct sim *sim)
 {
-    static const struct core_pool_opts pool = {.name = "default", .max_aux_containers_per_agent = 100};
-    struct core_opts opts = {.pool = &pool,
+    struct core_opts opts = {.pool = &sim->pool,
                              .pool_n = 1,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                              .restore_wait_us = CORE_RESTORE_WAIT_US,
@@ -92,9 +91,20 @@ static struct core *new_core(struct sim *sim)
 
 void sim_init(struct sim *sim, uint64_t seed)
 {
-    *sim = (struct sim){.seed = seed, .now_us = START_US};
+    *sim = (struct sim){.seed = seed, .now_us = START_US,
+                        .pool = {.name = "default", .max_aux_containers_per_agent = 100}};
     sim->store = calloc(1, sizeof *sim->store);
     sim->core = new_core(sim);
+}
+
+void sim_make_elastic(struct sim *sim, const struct scale_opts *scale)
+{
+    core_free(sim->core);
+    sim->pool.elastic = true;
+    sim->pool.scale = *scale;
+    sim->provider.slots = scale->slots_per_instance;
+    sim->core = new_core(sim);
+    machines_master_up(sim);
 }
 
 void sim_release(struct sim *sim)
@@ -136,7 +146,7 @@ static void start_container(struct sim *sim, struct sim_agent *a, const struct c
     char buf[64], from[64] = "";
     if (s->latest_checkpoint != NULL)
         snprintf(from, sizeof from, " from step %d", s->steps_completed);
-    tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
+    sim_tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
     check_start(sim, a, s);
     struct sim_container *k = new_container(a);
     *k = (struct sim_container){.used = true, .experiment_id = s->experiment_id, .trial_id = s->trial_id, .run_id = s->run_id,
@@ -149,10 +159,10 @@ static void start_container(struct sim *sim, struct sim_agent *a, const struct c
 static void kill_container(struct sim *sim, const char *agent_id, const char *container_id)
 {
     struct sim_agent *a = find_agent(sim, agent_id);
-    struct sim_container *k = find_container(a, container_id);
+    struct sim_container *k = a != NULL ? find_container(a, container_id) : NULL;
     if (k == NULL || k->state == CONTAINER_TERMINATED)
         return;
-    tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
+    sim_tell(sim, "%s > kill trial %d run %d", a->id, k->trial_id, k->run_id);
     k->phase = TASK_EXIT;
     k->exit_kind = EXIT_FAILED;
     k->exit_code = 137;
@@ -168,7 +178,7 @@ static void welcome(struct sim *sim, const struct core_effect *e)
         for (size_t n = 0; n < e->welcome.container_n; n++)
             expected = expected || strcmp(e->welcome.container_id[n], k->id) == 0;
         if (k->used && !expected && k->state != CONTAINER_TERMINATED) {
-            tell(sim, "%s > drop trial %d run %d", a->id, k->trial_id, k->run_id);
+            sim_tell(sim, "%s > drop trial %d run %d", a->id, k->trial_id, k->run_id);
             k->used = false;
         }
     }
@@ -181,23 +191,28 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
     switch (e->type) {
     case CORE_START_CONTAINER:
         a = find_agent(sim, e->start.agent_id);
-        if (a->connected)
+        if (a != NULL && a->connected)
             start_container(sim, a, &e->start);
         break;
     case CORE_SIGNAL_CONTAINER:
-        if (find_agent(sim, e->signal.agent_id)->connected)
+        a = find_agent(sim, e->signal.agent_id);
+        if (a != NULL && a->connected)
             kill_container(sim, e->signal.agent_id, e->signal.container_id);
         break;
     case CORE_ACK_CONTAINER:
-        k = find_container(find_agent(sim, e->ack.agent_id), e->ack.container_id);
+        a = find_agent(sim, e->ack.agent_id);
+        k = a != NULL ? find_container(a, e->ack.container_id) : NULL;
         if (k != NULL && k->state == CONTAINER_TERMINATED)
             k->used = false;
         break;
     case CORE_WELCOME_AGENT:
         welcome(sim, e);
         break;
+    case CORE_ORDER_INSTANCES:
+        machines_order(sim, e);
+        break;
     case CORE_EXPERIMENT_STATE:
-        tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from),
+        sim_tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from),
              run_state_name(e->state.to));
         break;
     default:
@@ -216,10 +231,10 @@ static void tell_rows(struct sim *sim, const struct core_effects *effects)
             strbuf_adds(&sim->logs, e->log.text);
         }
         if (e->type == CORE_TASK_LOG && e->log.error)
-            tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
+            sim_tell(sim, "log > %.*s", (int)strlen(e->log.text) - 1, e->log.text);
         if (e->type == CORE_PUT_TRIAL && old != NULL && old->state != e->trial->state &&
             run_state_is_terminal(e->trial->state))
-            tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
+            sim_tell(sim, "trial %d > %s, restarts %d", old->id, run_state_name(e->trial->state), e->trial->restarts);
     }
 }
 
@@ -229,15 +244,17 @@ void sim_crash_master(struct sim *sim, int64_t ms)
 {
     if (sim->core == NULL)
         return;
-    tell(sim, "master > crash");
+    sim_tell(sim, "master > crash");
     core_free(sim->core);
     sim->core = NULL;
     sim->timer_us = 0;
+    machines_master_down(sim);
     sim->master_back_us = sim->now_us + ms * MS;
     for (int i = 0; i < sim->agent_n; i++) {
         struct sim_agent *a = &sim->agent[i];
+        bool comes = a->connected || a->back_us != 0 || a->machine == MACHINE_NONE;
         a->connected = false;
-        if (a->back_us < sim->master_back_us + 500 * MS)
+        if (comes && a->back_us < sim->master_back_us + 500 * MS)
             a->back_us = sim->master_back_us + 500 * MS;
     }
 }
@@ -285,12 +302,13 @@ static void master_back(struct sim *sim)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_rows rows = store_read(sim->store);
-    tell(sim, "master > back");
+    sim_tell(sim, "master > back");
     sim->master_back_us = 0;
     sim->core = new_core(sim);
     assert_int_equal(core_restore(sim->core, &rows, sim->now_us, &effects, NULL), 0);
     store_rows_free(&rows);
     finish(sim, &effects);
+    machines_master_up(sim);
 }
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
@@ -317,7 +335,7 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
         if (a->container[i].used)
             report[ev.agent.container_n++] = report_of(&a->container[i]);
     if (a->back_us != 0)
-        tell(sim, "%s > back", a->id);
+        sim_tell(sim, "%s > back", a->id);
     a->back_us = 0;
     a->connected = true;
     sim_step(sim, &ev, NULL);
@@ -335,7 +353,7 @@ void sim_agent_away(struct sim *sim, const char *id, int64_t ms)
 {
     struct sim_agent *a = find_agent(sim, id);
     struct core_event ev = {.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = a->id}};
-    tell(sim, "%s > away", id);
+    sim_tell(sim, "%s > away", id);
     bool was = a->connected;
     a->connected = false;
     a->back_us = sim->now_us + ms * MS;
@@ -475,7 +493,7 @@ static void acknowledge_preemption(struct sim *sim, struct sim_container *k)
     struct core_event ev = {.type = CORE_PREEMPTION_ACKED, .allocation = {.allocation_id = k->allocation_id}};
     if (!call(sim, k, &ev))
         return;
-    tell(sim, "trial %d > run %d preempts after step %d", k->trial_id, k->run_id, k->steps);
+    sim_tell(sim, "trial %d > run %d preempts after step %d", k->trial_id, k->run_id, k->steps);
     go_to(sim, k, TASK_EXIT, 10);
 }
 
@@ -610,6 +628,7 @@ static int64_t next_event_us(const struct sim *sim)
     int64_t next = 0;
     sooner(&next, sim->timer_us);
     sooner(&next, sim->master_back_us);
+    sooner(&next, sim->provider.due_us);
     for (int i = 0; i < sim->agent_n; i++) {
         sooner(&next, sim->agent[i].back_us);
         for (int k = 0; k < SIM_CONTAINERS; k++)
@@ -643,6 +662,7 @@ static void run_due(struct sim *sim)
         sim->timer_us = 0;
         sim_step(sim, &(struct core_event){.type = CORE_TIMER}, NULL);
     }
+    machines_run(sim);
     for (int i = 0; i < sim->agent_n; i++)
         run_agent(sim, &sim->agent[i]);
 }

@@ -19,7 +19,7 @@
 #include "common/strbuf.h"
 #include "core/core.h"
 
-enum { SIM_AGENTS = 8, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS = 512 };
+enum { SIM_AGENTS = 16, SIM_CONTAINERS = 64, SIM_EXPERIMENTS = 128, SIM_TRIALS = 512 };
 
 /* What an experiment asks for, and how its trials behave. */
 struct sim_experiment {
@@ -51,12 +51,32 @@ struct sim_container {
     int64_t tick_us;
 };
 
+enum sim_machine { MACHINE_NONE /* not the provider's */, MACHINE_RUNS, MACHINE_STOPPED /* by itself */, MACHINE_ENDED };
+
 struct sim_agent {
     char id[16];
     int slots;
     bool connected;
+    enum sim_machine machine;
+    int64_t launch_us;
     int64_t back_us; /* when it connects again; 0: nothing is planned */
     struct sim_container container[SIM_CONTAINERS];
+};
+
+/* Of an elastic pool (machines.c). */
+struct sim_provider {
+    int slots; /* of each machine; 0: the pool is not elastic */
+    int launched;
+    int64_t due_us;
+    uint64_t order; /* to be carried out, or the last one that was */
+    int launch, terminate_n;
+    char terminate[SIM_AGENTS][16];
+    /* what goes wrong */
+    const char *error; /* launches fail */
+    bool mute;         /* agents never connect */
+    bool stillborn;    /* machines stop at once */
+    bool cannot_end;   /* nothing ends */
+    bool dies_late;    /* the master does, between the launch and its news */
 };
 
 enum sim_crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT, CRASH_AFTER_EFFECTS };
@@ -71,6 +91,8 @@ struct sim {
     int agent_n;
     struct sim_experiment behaviour[SIM_EXPERIMENTS];
     int promised[SIM_TRIALS]; /* steps of the newest checkpoint that was acknowledged to a trial */
+    struct sim_provider provider;
+    struct core_pool_opts pool;
     struct sim_store *store;
     struct strbuf story;
     struct strbuf last_log;    /* the newest line that the core wrote into a task's log */
@@ -84,6 +106,9 @@ struct sim {
 void sim_init(struct sim *sim, uint64_t seed);
 void sim_release(struct sim *sim);
 
+/* From now on the pool launches its agents, as `scale` says. Before anything else. */
+void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
+void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the story */
 void sim_add_agent(struct sim *sim, const char *id, int slots);
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */

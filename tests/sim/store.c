@@ -66,6 +66,15 @@ static void apply_resources(struct sim_store *s, const struct core_effect *e)
     }
 }
 
+static void delete_agent(struct sim_store *s, const char *id)
+{
+    size_t i = 0;
+    while (i < s->agent_n && strcmp(s->agent[i].id, id) != 0)
+        i++;
+    assert_true(i < s->agent_n);
+    s->agent[i] = s->agent[--s->agent_n];
+}
+
 static void apply_one(struct sim_store *s, const struct core_effect *e)
 {
     switch (e->type) {
@@ -92,6 +101,9 @@ static void apply_one(struct sim_store *s, const struct core_effect *e)
         break;
     case CORE_PUT_AGENT:
         APPLY(s->agent, s->agent_n, e->agent, e->insert, strcmp(s->agent[i_].id, e->agent->id) == 0);
+        break;
+    case CORE_DELETE_AGENT:
+        delete_agent(s, e->agent_id);
         break;
     case CORE_PUT_SEARCHER:
         apply_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
