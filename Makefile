@@ -23,6 +23,7 @@ JOBS ?= $(shell nproc)
 VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
+AZURITE := tests/support/azurite
 
 .PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz faults lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
@@ -55,8 +56,14 @@ $(COMPAT)/.stamp: python/requirements/compat.txt
 	@$(COMPAT)/bin/pip install -q --disable-pip-version-check -r python/requirements/compat.txt
 	@touch $@
 
+# Tests of Azure's storage are skipped, visibly, where there is no npm.
+$(AZURITE)/.stamp: $(AZURITE)/package-lock.json
+	@command -v npm >/dev/null || { echo "deps: no npm, so no azurite: tests of Azure's storage will be skipped"; exit 0; }; \
+	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@
+
 deps: apt-packages $(VENV)/.stamp
-test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp
+test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(AZURITE)/.stamp
 
 demo: deps all
 	@tools/demo

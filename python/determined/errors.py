@@ -5,6 +5,7 @@
     Exception
     ├─ InvalidHP                         raised by user code: this combination of hyperparameters makes no sense
     ├─ CheckpointNotFound                the storage holds no checkpoint of that id
+    ├─ NoDirectStorageAccess             the checkpoint storage does not let us in
     ├─ InvalidCheckpointException        the checkpoint is there, but cannot be used for this
     ├─ MasterUnreachable                 no answer from the master, after all retries
     └─ ApiError                          the master answered, with an error (``status``, ``url``)
@@ -39,6 +40,10 @@ class InvalidHP(Exception):
 
 class CheckpointNotFound(Exception):
     """No checkpoint of that id lies in the checkpoint storage."""
+
+
+class NoDirectStorageAccess(Exception):
+    """The checkpoint storage does not let us in: credentials are missing, or not good enough."""
 
 
 class InvalidCheckpointException(Exception):

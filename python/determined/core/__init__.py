@@ -26,6 +26,7 @@ from determined.core._searcher import (
 )
 from determined.core._tensorboard import TensorboardMode
 from determined.core._train import DummyTrainContext, EarlyExitReason, TrainContext
+from determined.core._uploads import PendingUpload
 
 __all__ = [
     "CheckpointContext",
@@ -40,6 +41,7 @@ __all__ = [
     "DummySearcherOperation",
     "DummyTrainContext",
     "EarlyExitReason",
+    "PendingUpload",
     "PreemptContext",
     "PreemptMode",
     "ProfilerContext",

@@ -68,6 +68,7 @@ class Context:
         profiler: Optional[ProfilerContext] = None,
         _reporter: Optional[Reporter] = None,
         _tensorboard_files: Optional[TensorboardFiles] = None,
+        _tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     ) -> None:
         self.checkpoint = checkpoint
         self.distributed = distributed or DummyDistributedContext()
@@ -79,6 +80,7 @@ class Context:
         self._session = _session
         self._reporter = _reporter
         self._tensorboard_files = _tensorboard_files
+        self._syncs_tensorboard = _tensorboard_mode == TensorboardMode.AUTO
 
     def start(self) -> None:
         """Begin background work: shipping metrics, listening for preemption."""
@@ -109,11 +111,12 @@ class Context:
             raise first
 
     def _closers(self) -> List[Callable[[], None]]:
-        closers = [self.preempt.close, self.profiler.off]
+        closers = [self.preempt.close, self.profiler.off, self.checkpoint.close]
         if self._reporter is not None:
             closers.append(self._reporter.close)
-        if self._tensorboard_files is not None:
-            closers.append(self._tensorboard_files.sync)
+        files = self._tensorboard_files
+        if files is not None:
+            closers.append(lambda: files.close(last_sync=self._syncs_tensorboard))
         closers.append(self.distributed.close)
         return closers
 
@@ -177,7 +180,7 @@ def _dump_stacks_on_sigusr1() -> None:
         faulthandler.register(signal.SIGUSR1, chain=callable(signal.getsignal(signal.SIGUSR1)))
 
 
-def _chosen_storage(checkpoint_storage: CheckpointStorage) -> Optional[_storage.DirectoryStorage]:
+def _chosen_storage(checkpoint_storage: CheckpointStorage) -> Optional[_storage.Storage]:
     if checkpoint_storage is None:
         return None
     if isinstance(checkpoint_storage, str):
@@ -290,7 +293,8 @@ def _trial_context(
         info=info,
         profiler=ProfilerContext(info.agent_id, reporter, distributed),
         _reporter=reporter,
-        _tensorboard_files=tensorboard_files if tensorboard_mode == TensorboardMode.AUTO else None,
+        _tensorboard_files=tensorboard_files,
+        _tensorboard_mode=tensorboard_mode,
     )
 
 

@@ -236,7 +236,9 @@ class TrainContext:
         selector: Callable[[pathlib.Path], bool] = lambda _: True,
         mangler: Callable[[pathlib.Path, int], pathlib.Path] = lambda p, __: p,
     ) -> None:
-        """Copy new and changed files of :meth:`get_tensorboard_path` to checkpoint storage.
+        """Copy new and changed files of :meth:`get_tensorboard_path` to checkpoint storage, in the background.
+
+        The end of ``with core.init()`` waits for it.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from determined import core, errors
+from determined.core import _tensorboard
 from determined.pytorch._data import TorchData, to_device
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._reducer import ReducerContext
@@ -437,7 +438,7 @@ class PyTorchTrialContext(ReducerContext):
         if self._enable_tensorboard_logging and self._tensorboard_writer is not None:
             self._tensorboard_writer.flush()
         if self._enable_tensorboard_logging and self._core.info is not None:
-            self._core.train.upload_tensorboard_files()
+            self._core.train.upload_tensorboard_files(mangler=_tensorboard.with_rank)
 
     def set_profiler(self, *args: List[str], **kwargs: Any) -> None:
         """Run ``torch.profiler.profile(*args, **kwargs)`` around training; traces go to TensorBoard's directory."""

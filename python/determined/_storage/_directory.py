@@ -1,0 +1,137 @@
+"""Checkpoints in a directory, on this machine or shared between machines."""
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import shutil
+from typing import Callable, Dict, Iterable, Iterator, Optional, Sequence, Set, TypeVar, Union
+
+from determined import errors
+from determined._storage._base import ALL_FILES, Selector, Storage, check_id, chosen, forget_on_failure, relative
+from determined._storage._resources import list_resources, meant
+
+T = TypeVar("T")
+
+# Writing to the disk is waited for, so a few files at once are faster than one after the other; many are not.
+COPIES_AT_ONCE = 4
+
+
+def _sync(path: pathlib.Path) -> None:
+    """Make sure that what we are about to call stored survives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems refuse to sync directories
+    finally:
+        os.close(handle)
+
+
+def _at_once(work: Callable[[T], object], items: Iterable[T]) -> None:
+    items = list(items)
+    if len(items) < 2:
+        for item in items:
+            work(item)
+        return
+    with concurrent.futures.ThreadPoolExecutor(COPIES_AT_ONCE) as threads:
+        list(threads.map(work, items))
+
+
+def copy_resources(source: pathlib.Path, target: pathlib.Path, names: Set[str], *, durably: bool = False) -> None:
+    """Copy the resources ``names`` (directories without their contents), a few files at once."""
+    directories = {name for name in names if name.endswith("/")}
+    files = sorted(names - directories)
+    for path in sorted({target / name for name in directories} | {(target / name).parent for name in files} | {target}):
+        path.mkdir(parents=True, exist_ok=True)
+
+    def copy(name: str) -> None:
+        shutil.copy2(source / name, target / name)
+        if durably:
+            _sync(target / name)
+
+    _at_once(copy, files)
+
+
+class DirectoryStorage(Storage):
+    """Checkpoints in the subdirectories of one directory.
+
+    Parameters
+    ----------
+    base_path : path-like
+        Made when the first checkpoint is stored.
+    """
+
+    direct = True
+
+    def __init__(self, base_path: Union[str, os.PathLike]) -> None:
+        self.base_path = pathlib.Path(base_path)
+
+    def path_of(self, storage_id: str) -> pathlib.Path:
+        """Where the checkpoint lies, or will."""
+        return self.base_path / check_id(storage_id)
+
+    def describe(self, storage_id: str) -> str:
+        return os.fspath(self.path_of(storage_id))
+
+    def _existing(self, storage_id: str) -> pathlib.Path:
+        path = self.path_of(storage_id)
+        if not path.is_dir():
+            raise errors.CheckpointNotFound(f"checkpoint {storage_id} does not exist in {self.base_path}")
+        return path
+
+    def _sync_directories(self, path: pathlib.Path) -> None:
+        for directory in [p for p in path.rglob("*") if p.is_dir()] + [path, path.parent]:
+            _sync(directory)
+
+    @contextlib.contextmanager
+    def store_path(self, storage_id: str) -> Iterator[pathlib.Path]:
+        path = self.path_of(storage_id)
+        path.mkdir(parents=True, exist_ok=True)
+        with forget_on_failure(lambda: shutil.rmtree(path)):
+            yield path
+            _at_once(_sync, [p for p in path.rglob("*") if p.is_file()])
+            self._sync_directories(path)
+
+    def upload(self, storage_id: str, source: pathlib.Path, names: Set[str]) -> None:
+        path = self.path_of(storage_id)
+        copy_resources(source, path, names, durably=True)
+        self._sync_directories(path)
+
+    def download(self, storage_id: str, target: pathlib.Path, selector: Optional[Selector] = None) -> None:
+        source = self._existing(storage_id)
+        copy_resources(source, pathlib.Path(target), chosen(list_resources(source), selector))
+
+    @contextlib.contextmanager
+    def restore_path(self, storage_id: str, selector: Optional[Selector] = None) -> Iterator[pathlib.Path]:
+        yield self._existing(storage_id)
+
+    def resources(self, storage_id: str) -> Dict[str, int]:
+        return list_resources(self._existing(storage_id))
+
+    def delete(self, storage_id: str, globs: Sequence[str] = ALL_FILES) -> Dict[str, int]:
+        path = self._existing(storage_id)
+        if set(ALL_FILES) & set(globs):
+            shutil.rmtree(path)
+            return {}
+        for name in sorted(meant(list_resources(path), globs), key=lambda name: -len(name)):
+            (path / name).rmdir() if name.endswith("/") else (path / name).unlink()
+        left = list_resources(path)
+        if not left:
+            path.rmdir()
+        return left
+
+    def put_file(self, source: pathlib.Path, name: str) -> None:
+        target = self.base_path / relative(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+    def delete_tree(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.base_path / relative(name))
+
+
+def default_base_path() -> pathlib.Path:
+    """Where checkpoints go off the cluster, unless told otherwise (XDG base directories)."""
+    data_home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return pathlib.Path(data_home) / "determined"
