@@ -67,6 +67,9 @@ static int check_destination(struct req *r, const struct action_args *args, stru
         return error_set(err, ERR_PRECONDITION,
                          "project '%s' or its workspace is archived; unarchive it or choose another project",
                          place.name);
+    if (place.deleting)
+        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is being deleted; choose another project",
+                         place.name);
     return 0;
 }
 

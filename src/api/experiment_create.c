@@ -7,6 +7,7 @@
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/launch.h"
+#include "common/cleanup.h"
 #include "core/core.h"
 #include "core/expconf.h"
 #include "core/spec.h"
@@ -49,14 +50,18 @@ static const struct wire_create_experiment_request *request_of(const struct req 
     return ((const struct creation *)r->state)->in;
 }
 
-/* The request's project, else the configuration's workspace and project, else Uncategorized. */
-static int find_project(struct req *r, const struct exp_config *config, struct store_project_place *ret,
+/* The request's project, else the configuration's workspace and project, else Uncategorized. A configuration that names
+ * one of the two only is told so later, with all else that is wrong with it. */
+static int find_project(struct req *r, struct json_object *template_config, struct store_project_place *ret,
                         struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
-    if (in->project_id || !*config->workspace)
+    cleanup_free char *workspace = NULL, *project = NULL;
+    const char *config = in->config ? in->config : "";
+    expconf_place(config, strlen(config), template_config, &workspace, &project);
+    if (in->project_id || !workspace || !*workspace || !project)
         return store_project_place_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
-    return store_project_place_by_names(r->db, config->workspace, config->project, &r->arena, ret, err);
+    return store_project_place_by_names(r->db, workspace, project, &r->arena, ret, err);
 }
 
 static int check_project(const struct store_project_place *p, struct error *err)
@@ -64,6 +69,9 @@ static int check_project(const struct store_project_place *p, struct error *err)
     if (p->archived)
         return error_set(err, ERR_PRECONDITION,
                          "project '%s' or its workspace is archived; unarchive it or choose another project", p->name);
+    if (p->deleting)
+        return error_set(err, ERR_PRECONDITION, "project '%s' or its workspace is being deleted; choose another project",
+                         p->name);
     return 0;
 }
 
@@ -75,16 +83,20 @@ static int parse_template(struct req *r, const char *name, struct json_object **
     return store_template_get(r->db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
 }
 
-static int prepare_config(struct req *r, struct exp_config **ret, struct error *err)
+static int prepare_config(struct req *r, struct creation *c, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     struct expconf_context ctx;
     int rc = launch_context(r, &ctx, err);
     if (rc == 0)
         rc = parse_template(r, in->template, &ctx.template_config, err);
+    if (rc == 0)
+        rc = find_project(r, ctx.template_config, &c->project, err);
+    if (rc == 0)
+        rc = launch_context_place(&c->project, &ctx, err);
     ctx.unmanaged = in->unmanaged;
     if (rc == 0)
-        rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, ret, err);
+        rc = expconf_prepare(in->config ? in->config : "", in->config ? strlen(in->config) : 0, &ctx, &c->config, err);
     launch_context_release(&ctx);
     return rc;
 }
@@ -217,8 +229,7 @@ static int create(struct req *r, const struct creation *request, struct error *e
     *c = *request;
     r->state = c;
     r->on_end = end_creation;
-    if (prepare_config(r, &c->config, err) < 0 || find_project(r, c->config, &c->project, err) < 0 ||
-        check_project(&c->project, err) < 0 || prepare_spec(r, c, err) < 0)
+    if (prepare_config(r, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, c, err) < 0)
         return -1;
     if (c->in->validate_only)
         return only_validate(r, c);

@@ -7,6 +7,7 @@
 #include "common/json.h"
 #include "core/core.h"
 #include "store/trials.h"
+#include "store/workspaces.h"
 
 static int parse_part(const char *json, struct json_object **ret, struct error *err)
 {
@@ -31,10 +32,20 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
                ? -1 : 0;
 }
 
+int launch_context_place(const struct store_project_place *place, struct expconf_context *ctx, struct error *err)
+{
+    if (place->default_compute_pool && *place->default_compute_pool)
+        ctx->default_compute_pool = place->default_compute_pool;
+    if (place->default_aux_pool && *place->default_aux_pool)
+        ctx->default_aux_pool = place->default_aux_pool;
+    return parse_part(place->checkpoint_storage, &ctx->workspace_storage, err);
+}
+
 void launch_context_release(struct expconf_context *ctx)
 {
     json_object_put(ctx->template_config);
     json_object_put(ctx->checkpoint_storage);
+    json_object_put(ctx->workspace_storage);
     json_object_put(ctx->task_container_defaults);
     for (size_t i = 0; i < ctx->pool_n; i++)
         json_object_put(ctx->pool[i].task_container_defaults);

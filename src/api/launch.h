@@ -8,6 +8,9 @@
 /* The cluster's part of a configuration. Each request parses its own: trees of json-c count their users without
  * locks. */
 int launch_context(struct req *r, struct expconf_context *ret, struct error *err);
+struct store_project_place;
+/* What the workspace adds to it: its storage, and its default pools. */
+int launch_context_place(const struct store_project_place *place, struct expconf_context *ctx, struct error *err);
 void launch_context_release(struct expconf_context *ctx);
 /* The checkpoint that trials start from, by searcher.source_trial_id (its latest) or source_checkpoint_uuid; NULL: none.
  * Reads the store. */

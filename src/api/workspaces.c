@@ -1,21 +1,35 @@
-/* Workspaces and projects, as far as experiments need them: looking at them. */
+/* Looking at workspaces and projects. Changes are in workspace_changes.c and project_changes.c. */
+#include "api/workspaces.h"
+
 #include <string.h>
 
 #include "api/convert.h"
 #include "api/internal.h"
 #include "common/json.h"
+#include "core/expconf.h"
 #include "gen/handlers.h"
-#include "store/workspaces.h"
 
-static const struct wire_user_agent_user_group *agent_user_group_to_wire(const struct store_agent_user_group *g,
+static const struct wire_user_agent_user_group *agent_user_group_to_wire(const struct store_workspace_agent *g,
                                                                          struct arena *a)
 {
-    if (!g->set)
+    if (!g->has_uid && !g->has_gid && !g->user && !g->group)
         return NULL;
     struct wire_user_agent_user_group *w = arena_new(a, struct wire_user_agent_user_group);
-    *w = (struct wire_user_agent_user_group){.agent_uid = g->uid, .has_agent_uid = true, .agent_gid = g->gid, .has_agent_gid = true,
-                                             .agent_user = g->user, .agent_group = g->group};
+    *w = (struct wire_user_agent_user_group){.agent_uid = g->uid, .has_agent_uid = g->has_uid, .agent_gid = g->gid,
+                                             .has_agent_gid = g->has_gid, .agent_user = g->user, .agent_group = g->group};
     return w;
+}
+
+/* Whoever sees the workspace does not see its credentials. */
+static const char *storage_to_wire(const char *json, struct arena *a)
+{
+    cleanup_json struct json_object *storage = NULL, *masked = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (!json || json_parse(json, strlen(json), &storage, NULL) < 0)
+        return NULL;
+    masked = expconf_mask_storage(storage);
+    json_print(masked, &text);
+    return arena_strdup(a, strbuf_str(&text));
 }
 
 static enum wire_workspace_state state_to_wire(const char *state)
@@ -27,13 +41,13 @@ static enum wire_workspace_state state_to_wire(const char *state)
     return (enum wire_workspace_state)number;
 }
 
-static void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct wire_workspace *ret)
+void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct wire_workspace *ret)
 {
     *ret = (struct wire_workspace){
         .id = s->id, .name = s->name, .archived = s->archived, .username = s->username, .immutable = s->immutable,
         .num_projects = s->num_projects, .pinned = s->pinned_us != 0, .user_id = s->user_id,
         .num_experiments = s->num_experiments, .state = state_to_wire(s->state), .error_message = s->error_message,
-        .agent_user_group = agent_user_group_to_wire(&s->agent, a), .checkpoint_storage_config = s->checkpoint_storage,
+        .agent_user_group = agent_user_group_to_wire(&s->agent, a), .checkpoint_storage_config = storage_to_wire(s->checkpoint_storage, a),
         .pinned_at = s->pinned_us, .has_pinned_at = s->pinned_us != 0, .default_compute_pool = s->default_compute_pool,
         .default_aux_pool = s->default_aux_pool};
 }
@@ -54,7 +68,7 @@ static int notes_to_wire(const char *json, struct arena *a, struct wire_project 
     return 0;
 }
 
-static int project_to_wire(const struct store_project *s, struct arena *a, struct wire_project *ret, struct error *err)
+int project_to_wire(const struct store_project *s, struct arena *a, struct wire_project *ret, struct error *err)
 {
     *ret = (struct wire_project){
         .id = s->id, .name = s->name, .workspace_id = s->workspace_id, .description = s->description,
@@ -117,7 +131,7 @@ int api_get_workspace_projects(struct req *r, const struct wire_get_workspace_pr
     return 0;
 }
 
-static int project(struct req *r, const struct store_project *s, const struct wire_project **ret, struct error *err)
+int project_reply(struct req *r, const struct store_project *s, const struct wire_project **ret, struct error *err)
 {
     struct wire_project *w = arena_new(&r->arena, struct wire_project);
     if (project_to_wire(s, &r->arena, w, err) < 0)
@@ -132,7 +146,7 @@ int api_get_project(struct req *r, const struct wire_get_project_request *in, st
     struct store_project s;
     if (store_project_get(r->db, in->id, &r->arena, &s, err) < 0)
         return -1;
-    return project(r, &s, &ret->project, err);
+    return project_reply(r, &s, &ret->project, err);
 }
 
 int api_get_project_by_key(struct req *r, const struct wire_get_project_by_key_request *in,
@@ -141,5 +155,5 @@ int api_get_project_by_key(struct req *r, const struct wire_get_project_by_key_r
     struct store_project s;
     if (store_project_by_key(r->db, in->key, &r->arena, &s, err) < 0)
         return -1;
-    return project(r, &s, &ret->project, err);
+    return project_reply(r, &s, &ret->project, err);
 }

@@ -211,8 +211,10 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
 {
     cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
     cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
-    if (ctx->checkpoint_storage)
-        json_object_object_add(lower, "checkpoint_storage", copy_of(ctx->checkpoint_storage));
+    struct json_object *storage = schema_merge(schema_find(keys(), "checkpoint_storage"), ctx->workspace_storage,
+                                               ctx->checkpoint_storage);
+    if (storage)
+        json_object_object_add(lower, "checkpoint_storage", storage);
     if (registry_auth_of(json_object_object_get(config, "environment")))
         json_object_object_del(section(lower, "environment"), "registry_auth");
     return schema_merge(keys(), config, lower);
@@ -300,6 +302,48 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
         return -1;
     *ret = expconf_view(expconf_fill(merged), yaml, n);
     return 0;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------------- */
+
+static char *named(struct json_object *config, struct json_object *template_config, const char *name)
+{
+    struct json_object *v = config ? json_object_object_get(config, name) : NULL;
+    if (!v && json_object_is_type(template_config, json_type_object))
+        v = json_object_object_get(template_config, name);
+    return json_object_is_type(v, json_type_string) ? strdup(json_object_get_string(v)) : NULL;
+}
+
+void expconf_place(const char *yaml, size_t n, struct json_object *template_config, char **ret_workspace,
+                   char **ret_project)
+{
+    cleanup_json struct json_object *config = NULL;
+    *ret_workspace = *ret_project = NULL;
+    if (expconf_read(yaml, n, &config, NULL, NULL) < 0 || !json_object_is_type(config, json_type_object))
+        return;
+    *ret_workspace = named(config, template_config, "workspace");
+    *ret_project = named(config, template_config, "project");
+}
+
+int expconf_check_storage_section(struct json_object *storage, struct error *err)
+{
+    cleanup_json struct json_object *config = json_object_new_object();
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {0};
+    json_object_object_add(config, "checkpoint_storage", json_object_get(storage));
+    bool whole = schema_kind(schema_find(keys(), "checkpoint_storage"), storage) != NULL;
+    schema_validate_at(schema_find(keys(), "checkpoint_storage"), storage, "checkpoint_storage",
+                       whole ? SCHEMA_FINISHED : SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    if (whole && problems.n == 0)
+        expconf_check_storage(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
+struct json_object *expconf_mask_storage(struct json_object *storage)
+{
+    return schema_mask(schema_find(keys(), "checkpoint_storage"), storage);
 }
 
 int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err)

@@ -24,6 +24,7 @@ struct expconf_pool {
 
 struct expconf_context {
     struct json_object *checkpoint_storage;      /* the cluster's; may be NULL */
+    struct json_object *workspace_storage;       /* checkpoint_storage of the workspace, above it; may be NULL */
     struct json_object *task_container_defaults; /* the cluster's; may be NULL */
     const struct expconf_pool *pool;             /* all pools */
     size_t pool_n;
@@ -148,6 +149,13 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
 void expconf_normalize(struct json_object *config);
 /* Constants and lists in `hyperparameters` to {type: const, val}. Separate, as merging must still tell them apart. */
 void expconf_normalize_hyperparameters(struct json_object *config);
+/* The workspace and the project that a document names, on its own or by its template; NULL where it names none, or is
+ * wrong. Caller frees both. */
+void expconf_place(const char *yaml, size_t n, struct json_object *template_config, char **ret_workspace,
+                   char **ret_project);
+/* A checkpoint_storage section that stands alone, such as a workspace's. */
+int expconf_check_storage_section(struct json_object *storage, struct error *err);
+struct json_object *expconf_mask_storage(struct json_object *storage); /* credentials as ********; caller puts it */
 /* config over template, both as parsed; the result is checked and in normal form. Caller puts *ret. */
 int expconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                   struct error *err);

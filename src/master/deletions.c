@@ -8,6 +8,7 @@
 #include "master/collector.h"
 #include "master/master.h"
 #include "store/experiments.h"
+#include "store/places.h"
 #include "store/removals.h"
 
 enum { ROWS_PER_JOB = 1000 };
@@ -16,6 +17,7 @@ struct deletion {
     struct deletions *of;
     int32_t experiment_id;
     bool more;
+    struct error failed; /* why it could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
 
@@ -30,6 +32,7 @@ static void finish(struct deletion *x)
 {
     struct deletions *d = x->of;
     STAILQ_REMOVE_HEAD(&d->waiting, next);
+    error_release(&x->failed);
     free(x);
     if (!STAILQ_EMPTY(&d->waiting) && !d->m->draining)
         begin(STAILQ_FIRST(&d->waiting));
@@ -40,7 +43,11 @@ static void finish(struct deletion *x)
 static int mark_failed(struct store *db, void *job, struct error *err)
 {
     const struct deletion *x = job;
-    return store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err);
+    cleanup_arena struct arena a = ARENA_INIT;
+    if (store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
+        return -1;
+    const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id, error_msg(&x->failed));
+    return store_places_fail(db, x->experiment_id, reason, err);
 }
 
 static void marked_failed(void *job, const struct error *err)
@@ -54,6 +61,7 @@ static void marked_failed(void *job, const struct error *err)
 static void fail(struct deletion *x, const struct error *err)
 {
     log_warning("experiment.delete_failed", "exp=%d reason=%s", x->experiment_id, log_quote(error_msg(err)));
+    error_copy(&x->failed, err);
     struct writer_job job = {mark_failed, marked_failed, x};
     writer_submit(x->of->m->writer, &job, 1);
 }
@@ -162,6 +170,7 @@ void deletions_free(struct deletions *d)
     while (!STAILQ_EMPTY(&d->waiting)) {
         struct deletion *x = STAILQ_FIRST(&d->waiting);
         STAILQ_REMOVE_HEAD(&d->waiting, next);
+        error_release(&x->failed);
         free(x);
     }
     free(d);

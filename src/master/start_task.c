@@ -15,6 +15,7 @@
 #include "store/experiments.h"
 #include "store/sessions.h"
 #include "store/users.h"
+#include "store/workspaces.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
@@ -144,21 +145,25 @@ static void bind_mounts_of(const struct exp_config *config, struct wire_link_sta
     }
 }
 
-/* The user's own account on the agents, else security.default_task. */
-static const struct wire_link_task_user *task_user(const struct store_user *u, const struct config *c, struct arena *a)
+/* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. */
+static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
+                                                   const struct config *c, struct arena *a)
 {
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
-    if (u->agent.set) {
+    if (u->agent.set)
         *w = (struct wire_link_task_user){.user = u->agent.user,
                                           .uid = u->agent.uid,
                                           .group = u->agent.group,
                                           .gid = u->agent.gid};
-        return w;
-    }
-    *w = (struct wire_link_task_user){.user = config_str(c, "security.default_task.user"),
-                                      .uid = (int32_t)config_int(c, "security.default_task.uid"),
-                                      .group = config_str(c, "security.default_task.group"),
-                                      .gid = (int32_t)config_int(c, "security.default_task.gid")};
+    else
+        *w = (struct wire_link_task_user){.user = config_str(c, "security.default_task.user"),
+                                          .uid = (int32_t)config_int(c, "security.default_task.uid"),
+                                          .group = config_str(c, "security.default_task.group"),
+                                          .gid = (int32_t)config_int(c, "security.default_task.gid")};
+    w->user = place->user ? place->user : w->user;
+    w->uid = place->has_uid ? place->uid : w->uid;
+    w->group = place->group ? place->group : w->group;
+    w->gid = place->has_gid ? place->gid : w->gid;
     return w;
 }
 
@@ -173,7 +178,7 @@ static void add_certificate(const char *pem, struct wire_link_start_task *t, str
 }
 
 static void encode_start(struct start *st, const struct exp_config *config, const char *config_json,
-                         const struct store_user *owner)
+                         const struct store_user *owner, const struct store_workspace_agent *place)
 {
     struct arena *a = &st->arena;
     const struct core_start *s = st->s;
@@ -188,7 +193,7 @@ static void encode_start(struct start *st, const struct exp_config *config, cons
         .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
         .task_type = WIRE_TASK_TYPE_TRIAL, .description = s->description, .device_ids = (int32_t *)s->device_id,
         .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
-        .user = task_user(owner, st->m->config, a), .fetch_context = true, .limits = &limits,
+        .user = task_user(owner, place, st->m->config, a), .fetch_context = true, .limits = &limits,
         .image = exp_config_image(config, st->device_kind), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
     argv_of(config->entrypoint, &t, a);
     bind_mounts_of(config, &t, a);
@@ -220,16 +225,18 @@ static int start_store(struct store *db, void *job, struct error *err)
     int64_t now_us = clock_now_us();
     struct store_experiment x;
     struct store_user owner;
+    struct store_workspace_agent place;
     strbuf_reset(&st->message);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
         insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
         store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &st->arena, &x, err) < 0 ||
-        store_user_get(db, st->s->owner_id, &st->arena, &owner, err) < 0)
+        store_user_get(db, st->s->owner_id, &st->arena, &owner, err) < 0 ||
+        store_workspace_agent_get(db, x.project_id, &st->arena, &place, err) < 0)
         return -1;
     cleanup_exp_config struct exp_config *config = NULL;
     if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
         return -1;
-    encode_start(st, config, x.config, &owner);
+    encode_start(st, config, x.config, &owner, &place);
     return 0;
 }
 

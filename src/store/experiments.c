@@ -1,6 +1,7 @@
 #include "store/experiments.h"
 
 #include "store/list.h"
+#include "store/places.h"
 
 static void read_experiment(struct query *q, struct arena *a, void *row)
 {
@@ -150,7 +151,9 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
     for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
         if (query_send(st, hanging[i], SQL_ARGS(sql_int(id)), err) < 0)
             return -1;
-    return query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id);
+    if (query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id) < 0)
+        return -1;
+    return store_places_finish(st, err);
 }
 
 int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err)
@@ -187,7 +190,9 @@ int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bo
 
 int store_experiments_fail_deletions(struct store *st, struct error *err)
 {
-    return query_exec(st, Q_EXPERIMENTS_FAIL_DELETIONS, SQL_NO_ARGS, NULL, err);
+    if (query_exec(st, Q_EXPERIMENTS_FAIL_DELETIONS, SQL_NO_ARGS, NULL, err) < 0)
+        return -1;
+    return store_places_fail_all(st, err);
 }
 
 int store_experiment_checkpoint_count(struct store *st, int32_t id, int64_t *ret, struct error *err)

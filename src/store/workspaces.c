@@ -13,6 +13,18 @@ static int check_mutable(struct store *st, enum sql_query immutable, const char 
 
 /* ---- workspaces ---- */
 
+static void take_agent(struct query *q, struct arena *a, struct store_workspace_agent *ret)
+{
+    ret->has_uid = take_opt_i32(q, &ret->uid);
+    ret->has_gid = take_opt_i32(q, &ret->gid);
+    ret->user = take_opt_text(q, a);
+    ret->group = take_opt_text(q, a);
+}
+
+#define WORKSPACE_AGENT_ARGS(g)                                                                                \
+    sql_opt_int((g)->has_uid, (g)->uid), sql_opt_int((g)->has_gid, (g)->gid), sql_opt_text((g)->user),         \
+        sql_opt_text((g)->group)
+
 static void read_workspace(struct query *q, struct arena *a, void *row)
 {
     struct store_workspace *w = row;
@@ -23,7 +35,7 @@ static void read_workspace(struct query *q, struct arena *a, void *row)
     w->immutable = take_bool(q);
     w->state = take_opt_text(q, a);
     w->error_message = take_opt_text(q, a);
-    take_agent_user_group(q, a, &w->agent);
+    take_agent(q, a, &w->agent);
     w->checkpoint_storage = take_opt_text(q, a);
     w->default_compute_pool = take_opt_text(q, a);
     w->default_aux_pool = take_opt_text(q, a);
@@ -39,7 +51,7 @@ int store_workspace_insert(struct store *st, const struct store_workspace *w, st
     if (query_exec(st, Q_WORKSPACES_INSERT,
                    SQL_ARGS(sql_int(w->id), sql_text(w->name), sql_int(w->user_id), sql_bool(w->archived),
                             sql_bool(w->immutable), sql_opt_text(w->state), sql_opt_text(w->error_message),
-                            AGENT_ARGS(&w->agent), sql_opt_text(w->checkpoint_storage),
+                            WORKSPACE_AGENT_ARGS(&w->agent), sql_opt_text(w->checkpoint_storage),
                             sql_opt_text(w->default_compute_pool), sql_opt_text(w->default_aux_pool),
                             sql_int(w->created_us)), NULL, err) < 0)
         return explain_conflict(err, "workspace \"%s\" already exists", w->name);
@@ -52,7 +64,7 @@ int store_workspace_update(struct store *st, const struct store_workspace *w, st
         return -1;
     if (query_exec_one(st, Q_WORKSPACES_UPDATE,
                        SQL_ARGS(sql_int(w->id), sql_text(w->name), sql_int(w->user_id), sql_bool(w->archived),
-                                sql_opt_text(w->state), sql_opt_text(w->error_message), AGENT_ARGS(&w->agent),
+                                sql_opt_text(w->state), sql_opt_text(w->error_message), WORKSPACE_AGENT_ARGS(&w->agent),
                                 sql_opt_text(w->checkpoint_storage), sql_opt_text(w->default_compute_pool),
                                 sql_opt_text(w->default_aux_pool)),
                        err, "workspace %d", w->id) < 0)
@@ -85,6 +97,15 @@ int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, st
     int rc = query_one(st, Q_WORKSPACES_BY_ID, SQL_ARGS(sql_int(asking_user_id), sql_int(id)), read_workspace, a, ret,
                        err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "workspace '%d' not found", id) : rc < 0 ? -1 : 0;
+}
+
+static void read_agent(struct query *q, struct arena *a, void *row) { take_agent(q, a, row); }
+
+int store_workspace_agent_get(struct store *st, int32_t project_id, struct arena *a, struct store_workspace_agent *ret,
+                              struct error *err)
+{
+    int rc = query_one(st, Q_WORKSPACES_AGENT_OF_PROJECT, SQL_ARGS(sql_int(project_id)), read_agent, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%d' not found", project_id) : rc < 0 ? -1 : 0;
 }
 
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
@@ -233,6 +254,10 @@ static void read_place(struct query *q, struct arena *a, void *row)
     p->id = take_i32(q);
     p->name = take_text(q, a);
     p->archived = take_bool(q);
+    p->deleting = take_bool(q);
+    p->checkpoint_storage = take_opt_text(q, a);
+    p->default_compute_pool = take_opt_text(q, a);
+    p->default_aux_pool = take_opt_text(q, a);
 }
 
 int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,

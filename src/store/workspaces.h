@@ -7,6 +7,13 @@
 #include "store/store.h"
 #include "store/users.h"
 
+/* The account that tasks in it run under: what is set here goes before the owner's own. */
+struct store_workspace_agent {
+    bool has_uid, has_gid;
+    int32_t uid, gid;
+    const char *user, *group; /* NULL: not set */
+};
+
 struct store_workspace {
     int32_t id;
     const char *name; /* unique */
@@ -14,7 +21,7 @@ struct store_workspace {
     bool archived, immutable;
     const char *state; /* NULL, "DELETING", "DELETE_FAILED" */
     const char *error_message;
-    struct store_agent_user_group agent;
+    struct store_workspace_agent agent;
     const char *checkpoint_storage;               /* JSON or NULL */
     const char *default_compute_pool, *default_aux_pool; /* NULL: the cluster's */
     int64_t created_us;
@@ -33,6 +40,10 @@ int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, st
                         struct store_workspace *ret, struct error *err);
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
                             struct error *err);
+
+/* Of the workspace that a project is in. */
+int store_workspace_agent_get(struct store *st, int32_t project_id, struct arena *a, struct store_workspace_agent *ret,
+                              struct error *err);
 
 /* Sorting by the numbers of api.v1.GetWorkspacesRequest.SortBy. */
 struct store_workspace_filter {
@@ -81,6 +92,9 @@ struct store_project_place {
     int32_t id;
     const char *name;
     bool archived; /* the project or its workspace */
+    bool deleting; /* the project or its workspace, or that has failed */
+    const char *checkpoint_storage;                      /* of the workspace; JSON or NULL */
+    const char *default_compute_pool, *default_aux_pool; /* of the workspace; NULL: the cluster's */
 };
 int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,
                             struct error *err);

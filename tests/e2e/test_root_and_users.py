@@ -37,8 +37,8 @@ def user(cluster, name, agent=None):
     assert cluster.login(name, "Passw0rd-of-all").status == 200
 
 
-def said_by(cluster, script):
-    x = shell(cluster, script)
+def said_by(cluster, script, **config):
+    x = shell(cluster, script, **config)
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     return task_lines(cluster, the_trial(cluster, x)["id"])
 
@@ -60,6 +60,17 @@ def test_a_task_of_a_linked_user_is_that_account(cluster):
     assert lines[:3] == [str(LINKED_UID), str(LINKED_GID), str(LINKED_GID)]
     assert lines[3].split() == ["NoNewPrivs:", "1"]
     assert lines[5] == str(LINKED_UID)
+
+
+def test_a_workspace_goes_before_the_linked_account_field_by_field(cluster):
+    user(cluster, "linked_too", {"agentUid": LINKED_UID, "agentGid": LINKED_GID, "agentUser": "linked", "agentGroup": "linked"})
+    mine = cluster.token
+    cluster.login("admin")
+    w = cluster.post("/api/v1/workspaces", {"name": "lab", "agentUserGroup": {"agentGid": LINKED_GID + 1}}).json["workspace"]["id"]
+    cluster.token = mine
+    p = cluster.post(f"/api/v1/workspaces/{w}/projects", {"name": "p"}).json["project"]
+    lines = said_by(cluster, SAYS_WHO, workspace="lab", project=p["name"])
+    assert lines[:3] == [str(LINKED_UID), str(LINKED_GID + 1), str(LINKED_GID + 1)]
 
 
 def test_a_user_linked_to_root_gets_the_system_user_or_a_clear_error(cluster):

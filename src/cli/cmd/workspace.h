@@ -12,6 +12,7 @@ int project_by_name(struct cli *cli, const char *workspace, const char *name, co
 
 void workspace_columns(struct table *t);
 void workspace_row(struct table *t, const struct wire_workspace *w);
+void workspace_table(struct table *t, const struct wire_workspace *w); /* of one alone, with its storage */
 void project_columns(struct table *t);
 void project_row(struct table *t, const struct wire_project *p);
 
@@ -21,5 +22,7 @@ struct project_list_form {
     bool has_offset, json;
 };
 int project_list(struct cli *cli, const char *workspace, const struct project_list_form *form, struct error *err);
+
+void deletion_pause(void); /* between two looks at something that is being deleted */
 
 #endif

@@ -1,6 +1,15 @@
 #include "cli/cmd/workspace.h"
 #include "cli/output.h"
 
+void workspace_table(struct table *t, const struct wire_workspace *w)
+{
+    const char *storage = w->checkpoint_storage_config;
+    workspace_columns(t);
+    table_column(t, "Checkpoint Storage Config");
+    workspace_row(t, w);
+    table_text(t, storage ? output_dumps_raw(&t->arena, storage) : NULL);
+}
+
 int cmd_workspace_describe(struct cli *cli, const struct args_workspace_describe *args, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
@@ -17,11 +26,7 @@ int cmd_workspace_describe(struct cli *cli, const struct args_workspace_describe
     }
     if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &in, &out, err) < 0)
         return -1;
-    const char *storage = out.workspace->checkpoint_storage_config;
-    workspace_columns(&t);
-    table_column(&t, "Checkpoint Storage Config");
-    workspace_row(&t, out.workspace);
-    table_text(&t, storage ? output_dumps_raw(&cli->arena, storage) : NULL);
+    workspace_table(&t, out.workspace);
     table_print(&t, false, cli->out);
     return 0;
 }

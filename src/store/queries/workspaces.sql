@@ -39,6 +39,10 @@ LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
 -- name: workspaces_by_id
 {workspace_select} WHERE w.id = $2;
 
+-- name: workspaces_agent_of_project
+SELECT w.agent_uid, w.agent_gid, w.agent_user, w.agent_group
+FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1;
+
 -- name: workspaces_by_name
 {workspace_select} WHERE w.name = $2;
 
@@ -119,13 +123,15 @@ LEFT JOIN users u ON u.id = p.user_id
 
 -- Where experiments go: what creating one asks, without the counts above, which read every experiment of the project.
 -- name: project_places_by_id
-SELECT p.id, p.name, p.archived <> 0 OR w.archived <> 0
+SELECT p.id, p.name, p.archived <> 0 OR w.archived <> 0, p.state IS NOT NULL OR w.state IS NOT NULL,
+    w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
 FROM projects p JOIN workspaces w ON w.id = p.workspace_id
 WHERE p.id = $1;
 
 -- A workspace without such a project gives a row without one.
 -- name: project_places_by_names
-SELECT coalesce(p.id, 0), coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0
+SELECT coalesce(p.id, 0), coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0,
+    p.state IS NOT NULL OR w.state IS NOT NULL, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
 FROM workspaces w LEFT JOIN projects p ON p.workspace_id = w.id AND p.name = $2
 WHERE w.name = $1;
 
@@ -170,3 +176,59 @@ ORDER BY p.name DESC, p.id DESC
 ORDER BY p.description, p.id
 -- fragment: projects_sort_description_desc
 ORDER BY p.description DESC, p.id DESC
+
+-- ---- deleting a place with all that is in it ----
+-- $1 is a project (or 0), $2 a workspace (or 0).
+
+-- define: experiments_in_place
+FROM experiments x JOIN projects p ON p.id = x.project_id WHERE (p.id = $1 OR p.workspace_id = $2)
+
+-- name: places_count_live
+SELECT count(*) {experiments_in_place}
+AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED');
+
+-- name: places_count_of_others
+SELECT count(*) {experiments_in_place} AND x.user_id <> $3;
+
+-- name: places_count_projects_of_others
+SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2;
+
+-- name: places_experiments
+SELECT x.id {experiments_in_place} AND x.state <> 'DELETING' ORDER BY x.id;
+
+-- name: places_experiments_delete
+UPDATE experiments SET state = 'DELETING'
+WHERE project_id IN (SELECT id FROM projects WHERE id = $1 OR workspace_id = $2);
+
+-- name: places_projects_set_state
+UPDATE projects SET state = $3, error_message = $4 WHERE id = $1 OR workspace_id = $2;
+
+-- name: places_workspace_set_state
+UPDATE workspaces SET state = $2, error_message = $3 WHERE id = $1;
+
+-- name: places_deleting
+SELECT (SELECT count(*) FROM projects WHERE state = 'DELETING')
+    + (SELECT count(*) FROM workspaces WHERE state = 'DELETING');
+
+-- name: places_finish_projects
+DELETE FROM projects WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM experiments x WHERE x.project_id = projects.id);
+
+-- name: places_finish_workspaces
+DELETE FROM workspaces
+WHERE state = 'DELETING' AND NOT EXISTS (SELECT 1 FROM projects p WHERE p.workspace_id = workspaces.id);
+
+-- One of the experiments in it could not be deleted.
+-- name: places_fail_workspace_of
+UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $2
+WHERE state = 'DELETING' AND id = (
+    SELECT p.workspace_id FROM projects p JOIN experiments x ON x.project_id = p.id WHERE x.id = $1);
+
+-- name: places_fail_project_of
+UPDATE projects SET state = 'DELETE_FAILED', error_message = $2
+WHERE state = 'DELETING' AND id = (SELECT project_id FROM experiments WHERE id = $1);
+
+-- name: places_fail_workspaces
+UPDATE workspaces SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';
+
+-- name: places_fail_projects
+UPDATE projects SET state = 'DELETE_FAILED', error_message = $1 WHERE state = 'DELETING';

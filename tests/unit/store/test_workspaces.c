@@ -38,7 +38,7 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state)
     struct fixture *f = *state;
     struct store_workspace w = {
         .id = 2, .name = "vision", .user_id = 1, .archived = true, .checkpoint_storage = "{\"type\":\"shared_fs\"}",
-        .default_compute_pool = "gpu", .agent = {.set = true, .uid = 5, .gid = 6, .user = "u", .group = "g"},
+        .default_compute_pool = "gpu", .agent = {.has_uid = true, .uid = 5, .user = "u"},
             .created_us = T0,
     };
     OK(f, store_workspace_insert(f->st, &w, &f->err));
@@ -46,8 +46,8 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state)
     OK(f, store_experiment_set_project(f->st, 1, 2, &f->err));
     OK(f, store_workspace_by_name(f->st, "vision", &f->a, &w, &f->err));
     assert_int_equal(w.id, 2);
-    assert_true(w.archived && !w.immutable && w.agent.set);
-    assert_int_equal(w.agent.gid, 6);
+    assert_true(w.archived && !w.immutable && w.agent.has_uid && !w.agent.has_gid && !w.agent.group);
+    assert_int_equal(w.agent.uid, 5);
     assert_string_equal(w.checkpoint_storage, "{\"type\":\"shared_fs\"}");
     assert_string_equal(w.default_compute_pool, "gpu");
     assert_null(w.default_aux_pool);
