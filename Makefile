@@ -10,6 +10,7 @@
 ##  clang            the same sources through clang 14, warnings as errors
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
+##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  lint             layer table, generated documents, Python style
 ##  contract-status  how much of the REST contract is served
 ##  cli-status       which commands of det are missing, and how many there are
@@ -19,13 +20,15 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 FAULT_KILLS ?= 200
+DET_SOAK_LAUNCH ?= 1000
+DET_SOAK_TORCHRUN ?= 20
 JOBS ?= $(shell nproc)
 VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 AZURITE := tests/support/azurite
 
-.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz faults lint contract-status cli-status run-cases install clean
+.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -101,6 +104,10 @@ fuzz: build-fuzz/build.ninja
 faults: test-deps all
 	@DET_FAULT_KILLS=$(FAULT_KILLS) $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
 	@DET_FAULT_KILLS=$(FAULT_KILLS) DET_TEST_DB=postgres $(PY) -m pytest -q -s -rs -p no:cacheprovider tests/fault
+
+soak-launch: test-deps
+	@cd python && DET_SOAK_LAUNCH=$(DET_SOAK_LAUNCH) DET_SOAK_TORCHRUN=$(DET_SOAK_TORCHRUN) ../$(PY) -m pytest -q -s -p no:cacheprovider \
+		tests/test_supervision.py tests/test_launch.py -k "one_of_eight or of_torchrun"
 
 lint: test-deps
 	@tools/lint

@@ -14,6 +14,8 @@ import pathlib
 from typing import Any, Dict, List, Optional
 
 DEFAULT_RUN_DIR = "/run/determined"
+# A launcher gives the processes of a trial this key, by which they know each other across machines.
+TRIAL_KEY_VARIABLE = "DET_TRIAL_KEY"
 
 
 def run_dir() -> pathlib.Path:

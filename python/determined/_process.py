@@ -1,8 +1,10 @@
 """Running a child process as if it were us."""
 
 import contextlib
+import os
 import signal
 import subprocess
+import sys
 from typing import Any, Dict, Iterator, List, Optional
 
 FORWARDED = tuple(
@@ -10,6 +12,8 @@ FORWARDED = tuple(
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGBREAK")
     if hasattr(signal, name)
 )
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
 
 
 @contextlib.contextmanager
@@ -31,6 +35,29 @@ def _forwarding(early: List[int], children: "List[subprocess.Popen]") -> Iterato
             signal.signal(number, handler)
 
 
+def shell_status(returncode: int) -> int:
+    """Python's word on how a process ended, in a shell's: 128 + n if signal n ended it.
+
+    >>> shell_status(3), shell_status(-9)
+    (3, 137)
+    """
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def environment() -> Dict[str, str]:
+    """Our own, made fit for Python programs.
+
+    ``python3`` means the interpreter that runs us, since a task without a container may be in a venv; and what they
+    print is logged at once, as in the images that tasks used to run in.
+    """
+    env = {"PYTHONUNBUFFERED": "1", **os.environ}
+    if sys.prefix != sys.base_prefix:
+        place, path = os.path.dirname(sys.executable), env.get("PATH", os.defpath)
+        if path.split(os.pathsep)[0] != place:
+            env["PATH"] = os.pathsep.join([place, path])
+    return env
+
+
 def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
     """Run ``argv`` to its end, passing on the signals we get.
 
@@ -46,11 +73,10 @@ def run(argv: List[str], env: Optional[Dict[str, str]] = None) -> int:
         try:
             child = subprocess.Popen(argv, env=env)
         except FileNotFoundError:
-            return 127
+            return NOT_FOUND
         except PermissionError:
-            return 126
+            return NOT_EXECUTABLE
         children.append(child)
         for number in early:
             child.send_signal(number)
-        status = child.wait()
-    return 128 - status if status < 0 else status
+        return shell_status(child.wait())

@@ -122,6 +122,7 @@ class FakeMaster:
         self.storage_id: Optional[int] = 3
         self.operations: List[int] = []  # lengths that the searcher asks for, one after the other
         self.searcher_metrics: List[Any] = []  # what it heard of them
+        self.gathered: Dict[str, Any] = {}  # what peers gave each other, by request
         # RPC name → faults to come: a status to answer with, "drop" (hang up unanswered), "lose" (do it, then hang up).
         self.faults: Dict[str, List[Any]] = collections.defaultdict(list)
         self.connections = 0
@@ -253,6 +254,16 @@ class FakeMaster:
 
     def AckAllocationPreemptionSignal(self, _: str, __: Any, ___: Any) -> Any:
         self.acknowledged = True
+        return {}
+
+    def AllocationAllGather(self, _: str, body: Any, __: Any) -> Any:
+        self.gathered[body["requestUuid"]] = body["data"]
+        self.lock.notify_all()
+        while len(self.gathered) < body["numPeers"] and not self._closing:
+            self.lock.wait(1)
+        return {"data": list(self.gathered.values())}
+
+    def MarkAllocationResourcesDaemon(self, _: str, __: str, ___: Any, ____: Any) -> Any:
         return {}
 
     def PostWebhookEventData(self, body: Any, _: Any) -> Any:

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +15,12 @@ import pytest
 from determined._secrets import masked
 
 TESTS = pathlib.Path(__file__).parent
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 @pytest.fixture
@@ -162,17 +170,57 @@ def test_launch__of_a_trial_class_that_is_none(task, entrypoint, message):
     assert process.returncode == 1 and message in process.err
 
 
-def test_torch_distributed__of_one_slot_runs_the_script_in_a_world_of_one(task, cluster):
-    code = "import os; print(os.environ['WORLD_SIZE'], os.environ['RANK'], os.environ['MASTER_PORT'])"
-    process = task.run("determined.launch.torch_distributed", "--", sys.executable, "-c", code, C10D_PORT="29412")
-    assert process.out == "1 0 29412\n", process.err
+SHOW = "import os; print(*(os.environ[n] for n in ('WORLD_SIZE', 'RANK', 'MASTER_PORT', 'DET_CHIEF_IP')))"
 
 
-def test_torch_distributed__of_several_slots_says_that_it_cannot_yet(task, cluster):
-    info = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [4]}
-    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(info))
+@pytest.mark.parametrize("slots", [1, 2])
+def test_torch_distributed__starts_a_process_for_each_slot(task, cluster, slots):
+    cluster.write(slot_ids=list(range(slots)))
+    process = task.run("determined.launch.torch_distributed", "--", "python3", "-c", SHOW, C10D_PORT="29412")
+    assert process.returncode == 0, process.err
+    assert sorted(process.out.splitlines()) == [f"[rank={r}] {slots} {r} 29412 127.0.0.1" for r in range(slots)]
+
+
+def test_torch_distributed__has_the_status_of_the_worker_where_torchrun_says_1(task, cluster):
+    cluster.write(slot_ids=[0, 1])
+    script = ["sh", "-c", "[ $RANK = 1 ] && exit 11; exec sleep 600"]
+    process = task.run("determined.launch.torch_distributed", *script)
+    assert process.returncode == 11 and "worker 1 (process" in process.err, process.err
+
+
+def test_torch_distributed__lets_torchrun_be_told(task, cluster):
+    cluster.write(slot_ids=[0])
+    process = task.run("determined.launch.torch_distributed", "--no_such_option", "--", "true")
+    assert process.returncode == 2 and "unrecognized arguments: --no_such_option" in process.err
+
+
+def test_torch_distributed__without_slots_says_so(task, cluster):
+    cluster.write(slot_ids=[])
     process = task.run("determined.launch.torch_distributed", "true")
-    assert process.returncode == 1 and "this task has 4 slots" in process.err
+    assert process.returncode == 1 and "this task has none" in process.err
+
+
+def test_torch_distributed__gives_processes_of_all_machines_one_key(task, cluster, tmp_path):
+    """Two containers side by side, each with its own run directory."""
+    show = "import os; print(os.environ['DET_TRIAL_KEY'], os.environ['WORLD_SIZE'])"
+    containers, port = [], str(free_port())
+    for rank in range(2):
+        directory = tmp_path / f"run{rank}"
+        shutil.copytree(cluster.run_dir, directory)
+        rendezvous = {"container_addrs": ["127.0.0.1"] * 2, "container_rank": rank, "container_slot_counts": [1, 1]}
+        (directory / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+        start = ["determined.launch.torch_distributed", "python3", "-c", show]
+        containers.append(task.start(*start, DET_RUN_DIR=str(directory), C10D_PORT=port))
+    outputs = [c.communicate(timeout=120) for c in containers]
+    assert [c.returncode for c in containers] == [0, 0], outputs
+    keys = [out.split()[1] for out, _ in outputs]
+    assert keys[0] == keys[1] and len(keys[0]) == 64
+    assert [out.split()[::2] for out, _ in outputs] == [["[rank=0]", "2"], ["[rank=1]", "2"]]
+
+
+def test_torch_distributed__off_the_cluster_says_so(task, cluster, tmp_path):
+    process = task.run("determined.launch.torch_distributed", "true", DET_RUN_DIR=str(tmp_path / "nowhere"))
+    assert process.returncode == 1 and "in trials on a cluster only" in process.err
 
 
 @pytest.mark.parametrize(
@@ -210,3 +258,26 @@ def test_masked__hides_what_is_secret_wherever_it_is():
         },
         "environment": {"registry_auth": {"username": "u", "password": "********"}, "image": {"cpu": "x=y"}},
     }
+
+
+TORCHRUN_CYCLES = int(os.environ.get("DET_SOAK_TORCHRUN") or 2)
+WAIT_OR_FAIL = """
+import os, pathlib, signal, sys
+pathlib.Path(os.environ["RANK"]).write_text(str(os.getpid()))
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("cycle", range(TORCHRUN_CYCLES))
+def test_a_worker_of_torchrun__that_is_killed_or_stopped_ends_all(task, cluster, cycle):
+    cluster.write(slot_ids=[0, 1])
+    process = task.start("determined.launch.torch_distributed", "python3", "-c", WAIT_OR_FAIL)
+    files = [task.directory / "0", task.directory / "1"]
+    while not all(f.exists() and f.read_text() for f in files):
+        assert process.poll() is None
+        time.sleep(0.02)
+    pids = [int(f.read_text()) for f in files]
+    os.kill(pids[cycle // 2 % 2], [signal.SIGKILL, signal.SIGSTOP][cycle % 2])
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == [137, 147][cycle % 2], err
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)

@@ -19,7 +19,7 @@ import os
 import re
 import shlex
 import sys
-from typing import Dict, List, Union
+from typing import List, Union
 
 import determined as det
 from determined import _process, _secrets, _storage
@@ -58,18 +58,6 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
     return [sys.executable, "-m", "determined.exec.harness", entrypoint]
 
 
-def environment() -> Dict[str, str]:
-    """Our own, made fit for Python programs.
-
-    ``python3`` means the interpreter that runs us, since a task without a container may be in a venv; and what they
-    print is logged at once, as in the images that tasks used to run in.
-    """
-    env = {"PYTHONUNBUFFERED": "1", **os.environ}
-    if sys.prefix != sys.base_prefix:
-        env["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), env.get("PATH", os.defpath)])
-    return env
-
-
 def main() -> int:
     """Run the entrypoint of the trial that this is; returns its exit status."""
     info = det.get_cluster_info()
@@ -91,7 +79,7 @@ def main() -> int:
         return 1
     argv = command_of(config.get_entrypoint(), slots=sum(info.container_slot_counts))
     logger.info("Launching: %s", shlex.join(argv))
-    status = _process.run(argv, env=environment())
+    status = _process.run(argv, env=_process.environment())
     if status in (126, 127):
         logger.error("entrypoint %s: cannot be run (status %d)", shlex.join(argv), status)
     return status

@@ -1,82 +1,60 @@
-"""Start a training script under ``torch.distributed``.
+"""Start a training script under ``torch.distributed``, in as many processes as the trial has slots.
 
 ``python3 -m determined.launch.torch_distributed [[TORCH_OVERRIDES...] --] (--trial TRIAL | SCRIPT...)``
 
-In a task of one slot, the script runs directly, in the environment that torchrun would give to a single worker.
+Runs in every container of the trial. The script finds torchrun's environment (RANK, WORLD_SIZE …), from which
+``core.DistributedContext.from_torch_distributed()`` and ``torch.distributed.init_process_group()`` build theirs.
 """
 
 import os
 import sys
-from typing import Dict, List, Tuple
+from typing import List
 
-import determined as det
-from determined import _process
+from determined import _info, _process
+from determined.launch import _command, _peers, _supervisor
 
 USAGE = "usage: torch_distributed [[TORCH_OVERRIDES...] --] (--trial TRIAL | SCRIPT...)"
-DEFAULT_PORT = "29400"
 
 
-class UsageError(Exception):
-    """The command line makes no sense."""
+def torchrun(task: _command.Task, overrides: List[str], worker: List[str]) -> List[str]:
+    """torchrun's command line, the same in every container but for its rank.
 
-
-def parse(args: List[str]) -> Tuple[List[str], List[str]]:
-    """Split the command line into options for torchrun and the script to run.
-
-    >>> parse(["--max_restarts", "2", "--", "python3", "train.py"])
-    (['--max_restarts', '2'], ['python3', 'train.py'])
+    ``worker`` begins with the name of a module. What the user overrides comes last, where it wins.
     """
-    overrides: List[str] = []
-    if "--" in args:
-        i = args.index("--")
-        overrides, args = args[:i], args[i + 1 :]
-    if args[:1] == ["--trial"]:
-        if len(args) < 2:
-            raise UsageError("argument --trial: expected one argument")
-        if len(args) > 2:
-            raise UsageError(f"extra arguments to --trial: {args[2:]}")
-        return overrides, [sys.executable, "-m", "determined.exec.harness", args[1]]
-    if not args:
-        raise UsageError("empty script is not allowed")
-    return overrides, args
-
-
-def single_worker_environment(chief_ip: str) -> Dict[str, str]:
-    """What torchrun tells the worker of a world of one."""
-    return {
-        "USE_TORCH_DISTRIBUTED": "True",
-        "DET_CHIEF_IP": chief_ip,
-        "RANK": "0",
-        "LOCAL_RANK": "0",
-        "GROUP_RANK": "0",
-        "WORLD_SIZE": "1",
-        "LOCAL_WORLD_SIZE": "1",
-        "GROUP_WORLD_SIZE": "1",
-        "MASTER_ADDR": "localhost",
-        "MASTER_PORT": os.environ.get("C10D_PORT", DEFAULT_PORT),
-    }
+    return [
+        *("python3", "-m", "torch.distributed.run"),
+        *("--nnodes", str(task.nodes)),
+        *("--nproc_per_node", str(task.slots)),
+        *("--node_rank", str(task.info.container_rank)),
+        *("--max_restarts", "0"),
+        *("--master_addr", task.chief_ip if task.nodes > 1 else "localhost"),
+        *("--master_port", os.environ.get("C10D_PORT") or _command.C10D_PORT),
+        "--module",
+        *overrides,
+        *worker,
+    ]
 
 
 def main(args: List[str]) -> int:
-    """Run the script; returns its exit status."""
+    """Run the script in all slots of this container; returns the exit status."""
     try:
-        _, script = parse(args)
-    except UsageError as e:
-        print(f"{USAGE}\nerror: {e}", file=sys.stderr)
-        return 1
-    info = det.get_cluster_info()
-    if info is None or info.task_type != "TRIAL":
-        print("error: torch_distributed runs in trials on a cluster only", file=sys.stderr)
-        return 1
-    slots = sum(info.container_slot_counts)
-    if slots > 1:
-        print(
-            f"error: this task has {slots} slots; torch_distributed does not start several processes yet: "
-            "set resources.slots_per_trial to 1",
-            file=sys.stderr,
-        )
-        return 1
-    return _process.run(script, env={**os.environ, **single_worker_environment(info.container_addrs[0])})
+        overrides, rest = _command.overrides_and_rest(args)
+        script = _command.script_of(rest)
+        task = _command.this_task("torch_distributed")
+        if task.slots == 0:
+            raise _command.Refusal("torch_distributed starts a process for each slot, and this task has none")
+        env = {**_process.environment(), "USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": task.chief_ip}
+        if task.nodes > 1:
+            env[_info.TRIAL_KEY_VARIABLE] = _peers.common_key(task.info)
+    except (_command.UsageError, _command.Refusal) as e:
+        return _command.refuse(USAGE, e)
+    return _supervisor.supervise(
+        task.info.allocation_id,
+        task.slots,
+        _supervisor.Plan(),
+        lambda address: torchrun(task, overrides, _command.worker(address, "RANK", script)),
+        env,
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+"""Run a worker under the eyes of a supervisor: ``python3 -m determined.exec.pid_client ADDRESS [--] COMMAND...``
+
+ADDRESS is what ``determined.exec.pid_server`` or one of our launchers listens at. The exit status is the command's. See
+``determined.launch._worker`` for what is said.
+"""
+
+import sys
+from typing import List
+
+from determined.launch import _worker, wrap_rank
+
+USAGE = "usage: determined.exec.pid_client ADDRESS [--] COMMAND..."
+
+
+def main(args: List[str]) -> int:
+    """Run the command; returns its exit status."""
+    address, command = args[:1], args[1:]
+    if command[:1] == ["--"]:
+        command = command[1:]
+    if not address or not command:
+        print(USAGE, file=sys.stderr)
+        return 2
+    wrap = None
+    if command[1:3] == ["-m", "determined.launch.wrap_rank"]:
+        # The same, without a process in between: workers start sooner, and there is one less to look after.
+        options = wrap_rank.parse(command[3:])
+        wrap, command = wrap_rank.wrapping(options), options.script
+        if wrap is None:
+            return 1
+        wrap_rank.enter_work_dir()
+    try:
+        supervisor = _worker.connect(address[0])
+    except OSError as e:
+        print(f"determined.exec.pid_client: nobody supervises at {address[0]}: {e}", file=sys.stderr)
+        return 1
+    return _worker.Worker(command, wrap, supervisor).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

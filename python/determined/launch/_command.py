@@ -1,0 +1,137 @@
+"""What the launchers have in common: their command lines, the task they are in, and the marking of output."""
+
+import logging
+import sys
+import warnings
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+import determined as det
+
+logger = logging.getLogger("determined")
+
+C10D_PORT = "29400"
+
+
+class UsageError(Exception):
+    """The command line makes no sense."""
+
+
+class Refusal(Exception):
+    """This launcher cannot do what is asked here."""
+
+
+def overrides_and_rest(args: List[str]) -> Tuple[List[str], List[str]]:
+    """Split at the first ``--``; without one there are no overrides.
+
+    >>> overrides_and_rest(["--max_restarts", "2", "--", "python3", "train.py", "--", "x"])
+    (['--max_restarts', '2'], ['python3', 'train.py', '--', 'x'])
+    """
+    if "--" not in args:
+        return [], args
+    i = args.index("--")
+    return args[:i], args[i + 1 :]
+
+
+def script_of(args: List[str]) -> List[str]:
+    """The script to run: the words as they are, or for ``--trial CLASS`` the program that trains a Trial class.
+
+    >>> script_of(["--trial", "model_def:T"])
+    ['python3', '-m', 'determined.exec.harness', 'model_def:T']
+
+    Raises
+    ------
+    UsageError
+        If there is none, or both.
+    """
+    if args[:1] == ["--trial"]:
+        if len(args) < 2:
+            raise UsageError("argument --trial: expected one argument")
+        if len(args) > 2:
+            raise UsageError(f"extra arguments to --trial: {args[2:]}")
+        return ["python3", "-m", "determined.exec.harness", args[1]]
+    if not args:
+        raise UsageError("empty script is not allowed")
+    return args
+
+
+def wrapped(rank: str, script: List[str]) -> List[str]:
+    """``script`` with its output marked; ``rank`` as for ``wrap_rank``."""
+    return ["python3", "-m", "determined.launch.wrap_rank", rank, "--", *script]
+
+
+def worker(address: str, rank: str, script: List[str]) -> List[str]:
+    """One worker, as the framework's launcher starts it: supervised and marked."""
+    return ["determined.exec.pid_client", address, "--", *wrapped(rank, script)]
+
+
+class Task(NamedTuple):
+    """The task that a launcher is in.
+
+    Attributes
+    ----------
+    info : ClusterInfo
+    config : ExperimentConfig
+    slots : int
+        Of this container.
+    debug : bool
+    interface : str or None
+        Network interface between machines, if the cluster names one.
+    """
+
+    info: det.ClusterInfo
+    config: det.ExperimentConfig
+    slots: int
+    debug: bool
+    interface: Optional[str]
+
+    @property
+    def is_chief(self) -> bool:
+        return self.info.container_rank == 0
+
+    @property
+    def nodes(self) -> int:
+        return len(self.info.container_addrs)
+
+    @property
+    def chief_ip(self) -> str:
+        return self.info.container_addrs[0]
+
+    @property
+    def peers(self) -> List[str]:
+        """Addresses of the others."""
+        addresses = self.info.container_addrs
+        return [a for rank, a in enumerate(addresses) if rank != self.info.container_rank]
+
+
+def this_task(launcher: str) -> Task:
+    """Find out where we are, and set up the log.
+
+    Raises
+    ------
+    Refusal
+        If this is no trial on a cluster.
+    """
+    info = det.get_cluster_info()
+    if info is None or info.task_type != "TRIAL":
+        raise Refusal(f"{launcher} runs in trials on a cluster only")
+    config = det.ExperimentConfig(info.trial._config)
+    debug = config.debug_enabled()
+    logging.basicConfig(format=det.LOG_FORMAT)
+    logging.getLogger().setLevel(logging.DEBUG if debug else logging.INFO)
+    entrypoint: Any = config.get("entrypoint")
+    words = entrypoint.split() if isinstance(entrypoint, str) else entrypoint or []
+    if "--trial" in words:
+        warnings.warn(
+            "--trial is deprecated: let the entrypoint name a script that uses pytorch.Trainer",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return Task(info, config, len(info.slot_ids), debug, info.trial._inter_node_network_interface)
+
+
+def refuse(usage: str, e: Exception) -> int:
+    """Say why not; returns the exit status."""
+    if isinstance(e, UsageError):
+        print(usage, file=sys.stderr)
+    print(f"error: {e}", file=sys.stderr)
+    return 1

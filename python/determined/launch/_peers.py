@@ -1,0 +1,43 @@
+"""What the containers of an allocation agree on before anything starts: by way of the master."""
+
+import json
+import os
+import secrets
+import uuid
+from typing import TYPE_CHECKING, Any, List
+
+from determined import _info
+
+if TYPE_CHECKING:
+    from determined import _http
+
+
+def session(info: _info.ClusterInfo) -> "_http.Session":
+    """To the master, in the name of this task."""
+    # Not before it is needed: most launchers do without the network, and start sooner without its modules.
+    from determined import _http
+
+    return _http.Session(
+        info.master_url, info.session_token, cert_file=info.master_cert_file, cert_name=info.master_cert_name
+    )
+
+
+def all_gather(info: _info.ClusterInfo, data: Any) -> List[Any]:
+    """Give each container ``data`` (anything that fits into JSON) of every other, in rank order."""
+    path = f"/api/v1/allocations/{info.allocation_id}/all_gather"
+    body = {
+        "allocationId": info.allocation_id,
+        "requestUuid": str(uuid.uuid4()),
+        "numPeers": len(info.container_addrs),
+        "data": {"rank": info.container_rank, "data": json.dumps(data)},
+    }
+    given = session(info).post(path, body)["data"]
+    return [json.loads(piece["data"]) for piece in sorted(given, key=lambda piece: piece["rank"])]
+
+
+def common_key(info: _info.ClusterInfo) -> str:
+    """A secret of this allocation's processes: the chief's launcher makes it up. An outer launcher's is kept."""
+    given = os.environ.get(_info.TRIAL_KEY_VARIABLE)
+    if given:
+        return given
+    return str(all_gather(info, secrets.token_hex(32) if info.container_rank == 0 else None)[0])
