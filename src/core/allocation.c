@@ -7,6 +7,7 @@
 #include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
+#include "core/task.h"
 #include "core/trial.h"
 
 struct allocation *allocation_find(const struct core *c, const char *id)
@@ -57,9 +58,19 @@ static bool is_live(const struct container *k)
     return k->sm.state != CONTAINER_TERMINATED;
 }
 
+/* What people call it, in its log. */
+static const char *name_of(struct core *c, const struct allocation *a)
+{
+    struct arena *arena = &c->out->arena;
+    if (a->trial == NULL)
+        return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
+    return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
+}
+
 /* ---- asking for one ---------------------------------------------------------------------------------------------- */
 
-static struct allocation *new_allocation(struct core *c, struct trial *t, const struct allocation_row *row, bool stored)
+static struct allocation *new_allocation(struct core *c, struct trial *trial, struct task *task,
+                                         const struct allocation_row *row, bool stored)
 {
     struct allocation *a = calloc(1, sizeof *a);
     if (a == NULL)
@@ -67,12 +78,23 @@ static struct allocation *new_allocation(struct core *c, struct trial *t, const 
     a->row = *row;
     record_init(&a->record, CORE_PUT_ALLOCATION, &a->row, stored);
     sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
-    a->trial = t;
+    a->trial = trial;
+    a->task = task;
     a->pool = pool_find(c, row->pool);
-    t->allocation = a;
+    if (trial != NULL) {
+        trial->allocation = a;
+    } else {
+        task->allocation = a;
+        job_new_for_task(a);
+    }
     HASH_ADD_STR(c->allocations, row.id, a);
     pool_add(a->pool, a);
     return a;
+}
+
+static void say_scheduling(struct core *c, const struct allocation *a)
+{
+    task_log(c, a, false, "Scheduling %s (id: %s)", name_of(c, a), a->row.id);
 }
 
 struct allocation *allocation_request(struct core *c, struct trial *t)
@@ -84,10 +106,21 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
     SET_TEXT(row.pool, t->experiment->pool->name);
     record_touch(c, &t->record);
 
-    struct allocation *a = new_allocation(c, t, &row, false);
+    struct allocation *a = new_allocation(c, t, NULL, &row, false);
     record_touch(c, &a->record);
-    task_log(c, a, false, "Scheduling Trial %d (Experiment %d) (id: %s)", t->row.id, t->row.experiment_id, a->row.id);
+    say_scheduling(c, a);
     return a;
+}
+
+void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool)
+{
+    struct allocation_row row = {.run_id = 1, .state = ALLOCATION_PENDING, .request_us = c->now_us};
+    snprintf(row.id, sizeof row.id, "%s.%d", t->row.id, row.run_id);
+    SET_TEXT(row.task_id, t->row.id);
+    SET_TEXT(row.pool, pool->name);
+    struct allocation *a = new_allocation(c, NULL, t, &row, false);
+    record_touch(c, &a->record);
+    say_scheduling(c, a);
 }
 
 /* ---- placed ------------------------------------------------------------------------------------------------------ */
@@ -123,22 +156,24 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
 
 void allocation_assigned(struct core *c, struct allocation *a)
 {
-    const struct trial *t = a->trial;
-    ports_take(&c->ports, a->row.port);
+    if (a->trial != NULL)
+        ports_take(&c->ports, a->row.port);
     raise_state(c, a, ALLOCATION_ASSIGNED);
-    task_log(c, a, false, "Trial %d (Experiment %d) was assigned to an agent", t->row.id, t->row.experiment_id);
+    task_log(c, a, false, "%s was assigned to an agent", name_of(c, a));
     for (size_t i = 0; i < a->container_n; i++)
         allocation_start_container(c, a->container[i]);
 }
 
-static void fill_start_from_trial(struct core *c, const struct trial *t, struct core_start *ret)
+static void fill_start_from_trial(struct core *c, const struct allocation *a, struct core_start *ret)
 {
     struct arena *arena = &c->out->arena;
+    const struct trial *t = a->trial;
     const struct core_experiment_spec *spec = &t->experiment->spec;
     bool own = t->row.latest_checkpoint[0] != '\0';
     const char *checkpoint = own ? t->row.latest_checkpoint : t->row.warm_start_checkpoint;
     ret->experiment_id = t->row.experiment_id;
     ret->trial_id = t->row.id;
+    ret->description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", t->row.experiment_id, t->row.id, a->row.run_id);
     ret->owner_id = spec->owner_id;
     ret->trial_seed = t->row.seed;
     ret->hparams = arena_strdup(arena, t->row.hparams);
@@ -147,18 +182,27 @@ static void fill_start_from_trial(struct core *c, const struct trial *t, struct 
     ret->preemption_timeout_s = spec->preemption_timeout_s;
 }
 
+static void fill_start_from_task(struct core *c, const struct task *t, struct core_start *ret)
+{
+    ret->experiment_id = t->row.experiment_id;
+    ret->owner_id = t->row.owner_id;
+    ret->description = arena_printf(&c->out->arena, "gc-%d", t->row.experiment_id);
+    ret->hparams = "{}";
+}
+
 void allocation_start_container(struct core *c, struct container *k)
 {
     struct arena *arena = &c->out->arena;
     const struct allocation *a = k->allocation;
     struct core_effect *e = effect_add(c, CORE_START_CONTAINER);
-    fill_start_from_trial(c, a->trial, &e->start);
+    if (a->trial != NULL)
+        fill_start_from_trial(c, a, &e->start);
+    else
+        fill_start_from_task(c, a->task, &e->start);
     e->start.agent_id = arena_strdup(arena, k->row.agent_id);
     e->start.container_id = arena_strdup(arena, k->row.id);
     e->start.allocation_id = arena_strdup(arena, a->row.id);
     e->start.task_id = arena_strdup(arena, a->row.task_id);
-    e->start.description = arena_printf(arena, "exp-%d-trial-%d-attempt-%d", e->start.experiment_id, a->row.trial_id,
-                                        a->row.run_id);
     e->start.run_id = a->row.run_id;
     e->start.rank = k->row.rank;
     e->start.container_n = (int32_t)a->container_n;
@@ -209,7 +253,7 @@ static int64_t preemption_timeout_us(const struct allocation *a)
 
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
 {
-    if (!a->row.ready || a->container_n == 0) {
+    if (!a->row.ready || a->container_n == 0 || a->trial == NULL) { /* only trials go on from a checkpoint */
         allocation_kill(c, a, reason);
         return;
     }
@@ -263,9 +307,9 @@ static void maybe_all_running(struct core *c, struct allocation *a)
     if (a->row.ready || !all_running(a))
         return;
     set_ready(c, a);
-    a->trial->launch_failures = 0;
-    task_log(c, a, false, "Resources for Trial %d (Experiment %d) have started", a->trial->row.id,
-             a->trial->row.experiment_id);
+    if (a->trial != NULL)
+        a->trial->launch_failures = 0;
+    task_log(c, a, false, "Resources for %s have started", name_of(c, a));
     wake(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
@@ -372,7 +416,6 @@ static const char *end_text(const struct allocation *a)
 
 static void log_end(struct core *c, const struct allocation *a, const char *text)
 {
-    const struct trial *t = a->trial;
     enum exit_kind kind = a->row.exit_kind;
     const char *words = text != NULL ? text : "";
     const char *colon = words[0] != '\0' ? ": " : "";
@@ -382,8 +425,7 @@ static void log_end(struct core *c, const struct allocation *a, const char *text
     else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
         task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
     else
-        task_log(c, a, false, "Trial %d (Experiment %d) was terminated: %s", t->row.id, t->row.experiment_id,
-                 end_text(a));
+        task_log(c, a, false, "%s was terminated: %s", name_of(c, a), end_text(a));
 }
 
 static void unlink_containers(struct core *c, struct allocation *a)
@@ -407,7 +449,10 @@ static void unlink_allocation(struct core *c, struct allocation *a)
     unlink_containers(c, a);
     pool_remove(a->pool, a);
     HASH_DEL(c->allocations, a);
-    a->trial->allocation = NULL;
+    if (a->trial != NULL)
+        a->trial->allocation = NULL;
+    else
+        a->task->allocation = NULL;
     SLIST_INSERT_HEAD(&c->dead_allocations, a, dead);
 }
 
@@ -423,7 +468,10 @@ void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, i
     wake(c, a, CORE_WAKE_ALL_GATHER);
     effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
     unlink_allocation(c, a);
-    trial_allocation_ended(c, a->trial, &a->row);
+    if (a->trial != NULL)
+        trial_allocation_ended(c, a->trial, &a->row);
+    else
+        task_allocation_ended(c, a->task);
 }
 
 void allocation_free(struct core *c, struct allocation *a)
@@ -525,10 +573,11 @@ int allocation_gather(struct core *c, const struct core_event *ev, struct error 
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
 
-struct allocation *allocation_restore(struct core *c, struct trial *t, const struct allocation_row *row)
+struct allocation *allocation_restore(struct core *c, struct trial *trial, struct task *task,
+                                      const struct allocation_row *row)
 {
     ports_restore(&c->ports, row->port);
-    return new_allocation(c, t, row, true);
+    return new_allocation(c, trial, task, row, true);
 }
 
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row)

@@ -13,6 +13,7 @@
 enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 30000000 };
 
 struct allocation *allocation_request(struct core *c, struct trial *t);
+void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 
@@ -35,7 +36,9 @@ void allocation_timer(struct core *c, struct timer *t);
 struct allocation *allocation_find(const struct core *c, const char *id);
 struct container *container_find(const struct core *c, const char *id);
 
-struct allocation *allocation_restore(struct core *c, struct trial *t, const struct allocation_row *row);
+/* Of one or the other. */
+struct allocation *allocation_restore(struct core *c, struct trial *trial, struct task *task,
+                                      const struct allocation_row *row);
 struct container *container_restore(struct core *c, struct allocation *a, const struct container_row *row);
 void allocation_resume(struct core *c, struct allocation *a); /* its containers hang on it again */
 /* Ends it without asking anybody, its containers included. */

@@ -12,6 +12,7 @@
 #include "core/queue_change.h"
 #include "core/restore.h"
 #include "core/rm.h"
+#include "core/task.h"
 #include "core/trial.h"
 
 struct core *core_new(const struct core_opts *opts)
@@ -25,6 +26,7 @@ struct core *core_new(const struct core_opts *opts)
     STAILQ_INIT(&c->touched);
     STAILQ_INIT(&c->searchers_touched);
     SLIST_INIT(&c->dead_allocations);
+    SLIST_INIT(&c->ended_tasks);
     LIST_INIT(&c->ended);
     SLIST_INIT(&c->forgotten_agents);
     ports_init(&c->ports, opts->reserved_port, opts->reserved_port_n);
@@ -39,6 +41,11 @@ static void free_ended(struct core *c)
     while ((a = SLIST_FIRST(&c->dead_allocations)) != NULL) {
         SLIST_REMOVE_HEAD(&c->dead_allocations, dead);
         allocation_free(c, a);
+    }
+    struct task *t;
+    while ((t = SLIST_FIRST(&c->ended_tasks)) != NULL) {
+        SLIST_REMOVE_HEAD(&c->ended_tasks, ended);
+        task_free(t);
     }
     struct experiment *x;
     while ((x = LIST_FIRST(&c->ended)) != NULL) {
@@ -63,6 +70,11 @@ void core_free(struct core *c)
         pool_remove(a->pool, a);
         HASH_DEL(c->allocations, a);
         allocation_free(c, a);
+    }
+    struct task *t, *next_t;
+    HASH_ITER(hh, c->tasks, t, next_t) {
+        HASH_DEL(c->tasks, t);
+        task_free(t);
     }
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
@@ -170,6 +182,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
         return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
     case CORE_QUEUE_CHANGE:
         return queue_change(c, ev->queue.change, ev->queue.n, err);
+    case CORE_TASK_CREATE:
+        return task_create(c, ev->task, err);
     case CORE_TRIAL_KILL:
         return trial_kill(c, ev->trial_id, err);
     case CORE_AGENT_ENABLE:

@@ -75,8 +75,14 @@ struct core;
 struct core *core_new(const struct core_opts *opts); /* never NULL */
 void core_free(struct core *c);
 
-/* Everything read back from the store: experiments that are not over with all their trials, allocations without end and
- * their containers, all agents. The last ids given out, also to what is over. */
+/* A task of its own, which is no trial's: without slots, run once. What it runs comes from the store when it starts. */
+struct core_task_spec {
+    int32_t owner_id, experiment_id; /* on behalf of which it runs */
+    const char *pool;                /* "" or NULL: the first one */
+};
+
+/* Everything read back from the store: experiments that are not over with all their trials, tasks of their own that are
+ * not over, allocations without end and their containers, all agents. The last ids given out, also to what is over. */
 struct core_restored_experiment {
     struct experiment_row row;
     struct core_experiment_spec spec; /* from its stored configuration */
@@ -88,6 +94,8 @@ struct core_rows {
     size_t experiment_n;
     const struct trial_row *trial;
     size_t trial_n;
+    const struct task_row *task;
+    size_t task_n;
     const struct allocation_row *allocation;
     size_t allocation_n;
     const struct container_row *container;
@@ -110,7 +118,7 @@ void core_clock_set(struct core *c, int64_t by_us);
 enum core_event_type {
     /* requests of users */
     CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_CONTINUE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
-    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE,
+    CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE, CORE_TASK_CREATE,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
     CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
@@ -198,6 +206,7 @@ struct core_event {
             const struct core_queue_change *change;
             size_t n;
         } queue;                             /* CORE_QUEUE_CHANGE: all or nothing */
+        const struct core_task_spec *task;   /* CORE_TASK_CREATE; effects.task_id answers */
         struct {
             const char *agent_id;
             int32_t slot; /* device id; CORE_SLOT_ENABLE only */
@@ -273,7 +282,7 @@ enum core_effect_type {
     CORE_TASK_LOG,
     /* after the commit */
     CORE_START_CONTAINER, CORE_SIGNAL_CONTAINER, CORE_ACK_CONTAINER, CORE_WELCOME_AGENT,
-    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED, CORE_ORDER_INSTANCES,
+    CORE_WAKE, CORE_END_SESSIONS, CORE_EXPERIMENT_STATE, CORE_EXPERIMENT_ENDED, CORE_TASK_ENDED, CORE_ORDER_INSTANCES,
     CORE_EFFECT_NR,
 };
 
@@ -282,8 +291,8 @@ enum core_effect_type {
  * token. */
 struct core_start {
     const char *agent_id, *container_id, *allocation_id, *task_id;
-    const char *description; /* exp-E-trial-T-attempt-RUN */
-    int32_t experiment_id, trial_id, run_id, owner_id;
+    const char *description; /* exp-E-trial-T-attempt-RUN; gc-E */
+    int32_t experiment_id, trial_id /* 0: a task of its own, with nothing of what follows that is a trial's */, run_id, owner_id;
     int32_t rank, container_n; /* of this allocation */
     const int32_t *device_id;
     size_t device_n;
@@ -343,6 +352,7 @@ struct core_effect {
         struct { int32_t experiment_id; enum run_state from, to; } state;
         /* CORE_EXPERIMENT_ENDED: garbage collection … */
         int32_t experiment_id;
+        const char *task_id; /* CORE_TASK_ENDED: one of its own; its allocation's row says how */
     };
 };
 
@@ -354,6 +364,7 @@ struct core_effects {
     int64_t next_timer_us; /* send CORE_TIMER then; 0: nothing to wait for. Set by every step */
     int32_t experiment_id; /* CORE_EXPERIMENT_CREATE, CORE_NEW_EXPERIMENT_ID */
     const char *job_id;    /* of these */
+    const char *task_id;   /* CORE_TASK_CREATE */
     int32_t trial_id;      /* CORE_NEW_TRIAL_ID */
     /* CORE_TRIAL_VALIDATED: the searcher could not use the metrics, the experiment stops in error */
     const char *searcher_error;

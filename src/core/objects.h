@@ -1,6 +1,7 @@
 /* The objects inside the core and how they hang together. For the core's own sources only; outsiders use core.h.
  *
  *     core ─┬─ experiment ── trial ── allocation (at most one open per trial) ── container (one per agent)
+ *           ├─ task of its own ── allocation
  *           ├─ pool ── the open allocations that want or have its resources
  *           └─ agent ── slot ── container
  *
@@ -25,7 +26,7 @@
  * freed with its last allocation. */
 struct job {
     struct sched_group group;
-    struct experiment *experiment; /* NULL: it has moved on */
+    struct experiment *experiment; /* NULL: it has moved on, or this is the job of a task of its own */
 };
 
 /* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
@@ -79,11 +80,22 @@ struct trial {
     UT_hash_handle hh;
 };
 
+/* That is no trial's. */
+struct task {
+    struct record record;
+    struct task_row row;
+    struct allocation *allocation;
+    SLIST_ENTRY(task) ended;
+    UT_hash_handle hh;
+};
+
 struct allocation {
     struct record record;
     struct allocation_row row;
     struct sm sm;
-    struct trial *trial;
+    struct trial *trial; /* NULL: … */
+    struct task *task;   /* … of this task */
+    struct job *job;     /* of that task; NULL: its experiment's */
     struct pool *pool;
     struct container **container; /* by rank */
     size_t container_n;
@@ -162,6 +174,7 @@ struct core {
     int32_t last_experiment_id, last_trial_id;
     struct experiment *experiments, *jobs; /* the same, by their jobs' ids */
     struct trial *trials;
+    struct task *tasks; /* that are no trials' */
     struct allocation *allocations;
     struct container *containers;
     struct agent *agents; /* sorted by id */
@@ -170,6 +183,7 @@ struct core {
     struct timers timers;
     struct ports ports;
     SLIST_HEAD(, allocation) dead_allocations;
+    SLIST_HEAD(, task) ended_tasks;
     LIST_HEAD(, experiment) ended;
     SLIST_HEAD(, agent) forgotten_agents;
     STAILQ_HEAD(, experiment) searchers_touched;

@@ -9,6 +9,7 @@
 #include "core/effects.h"
 #include "core/experiment.h"
 #include "core/rm.h"
+#include "core/task.h"
 #include "core/trial.h"
 
 static void restore_agents(struct core *c, const struct core_rows *rows)
@@ -38,15 +39,27 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
     return n;
 }
 
+/* Whether a task of its own takes its allocation up again. */
+static bool restore_for_task(struct core *c, const struct allocation_row *row)
+{
+    struct task *t = task_find(c, row->task_id);
+    if (t == NULL || t->allocation != NULL || pool_find(c, row->pool) == NULL)
+        return false;
+    allocation_restore(c, NULL, t, row);
+    return true;
+}
+
 /* Exactly one open allocation is taken up; of several, nobody knows which one is right (§9.4). */
 static void restore_allocations(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->allocation_n; i++) {
         const struct allocation_row *row = &rows->allocation[i];
+        if (row->trial_id == 0 && restore_for_task(c, row))
+            continue;
         struct trial *t = trial_find(c, row->trial_id);
         bool usable = t != NULL && !run_state_is_terminal(t->sm.state) && pool_find(c, row->pool) != NULL;
         if (usable && open_of(rows, row->trial_id) == 1)
-            allocation_restore(c, t, row);
+            allocation_restore(c, t, NULL, row);
         else
             close_stale(c, row);
     }
@@ -99,6 +112,15 @@ static void resume_allocations(struct core *c)
     for (a = c->allocations; a != NULL; a = next) {
         next = a->hh.next;
         allocation_resume(c, a);
+    }
+}
+
+static void resume_tasks(struct core *c)
+{
+    struct task *t, *next;
+    for (t = c->tasks; t != NULL; t = next) {
+        next = t->hh.next;
+        task_resume(c, t);
     }
 }
 
@@ -162,9 +184,12 @@ void restore_all(struct core *c, const struct core_rows *rows)
     restore_agents(c, rows);
     size_t broken_n = restore_experiments(c, rows, broken);
     broken_n = restore_trials(c, rows, broken, broken_n);
+    for (size_t i = 0; i < rows->task_n; i++)
+        task_restore(c, &rows->task[i]);
     restore_allocations(c, rows);
     restore_containers(c, rows);
     fail_broken(c, broken, broken_n);
     resume_allocations(c);
+    resume_tasks(c);
     resume_experiments(c);
 }

@@ -70,18 +70,23 @@ void pool_add(struct pool *p, struct allocation *a)
 {
     TAILQ_INSERT_TAIL(&p->allocations, a, in_pool);
     TAILQ_INSERT_TAIL(&p->new, a, in_new);
-    a->trial->experiment->open_n++;
+    if (a->trial != NULL)
+        a->trial->experiment->open_n++;
     p->changed = true;
 }
 
 void pool_remove(struct pool *p, struct allocation *a)
 {
-    if (a->filed)
+    if (a->filed) {
         p->rm->removed(p, a);
-    else
+    } else {
         TAILQ_REMOVE(&p->new, a, in_new);
+        free(a->job);
+    }
+    a->job = NULL;
     TAILQ_REMOVE(&p->allocations, a, in_pool);
-    a->trial->experiment->open_n--;
+    if (a->trial != NULL)
+        a->trial->experiment->open_n--;
     p->changed = true;
 }
 
@@ -102,6 +107,16 @@ struct job *job_new(struct experiment *x)
                                       .weight = x->spec.weight, .max_slots = x->spec.max_slots,
                                       .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
     return job;
+}
+
+void job_new_for_task(struct allocation *a)
+{
+    a->job = calloc(1, sizeof *a->job);
+    if (a->job == NULL)
+        abort();
+    a->job->group = (struct sched_group){.job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
+                                         .max_slots = -1, .queue_position = a->row.request_us,
+                                         .submitted_us = a->row.request_us};
 }
 
 void job_reweigh(struct experiment *x)

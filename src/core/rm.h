@@ -34,6 +34,8 @@ int pool_priority(const struct pool *p, int wanted); /* what a job of that prior
 
 /* The experiment's own share of the queue: priority, weight, limits, place. */
 struct job *job_new(struct experiment *x); /* x->spec and x->row are set */
+/* That of a task of its own goes with its only allocation, which this is. */
+void job_new_for_task(struct allocation *a);
 void job_reweigh(struct experiment *x);    /* they have changed */
 void job_leave(struct experiment *x);      /* frees it, or leaves it to its last allocation */
 

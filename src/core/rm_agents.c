@@ -96,7 +96,7 @@ static void hold(struct pool *p, struct allocation *al)
 /* Lines to a list. */
 static void block_agents(struct allocation *al)
 {
-    const char *excluded = al->trial->excluded;
+    const char *excluded = al->trial != NULL ? al->trial->excluded : NULL;
     if (excluded == NULL)
         return;
     const char **id = arena_array(&al->blocked, const char *, strlen(excluded));
@@ -109,11 +109,12 @@ static void tell_requests(struct pool *p)
 {
     struct allocation *al;
     while ((al = TAILQ_FIRST(&p->new)) != NULL) {
-        const struct experiment *x = al->trial->experiment;
+        const struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
         TAILQ_REMOVE(&p->new, al, in_new);
-        al->request = (struct sched_request){.allocation_id = al->row.id, .group = &x->job->group, .slots = al->row.slots,
-                                             .single_agent = x->spec.single_node, .preemptible = true,
-                                             .request_us = al->row.request_us};
+        al->request = (struct sched_request){.allocation_id = al->row.id,
+                                             .group = x != NULL ? &x->job->group : &al->job->group,
+                                             .slots = al->row.slots, .single_agent = x != NULL && x->spec.single_node,
+                                             .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);
         al->filed = true;
         if (al->sm.state == ALLOCATION_PENDING)

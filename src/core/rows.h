@@ -57,7 +57,8 @@ struct trial_row {
 struct task_row {
     char id[CORE_TASK_ID_MAX];
     char job_id[CORE_UUID_MAX];
-    int32_t trial_id; /* 0 when it is no trial */
+    int32_t trial_id; /* 0: a task of its own … */
+    int32_t owner_id, experiment_id; /* … of this user, on behalf of this experiment */
     int64_t start_us, end_us;
     bool has_log_retention; int32_t log_retention_days; /* of a new row; afterwards the store's own */
 };
@@ -70,7 +71,7 @@ struct allocation_row {
     char id[CORE_ALLOCATION_ID_MAX];
     char task_id[CORE_TASK_ID_MAX];
     char pool[CORE_POOL_MAX];
-    int32_t trial_id;
+    int32_t trial_id; /* 0: of a task of its own */
     int32_t run_id; /* the trial's run_id that this allocation is */
     int32_t slots;
     enum allocation_state state;

@@ -146,7 +146,10 @@ static void start_container(struct sim *sim, struct sim_agent *a, const struct c
     char buf[64], from[64] = "";
     if (s->latest_checkpoint != NULL)
         snprintf(from, sizeof from, " from step %d", s->steps_completed);
-    sim_tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
+    if (s->trial_id == 0)
+        sim_tell(sim, "%s > start %s%s", a->id, s->description, slots_text(s, buf));
+    else
+        sim_tell(sim, "%s > start trial %d run %d%s%s", a->id, s->trial_id, s->run_id, slots_text(s, buf), from);
     check_start(sim, a, s);
     struct sim_container *k = new_container(a);
     *k = (struct sim_container){.used = true, .experiment_id = s->experiment_id, .trial_id = s->trial_id, .run_id = s->run_id,
@@ -210,6 +213,9 @@ static void carry_out(struct sim *sim, const struct core_effect *e)
         break;
     case CORE_ORDER_INSTANCES:
         machines_order(sim, e);
+        break;
+    case CORE_TASK_ENDED:
+        sim_tell(sim, "task of exp %.*s > over", (int)strcspn(e->task_id, "."), e->task_id);
         break;
     case CORE_EXPERIMENT_STATE:
         sim_tell(sim, "exp %d > %s -> %s", e->state.experiment_id, run_state_name(e->state.from),
@@ -414,7 +420,7 @@ static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k
         return;
     }
     k->state = CONTAINER_RUNNING;
-    go_to(sim, k, b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, 100);
+    go_to(sim, k, k->trial_id == 0 ? TASK_EXIT : b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, 100);
     send_state(sim, a, k);
 }
 
@@ -573,6 +579,12 @@ int sim_create(struct sim *sim, const struct sim_experiment *x)
     sim->store->spec[sim->store->experiment_n] = spec;
     finish(sim, &effects);
     return id;
+}
+
+bool sim_create_task(struct sim *sim, int experiment_id)
+{
+    const struct core_task_spec spec = {.owner_id = 1, .experiment_id = experiment_id};
+    return sim_step(sim, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec}, NULL);
 }
 
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id)

@@ -113,6 +113,7 @@ void sim_add_agent(struct sim *sim, const char *id, int slots);
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
 int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */
+bool sim_create_task(struct sim *sim, int experiment_id); /* one of its own: works for 100 ms. False: nobody promised anything */
 int sim_request(struct sim *sim, enum core_event_type request, int experiment_id); /* 0, or -1 when refused */
 int sim_continue(struct sim *sim, int experiment_id);                   /* 0, or -1 when refused */
 int sim_log_matched(struct sim *sim, int trial_id, const char *agent_id, enum log_policy_action action);

@@ -157,11 +157,26 @@ static void check_allocations(const struct sim_store *s)
     for (size_t i = 0; i < s->allocation_n; i++) {
         const struct allocation_row *a = &s->allocation[i];
         assert_true((a->state == ALLOCATION_TERMINATED) == (a->end_us != 0));
-        if (a->end_us != 0)
+        if (a->end_us != 0 || a->trial_id == 0)
             continue;
         assert_false(run_state_is_terminal(store_trial((struct sim_store *)s, a->trial_id)->state));
         for (size_t k = 0; k < i; k++)
             assert_true(s->allocation[k].end_us != 0 || s->allocation[k].trial_id != a->trial_id);
+    }
+}
+
+/* A task of its own ends with its only allocation. */
+static void check_tasks(const struct sim_store *s)
+{
+    for (size_t i = 0; i < s->task_n; i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < s->allocation_n && s->task[i].trial_id == 0; k++) {
+            if (strcmp(s->allocation[k].task_id, s->task[i].id) != 0)
+                continue;
+            assert_true((s->allocation[k].end_us != 0) == (s->task[i].end_us != 0));
+            n++;
+        }
+        assert_true(s->task[i].trial_id != 0 || n == 1);
     }
 }
 
@@ -191,6 +206,7 @@ void store_check(const struct sim_store *s)
 {
     check_slots(s);
     check_allocations(s);
+    check_tasks(s);
     check_containers(s);
     check_experiments(s);
 }
@@ -217,7 +233,8 @@ struct core_rows store_read(const struct sim_store *s)
     struct trial_row *t = calloc(s->trial_n + 1, sizeof *t);
     struct allocation_row *a = calloc(s->allocation_n + 1, sizeof *a);
     struct container_row *k = calloc(s->container_n + 1, sizeof *k);
-    struct core_rows r = {.experiment = x, .trial = t, .allocation = a, .container = k, .agent = s->agent, .agent_n = s->agent_n,
+    struct task_row *own = calloc(s->task_n + 1, sizeof *own);
+    struct core_rows r = {.experiment = x, .trial = t, .task = own, .allocation = a, .container = k, .agent = s->agent, .agent_n = s->agent_n,
                           .last_experiment_id = (int32_t)s->experiment_n, .last_trial_id = (int32_t)s->trial_n};
     for (size_t i = 0; i < s->experiment_n; i++)
         if (!run_state_is_terminal(s->experiment[i].state))
@@ -226,6 +243,9 @@ struct core_rows store_read(const struct sim_store *s)
     for (size_t i = 0; i < s->trial_n; i++)
         if (!experiment_is_over(s, s->trial[i].experiment_id))
             t[r.trial_n++] = s->trial[i];
+    for (size_t i = 0; i < s->task_n; i++)
+        if (s->task[i].trial_id == 0 && s->task[i].end_us == 0)
+            own[r.task_n++] = s->task[i];
     for (size_t i = 0; i < s->allocation_n; i++)
         if (s->allocation[i].end_us == 0)
             a[r.allocation_n++] = s->allocation[i];
@@ -239,6 +259,7 @@ void store_rows_free(struct core_rows *rows)
 {
     free((void *)rows->experiment);
     free((void *)rows->trial);
+    free((void *)rows->task);
     free((void *)rows->allocation);
     free((void *)rows->container);
 }
