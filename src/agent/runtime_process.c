@@ -12,6 +12,7 @@
 #include "agent/runtime.h"
 #include "agent/taskfiles.h"
 #include "common/cleanup.h"
+#include "common/files.h"
 #include "common/log.h"
 #include "common/strbuf.h"
 #include "common/taskspec.h"
@@ -167,7 +168,7 @@ static int process_cleanup(struct runtime_task *t, struct error *err)
     cgroup_remove(CGROUP_ROOT, t->container_id);
     if (t->config->keep_ended)
         return keep(t, err);
-    return taskdir_remove(t->dir.path, err);
+    return tree_remove(t->dir.path, err);
 }
 
 const struct runtime runtime_process = {

@@ -1,6 +1,5 @@
 #include "agent/taskdir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -102,44 +101,4 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
         *slash = '/';
     }
     return put(d, path, data, n, mode, err);
-}
-
-static int remove_below(int parent, const char *name, struct error *err);
-
-static int remove_children(int dir, struct error *err)
-{
-    int copy = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-    DIR *d = copy < 0 ? NULL : fdopendir(copy);
-    if (!d)
-        return error_errno(err, "cannot list a task's directory");
-    int r = 0;
-    for (struct dirent *e; r == 0 && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            r = remove_below(dir, e->d_name, err);
-    closedir(d);
-    return r;
-}
-
-static int remove_below(int parent, const char *name, struct error *err)
-{
-    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR && errno != EPERM)
-        return error_errno(err, "cannot remove %s", name);
-    cleanup_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* A task may have taken its own directories' permissions away. */
-    if (dir < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-        dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return error_errno(err, "cannot open %s", name);
-    if (remove_children(dir, err) < 0)
-        return -1;
-    if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return error_errno(err, "cannot remove directory %s", name);
-    return 0;
-}
-
-int taskdir_remove(const char *path, struct error *err)
-{
-    return remove_below(AT_FDCWD, path, err);
 }

@@ -28,7 +28,5 @@ int taskdir_put_file(const struct taskdir *d, const char *name, const void *data
 /* At an absolute path below run/, with the directories in between. A path outside is ERR_INVALID. */
 int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
                      struct error *err);
-/* Everything below `path`, and itself. Never follows links. */
-int taskdir_remove(const char *path, struct error *err);
 
 #endif

@@ -152,6 +152,7 @@ struct api_pool_defaults {
     bool equal_priorities; /* round_robin */
     struct sched_opts sched;
     const char *task_container_defaults;
+    const char *provider, *master_url, *master_cert_name; /* provider NULL: it has the agents that connect */
 };
 struct api_defaults {
     const char *checkpoint_storage, *task_container_defaults, *compute_pool, *aux_pool;

@@ -79,12 +79,19 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
     return arena_strdup(a, text.s);
 }
 
+/* An elastic pool counts as large as it may become. */
+static int64_t capacity(const struct core_pool_view *pool)
+{
+    int64_t most = pool->elastic ? (int64_t)pool->scale->max_instances * pool->scale->slots_per_instance : 0;
+    return most > pool->slots ? most : pool->slots;
+}
+
 bool launch_exceeds_pool(struct req *r, const struct exp_config *config)
 {
     for (size_t i = 0; i < core_pool_n(api_core(r->api)); i++) {
         struct core_pool_view pool;
         if (core_pool(api_core(r->api), i, &pool) && strcmp(pool.name, config->resources.pool) == 0)
-            return config->resources.slots_per_trial > pool.slots;
+            return config->resources.slots_per_trial > capacity(&pool);
     }
     return false;
 }

@@ -65,6 +65,25 @@ static void slots_of_agents(const struct core *core, const char *pool, int32_t *
     }
 }
 
+/* The contract has no word for a provider that is no cloud. */
+static void add_scaling(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
+                        struct wire_resourcepool_resource_pool *ret)
+{
+    const struct scale_opts *o = v->scale;
+    ret->type = WIRE_RESOURCEPOOL_RESOURCE_POOL_TYPE_UNSPECIFIED;
+    ret->provider = ret->location = d->provider;
+    ret->master_url = d->master_url;
+    ret->master_cert_name = d->master_cert_name;
+    ret->min_agents = o->min_instances;
+    ret->max_agents = o->max_instances;
+    ret->slots_per_agent = o->slots_per_instance;
+    ret->max_idle_agent_period = (float)o->max_idle_us / 1e6f;
+    ret->max_agent_starting_period = (float)o->max_starting_us / 1e6f;
+    ret->instances = v->instance_n;
+    ret->starting_instances = v->starting_n;
+    ret->launch_problem = v->problem ? arena_strdup(&r->arena, v->problem) : NULL;
+}
+
 static void pool_to_wire(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
                          struct wire_resourcepool_resource_pool *ret)
 {
@@ -81,6 +100,8 @@ static void pool_to_wire(struct req *r, const struct core_pool_view *v, const st
         .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, v->name),
         .cluster_name = "default"};
     slots_of_agents(api_core(r->api), v->name, &ret->slots_per_agent, &ret->slot_type);
+    if (v->elastic)
+        add_scaling(r, v, d, ret);
 }
 
 int api_get_resource_pools(struct req *r, const struct wire_get_resource_pools_request *in,

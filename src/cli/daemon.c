@@ -5,55 +5,21 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/files.h"
-
-void sleep_ms(int ms)
-{
-    struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    nanosleep(&t, NULL);
-}
-
-/* State and start time of a process: fields 3 and 22 of /proc/PID/stat, behind the name in parentheses. */
-static bool process_stat(pid_t pid, char *ret_state, unsigned long long *ret_start)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *at = strrchr(text, ')');
-    if (!at || !at[1] || !at[2])
-        return false;
-    *ret_state = at[2];
-    at += 2;
-    for (int field = 3; field < 22 && at; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%llu", ret_start) == 1;
-}
-
-bool process_alive(pid_t pid)
-{
-    char state;
-    unsigned long long start;
-    waitpid(pid, NULL, WNOHANG); /* a child of ours that has ended is still there until somebody asks */
-    return process_stat(pid, &state, &start) && state != 'Z' && state != 'X';
-}
+#include "common/process.h"
 
 bool daemon_find(const char *pid_file, pid_t *ret)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    unsigned long long want, start;
-    char state;
+    unsigned long long want;
+    struct process p;
     int pid;
     if (file_read(pid_file, 256, &text, NULL) < 0 || sscanf(strbuf_str(&text), "%d %llu", &pid, &want) != 2 || pid < 2)
         return false;
-    if (!process_stat(pid, &state, &start) || state == 'Z' || state == 'X' || start != want)
+    if (!process_find(pid, &p) || p.start != want)
         return false;
     *ret = pid;
     return true;
@@ -61,10 +27,10 @@ bool daemon_find(const char *pid_file, pid_t *ret)
 
 static int write_pid_file(const char *path, pid_t pid, struct error *err)
 {
-    char text[64], state;
-    unsigned long long start = 0;
-    process_stat(pid, &state, &start);
-    int n = snprintf(text, sizeof(text), "%d %llu\n", (int)pid, start);
+    char text[64];
+    struct process p = {0};
+    process_find(pid, &p);
+    int n = snprintf(text, sizeof(text), "%d %llu\n", (int)pid, p.start);
     return file_write(path, text, (size_t)n, 0644, err);
 }
 

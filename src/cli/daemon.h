@@ -20,8 +20,5 @@ int daemon_start(const struct daemon_start *d, pid_t *ret, struct error *err); /
 bool daemon_find(const char *pid_file, pid_t *ret);                             /* false: it does not run */
 /* SIGTERM, and SIGKILL after `patience_ms`; comes back when it has gone, and takes the pid file away. */
 int daemon_stop(const char *pid_file, int patience_ms, struct error *err);
-bool process_alive(pid_t pid);
-
-void sleep_ms(int ms);
 
 #endif

@@ -12,9 +12,10 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/process.h"
 #include "common/strbuf.h"
 
-enum { REGISTER_MS = 10000 };
+enum { REGISTER_MS = 10000, SUPERVISORS_MS = 3000 };
 
 const char *local_agent_file(struct local_cluster *c, const char *agent, const char *suffix)
 {
@@ -93,57 +94,17 @@ size_t local_agent_list(struct local_cluster *c, const char ***ret)
     return n;
 }
 
-/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. Each has
- * its task's directory, below the agent's, as its last argument. */
-static bool supervises_below(pid_t pid, const char *directory)
+/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. */
+static bool supervises(const struct process *p, void *ctx)
 {
-    char path[64];
-    cleanup_strbuf struct strbuf line = STRBUF_INIT;
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    if (file_read(path, 1 << 20, &line, NULL) < 0 || line.n < 2)
-        return false;
-    const char *slash = strrchr(line.s, '/'), *program = slash ? slash + 1 : line.s;
-    const char *last = line.s + line.n - 1;
-    while (last > line.s && last[-1])
-        last--;
-    size_t n = strlen(directory);
-    return strcmp(program, "determined-task") == 0 && strncmp(last, directory, n) == 0 && last[n] == '/';
-}
-
-static int signal_supervisors(const char *directory, int signo)
-{
-    DIR *d = opendir("/proc");
-    int n = 0;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        long pid = strtol(e->d_name, NULL, 10);
-        if (pid > 1 && supervises_below((pid_t)pid, directory)) {
-            kill((pid_t)pid, signo);
-            n++;
-        }
-    }
-    if (d)
-        closedir(d);
-    return n;
-}
-
-static void end_supervisors(const char *directory)
-{
-    if (signal_supervisors(directory, SIGTERM) == 0)
-        return;
-    for (int waited = 0; waited < 3000; waited += 20) {
-        sleep_ms(20);
-        if (signal_supervisors(directory, 0) == 0)
-            return;
-    }
-    while (signal_supervisors(directory, SIGKILL) > 0)
-        sleep_ms(20);
+    return process_supervises_below(p, ctx);
 }
 
 static int stop_agent(struct local_cluster *c, const char *name, struct error *err)
 {
     if (daemon_stop(local_agent_file(c, name, ".pid"), LOCAL_PATIENCE_MS, err) < 0)
         return -1;
-    end_supervisors(local_agent_file(c, name, ""));
+    process_end(supervises, (void *)local_agent_file(c, name, ""), SUPERVISORS_MS, NULL);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "cli/logins.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/process.h"
 #include "common/strbuf.h"
 
 const char *local_file(const struct local_cluster *c, const char *name)

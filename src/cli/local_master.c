@@ -16,6 +16,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/process.h"
 #include "common/strbuf.h"
 #include "net/http_client.h"
 

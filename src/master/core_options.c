@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "common/schema.h"
 #include "master/master.h"
+#include "master/provider.h"
 
 enum { AUX_CONTAINERS_DEFAULT = 100 };
 
@@ -73,6 +74,23 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
     return p;
 }
 
+/* Settings have made sure that there is such a provider (settings.c). */
+static void make_elastic(struct core_pool_opts *p, struct json_object *provider)
+{
+    const struct provider_type *type = provider ? provider_find(json_object_get_string(member(provider, "type"))) : NULL;
+    if (!type)
+        return;
+    p->elastic = true;
+    p->scale = (struct scale_opts){
+        .min_instances = member_int(provider, "min_instances", 0), .max_instances = member_int(provider, "max_instances", 5),
+        .slots_per_instance = type->slots_per_instance(provider),
+        .max_idle_us = member_duration_us(provider, "max_idle_agent_period"),
+        .max_starting_us = member_duration_us(provider, "max_agent_starting_period"),
+        .max_disconnected_us = member_duration_us(provider, "max_agent_disconnected_period"),
+        .launch_error_timeout_us = member_duration_us(provider, "launch_error_timeout"),
+        .launch_error_retries = member_int(provider, "launch_error_retries", 0)};
+}
+
 void core_options(struct master *m, struct core_opts *ret)
 {
     struct json_object *list = config_get(m->config, "resource_pools");
@@ -82,6 +100,7 @@ void core_options(struct master *m, struct core_opts *ret)
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(list, i);
         pool[i] = pool_of(o, member_text(o, "pool_name", "", &m->texts), scheduler);
+        make_elastic(&pool[i], member(o, "provider"));
     }
     if (n == 0)
         pool[n++] = pool_of(NULL, "default", scheduler);
@@ -116,11 +135,14 @@ static int default_priority(struct json_object *pool, struct json_object *manage
 static struct api_pool_defaults pool_defaults(struct json_object *pool, const struct core_pool_opts *opts,
                                               struct json_object *manager_scheduler, struct arena *a)
 {
+    struct json_object *provider = member(pool, "provider");
     return (struct api_pool_defaults){
         .name = opts->name, .description = member_text(pool, "description", "", a),
         .default_priority = default_priority(pool, manager_scheduler),
         .aux_per_agent = opts->max_aux_containers_per_agent, .equal_priorities = opts->equal_priorities,
-        .sched = opts->sched, .task_container_defaults = json_text(member(pool, "task_container_defaults"), a)};
+        .sched = opts->sched, .task_container_defaults = json_text(member(pool, "task_container_defaults"), a),
+        .provider = member_text(provider, "type", NULL, a), .master_url = member_text(provider, "master_url", "", a),
+        .master_cert_name = member_text(provider, "master_cert_name", "", a)};
 }
 
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret)

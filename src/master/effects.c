@@ -11,6 +11,7 @@
 #include "master/collector.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
+#include "master/provisioner.h"
 #include "store/sessions.h"
 
 #define CLOCK_JUMP_US 1000000 /* less is called drift */
@@ -118,6 +119,9 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         log_info("experiment.state", "exp=%d from=%s to=%s", e->state.experiment_id, run_state_name(e->state.from),
                  run_state_name(e->state.to));
         wake_number(m, "experiment", e->state.experiment_id);
+        return;
+    case CORE_ORDER_INSTANCES:
+        provisioner_order(m->provisioner, e);
         return;
     case CORE_EXPERIMENT_ENDED:
         wake_number(m, "experiment", e->experiment_id);

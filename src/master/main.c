@@ -24,6 +24,7 @@
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
+#include "master/provisioner.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
 #include "net/service.h"
@@ -297,7 +298,7 @@ static int restore(struct master *m, struct error *err)
     m->log_retention = log_retention_new(m);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
-    if (collector_new(m, &m->collector, err) < 0)
+    if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
         return -1;
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
@@ -354,6 +355,7 @@ static void master_release(struct master *m)
     log_sealer_stop(m->log_sealer);
     metric_sealer_stop(m->metric_sealer);
     collector_stop(m->collector);
+    provisioner_stop(m->provisioner);
     admin_free(m->admin);
     if (m->writer)
         master_stop(m);
@@ -364,6 +366,7 @@ static void master_release(struct master *m)
     pool_free(m->readers);
     pool_free(m->workers);
     collector_free(m->collector);
+    provisioner_free(m->provisioner);
     writer_free(m->writer);
     log_sealer_free(m->log_sealer);
     metric_sealer_free(m->metric_sealer);

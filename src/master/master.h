@@ -25,6 +25,7 @@ struct service;
 struct log_retention;
 struct log_sealer;
 struct metric_sealer;
+struct provisioner;
 
 struct master {
     struct loop *loop;
@@ -45,6 +46,7 @@ struct master {
     struct metric_sealer *metric_sealer;
     struct log_retention *log_retention;
     struct agent_hub *agents;
+    struct provisioner *provisioner;
     struct admin *admin;
     struct api *api;
     struct http_server *http;

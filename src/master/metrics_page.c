@@ -14,6 +14,7 @@
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
+#include "master/provisioner.h"
 #include "master/metrics_table.h"
 
 /* What several rows are made of, looked at once. */
@@ -157,6 +158,57 @@ static void metric_pool_slots_used(struct page *p)
     struct core_pool_view v;
     for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
         sample_of(p, "pool", v.name, v.slots_used);
+}
+
+static void metric_pool_instances(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (v.elastic)
+            sample_of(p, "pool", v.name, v.instance_n);
+}
+
+static void metric_pool_instances_starting(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (v.elastic)
+            sample_of(p, "pool", v.name, v.starting_n);
+}
+
+static void metric_pool_instances_max(struct page *p)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (v.elastic)
+            sample_of(p, "pool", v.name, v.scale->max_instances);
+}
+
+static void metric_pool_launches(struct page *p)
+{
+    struct core_pool_view v;
+    struct provisioner_counts n;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (provisioner_counts(p->m->provisioner, v.name, &n))
+            sample_of(p, "pool", v.name, (double)n.launched);
+}
+
+static void metric_pool_launch_failures(struct page *p)
+{
+    struct core_pool_view v;
+    struct provisioner_counts n;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (provisioner_counts(p->m->provisioner, v.name, &n))
+            sample_of(p, "pool", v.name, (double)n.launch_failures);
+}
+
+static void metric_pool_terminations(struct page *p)
+{
+    struct core_pool_view v;
+    struct provisioner_counts n;
+    for (size_t i = 0; core_pool(p->m->core, i, &v); i++)
+        if (provisioner_counts(p->m->provisioner, v.name, &n))
+            sample_of(p, "pool", v.name, (double)n.terminated);
 }
 
 static void metric_jobs(struct page *p)

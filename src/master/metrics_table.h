@@ -17,6 +17,12 @@
     X(slots_used, gauge, "", "Slots that run something") \
     X(pool_slots, gauge, "pool", "Slots of a resource pool") \
     X(pool_slots_used, gauge, "pool", "Slots of a resource pool that run something") \
+    X(pool_instances, gauge, "pool", "Machines of an elastic pool") \
+    X(pool_instances_starting, gauge, "pool", "Machines of an elastic pool whose agents are still to come") \
+    X(pool_instances_max, gauge, "pool", "Machines that an elastic pool may have") \
+    X(pool_launches, counter, "pool", "Machines launched for an elastic pool") \
+    X(pool_launch_failures, counter, "pool", "Launches for an elastic pool that have failed") \
+    X(pool_terminations, counter, "pool", "Machines of an elastic pool that were ended") \
     X(jobs, gauge, "pool state", "Jobs: scheduled (they have all their slots) or queued") \
     X(containers, gauge, "", "Containers on all agents") \
     X(reader_queue, gauge, "", "Requests at the store's readers") \

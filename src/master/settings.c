@@ -10,6 +10,7 @@
 #include "common/files.h"
 #include "core/expconf_checks.h"
 #include "gen/config_tables.h"
+#include "master/provider.h"
 
 #define TOKEN_DAYS_UNLIMITED 106751 /* the longest duration of 64-bit nanoseconds */
 
@@ -220,6 +221,22 @@ static void warn_of_schedulers(struct config *c)
     }
 }
 
+/* Pools whose machines nobody could launch would wait for ever. */
+static void check_providers(struct config *c)
+{
+    struct json_object *pools = config_get(c, "resource_pools");
+    for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
+        struct json_object *provider = json_object_object_get(json_object_array_get_idx(pools, i), "provider");
+        const char *type = json_object_get_string(json_object_object_get(provider, "type"));
+        cleanup_strbuf struct strbuf path = STRBUF_INIT;
+        if (!type || provider_find(type))
+            continue;
+        strbuf_addf(&path, "resource_pools[%zu].provider.type", i);
+        config_problem(c, path.s, "this build launches no machines of provider \"%s\", only of \"local\"; leave `provider` out"
+                       " and start this pool's agents yourself", type);
+    }
+}
+
 static bool has_pool(struct json_object *pools, const char *name)
 {
     for (size_t i = 0; i < json_object_array_length(pools); i++) {
@@ -297,6 +314,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     check_ssh(c);
     check_logos(c);
     check_resource_managers(c);
+    check_providers(c);
     check_default_pools(c);
     warn_of_schedulers(c);
     if (config_problems(c, err) < 0)

@@ -123,10 +123,12 @@ static void test_settings__older_forms_become_the_new_ones(void **state)
     assert_string_equal(config_str(c, "resource_pools[0].pool_name"), "default");
     assert_int_equal(config_int(c, "task_container_defaults.preemption_timeout"), 120);
     cleanup_config struct config *d = expect_loaded(
-        "provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n");
-    assert_string_equal(config_str(d, "resource_pools[0].provider.type"), "aws");
+        "provisioner: {provider: local, max_instances: 3}\n");
+    assert_string_equal(config_str(d, "resource_pools[0].provider.type"), "local");
     assert_int_equal(config_int(d, "resource_pools[0].provider.max_instances"), 3);
     expect_refused("provisioner: {provider: aws}\n", "\"ssh_key_name\" must be set");
+    expect_refused("provisioner: {provider: aws, ssh_key_name: k, max_instances: 3}\n",
+                   "this build launches no machines of provider \"aws\", only of \"local\"");
     expect_refused("scheduler: {type: priority}\nresource_pools: [{pool_name: default}]\n",
                    "scheduler: is the older form of resource_manager and resource_pools; use one form only");
 }

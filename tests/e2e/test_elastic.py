@@ -1,0 +1,190 @@
+"""Elastic pools on this machine: the provider `local` starts and ends real agents."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+from e2e.helpers import alive, log_of, shell, the_trial, wait_file, wait_line
+from support.cluster import BUILD, PASSWORD, wait_for
+
+AGENT = BUILD / "determined-agent"
+
+
+def elastic(new_cluster, **provider):
+    provider = {"type": "local", "max_instances": 2, "max_idle_agent_period": "2s", "max_agent_starting_period": "100s",
+                "agent_config_file_contents": {"container_runtime": "process", "allow_root_tasks": True}, **provider}
+    cluster = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "2s", "provider": provider}]})
+    cluster.start_master()
+    cluster.login("admin")
+    return cluster
+
+
+def pool(cluster):
+    [found] = cluster.get("/api/v1/resource-pools").json["resourcePools"]
+    return found
+
+
+def agents(cluster):
+    return sorted(a["id"] for a in cluster.get("/api/v1/agents").json["agents"])
+
+
+def instances(cluster):
+    """Process ids of the agents (or what stands in for them), by their directories."""
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            if "--data-dir" in words:
+                directory = words[words.index("--data-dir") + 1]
+                if directory.startswith(f"{cluster.dir}/data-instances/"):
+                    found[directory] = int(entry.name)
+    return found
+
+
+def wait_no_instances(cluster):
+    wait_for("the end of all instances", lambda: not instances(cluster))
+    wait_for("their directories to go", lambda: not any((cluster.dir / "data-instances").glob("*/*")))
+
+
+def program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def det(cluster, *words):
+    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
+    done = subprocess.run([BUILD / "det", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_experiment_gets_an_agent_which_ends_when_it_idles(new_cluster):
+    cluster = elastic(new_cluster, instance_slots=2)
+    assert (pool(cluster)["minAgents"], pool(cluster)["maxAgents"], pool(cluster)["slotsPerAgent"]) == (0, 2, 2)
+    assert pool(cluster)["provider"] == "local" and pool(cluster)["instances"] == 0
+    experiment = shell(cluster, "echo ran", slots=2)
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert "ran" in log_of(cluster, experiment)
+    [row] = json.loads(det(cluster, "resource-pool", "list", "--json"))
+    assert row["provider"] == "local"
+    assert "0 to 2" in det(cluster, "resource-pool", "list")
+    wait_no_instances(cluster)
+    wait_for("the agent to be forgotten", lambda: not agents(cluster))
+    assert cluster.metric('det_pool_launches_total{pool="default"}') == 1
+    wait_for("the count", lambda: cluster.metric('det_pool_terminations_total{pool="default"}') == 1)
+
+
+def test_never_more_agents_than_the_most_and_all_experiments_run(new_cluster):
+    cluster = elastic(new_cluster)
+    experiments = [shell(cluster, "sleep 0.3") for _ in range(6)]
+    most = 0
+    for experiment in experiments:
+        most = max(most, len(instances(cluster)))
+        assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert 1 <= most <= 2
+    wait_no_instances(cluster)
+
+
+def test_a_provider_that_fails_is_tried_again(new_cluster, tmp_path):
+    missing = tmp_path / "determined-agent"
+    cluster = elastic(new_cluster, agent_program=str(missing))
+    experiment = shell(cluster, "echo ran")
+    problem = wait_for("the problem", lambda: pool(cluster).get("launchProblem"))
+    assert problem == f"cannot run {missing}: No such file or directory"
+    assert "cannot run" in det(cluster, "resource-pool", "list")
+    assert cluster.metric('det_pool_launch_failures_total{pool="default"}') >= 1
+    assert cluster.experiment(experiment)["state"] in ("STATE_QUEUED", "STATE_ACTIVE")
+    program(missing, f'exec {AGENT} "$@"')
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert not pool(cluster).get("launchProblem")
+    assert "instance.launch_failed pool=default wanted=1" in cluster.master_log()
+
+
+def test_an_agent_that_ends_at_its_start_is_a_failed_launch_with_its_last_words(new_cluster, tmp_path):
+    cluster = elastic(new_cluster, agent_program=program(tmp_path / "agent", "echo out of luck; exit 1"))
+    shell(cluster, "true")
+    problem = wait_for("the problem", lambda: pool(cluster).get("launchProblem"))
+    assert problem.endswith("ended before its agent had connected: out of luck")
+    assert len(list((cluster.dir / "data-instances" / "default").glob("*"))) <= 1
+
+
+def test_one_whose_agent_never_comes_is_ended(new_cluster, tmp_path):
+    path = tmp_path / "agent"
+    cluster = elastic(new_cluster, max_agent_starting_period="2s", agent_program=program(path, "while :; do sleep 0.1; done"))
+    experiment = shell(cluster, "echo ran")
+    wait_for("its end", lambda: 'reason="not connected within 2s"' in cluster.master_log())
+    program(path, f'exec {AGENT} "$@"')
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    wait_no_instances(cluster)
+
+
+@pytest.fixture
+def gated(new_cluster, tmp_path):
+    """A cluster whose instances wait for the file `gate` before they become agents; one has been launched, the master is dead."""
+    cluster = elastic(new_cluster, agent_program=program(
+        tmp_path / "agent", f'while [ ! -e {tmp_path}/gate ]; do sleep 0.05; done; exec {AGENT} "$@"'))
+    cluster.experiment_id = shell(cluster, "echo ran")
+    wait_for("an instance", lambda: instances(cluster))
+    cluster.stop_master(signal.SIGKILL)
+    cluster.gate = tmp_path / "gate"
+    return cluster
+
+
+def test_one_launched_by_a_master_that_died_is_found_and_used(gated):
+    [directory] = instances(gated)
+    gated.start_master()
+    wait_for("the instance in the list", lambda: pool(gated)["instances"] == 1 and pool(gated)["startingInstances"] == 1)
+    gated.gate.touch()
+    assert gated.wait_experiment(gated.experiment_id)["state"] == "STATE_COMPLETED"
+    assert agents(gated) == [pathlib.Path(directory).name]
+    wait_no_instances(gated)
+
+
+def test_one_launched_by_a_master_that_died_is_ended_when_its_pool_is_not_elastic_any_more(gated):
+    gated.config["resource_pools"] = [{"pool_name": "default"}]
+    gated.start_master()
+    wait_no_instances(gated)
+    assert 'reason="its pool has no provider any more"' in gated.master_log()
+    assert pool(gated)["maxAgents"] == 0
+
+
+def test_one_that_dies_is_replaced_and_its_trial_runs_again(new_cluster, tmp_path):
+    cluster = elastic(new_cluster)
+    experiment = shell(cluster, f"echo $$ >>{tmp_path}/pids; echo began; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo ran")
+    task = int(wait_file(tmp_path / "pids"))
+    wait_line(cluster, experiment, "began")
+    [(first, pid)] = instances(cluster).items()
+    os.kill(pid, signal.SIGKILL)
+    wait_for("the end of the task on it", lambda: not alive(task))
+    wait_for("its second run", lambda: len((tmp_path / "pids").read_text().split()) == 2)
+    assert first not in instances(cluster)
+    (tmp_path / "go").touch()
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert the_trial(cluster, experiment)["restarts"] == 0
+    wait_no_instances(cluster)
+
+
+def test_a_master_that_ends_leaves_its_instances_running(new_cluster, tmp_path):
+    cluster = elastic(new_cluster)
+    experiment = shell(cluster, f"echo began; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done")
+    wait_line(cluster, experiment, "began")
+    before = instances(cluster)
+    cluster.stop_master()
+    assert instances(cluster) == before
+    cluster.start_master()
+    (tmp_path / "go").touch()
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    assert the_trial(cluster, experiment)["restarts"] == 0
+    assert list(instances(cluster)) in ([], list(before))
+
+
+def test_a_provider_that_this_build_lacks_is_refused_with_a_way_out(new_cluster):
+    cluster = new_cluster(config={"resource_pools": [{"pool_name": "cloud", "provider": {"type": "aws", "ssh_key_name": "k"}}]})
+    cluster.start_master(wait=False)
+    assert cluster.master.wait(60) != 0
+    assert 'this build launches no machines of provider "aws"' in cluster.master_log()
+    cluster.master = None
