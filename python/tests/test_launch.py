@@ -260,6 +260,23 @@ def test_masked__hides_what_is_secret_wherever_it_is():
     }
 
 
+@pytest.mark.parametrize("horovod", [True, False])
+def test_a_trial_class_of_several_slots__goes_by_horovod_where_there_is_one(task, cluster, horovod):
+    (task.directory / "model_def.py").touch()
+    if horovod:
+        (task.directory / "horovod").mkdir()
+        (task.directory / "horovod" / "__init__.py").touch()
+    cluster.config["entrypoint"] = "model_def:Nobody"
+    cluster.write(slot_ids=[0, 1])
+    rendezvous = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [2]}
+    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+    process = task.run("determined.exec.launch")
+    launcher = "determined.launch.horovod --autohorovod" if horovod else "determined.launch.torch_distributed"
+    assert f"-m {launcher} --trial model_def:Nobody" in process.err, process.err
+    # There is no horovodrun, and no such class.
+    assert process.returncode == (127 if horovod else 1)
+
+
 TORCHRUN_CYCLES = int(os.environ.get("DET_SOAK_TORCHRUN") or 2)
 WAIT_OR_FAIL = """
 import os, pathlib, signal, sys

@@ -30,7 +30,7 @@ struct case_section {
 };
 
 /* Each table ends with a NULL name. */
-extern const struct case_section experiment_config_sections[], lifecycle_sections[], scheduling_sections[],
-    searcher_sections[], searcher_run_sections[];
+extern const struct case_section experiment_config_sections[], launcher_sections[], lifecycle_sections[],
+    scheduling_sections[], searcher_sections[], searcher_run_sections[];
 
 #endif

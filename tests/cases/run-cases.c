@@ -11,7 +11,7 @@
 #define FILE_MAX (64 << 20)
 
 static const struct case_section *const tables[] = {
-    experiment_config_sections, lifecycle_sections, scheduling_sections, searcher_sections,
+    experiment_config_sections, launcher_sections, lifecycle_sections, scheduling_sections, searcher_sections,
     searcher_run_sections,
 };
 

@@ -1,18 +1,21 @@
 """Start what the experiment configuration names as ``entrypoint``: ``python3 -m determined.exec.launch``.
 
-============================  ===================================================
+============================  =====================================================================
 entrypoint                    what runs
-============================  ===================================================
-``module:Class``              the Trial class, by ``determined.exec.harness``
+============================  =====================================================================
+``module:Class``              the Trial class, by ``determined.exec.harness``; in a trial of several
+                              slots by way of ``determined.launch.horovod --autohorovod``, if the
+                              environment has Horovod, else of ``determined.launch.torch_distributed``
 ``dir.module:Class``          …
 ``dir/module:Class``          …
 any other string              ``sh -c STRING``
 a list                        the program ``LIST[0]`` with the arguments that follow
-============================  ===================================================
+============================  =====================================================================
 
 Before that, the checkpoint storage is tried out: better to fail now than at the first checkpoint.
 """
 
+import importlib.util
 import json
 import logging
 import os
@@ -53,9 +56,11 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
         return entrypoint
     if not is_trial_class(entrypoint):
         return ["sh", "-c", entrypoint]
-    if slots > 1:
-        return [sys.executable, "-m", "determined.launch.torch_distributed", "--trial", entrypoint]
-    return [sys.executable, "-m", "determined.exec.harness", entrypoint]
+    if slots <= 1:
+        return [sys.executable, "-m", "determined.exec.harness", entrypoint]
+    if importlib.util.find_spec("horovod") is not None:
+        return [sys.executable, "-m", "determined.launch.horovod", "--autohorovod", "--trial", entrypoint]
+    return [sys.executable, "-m", "determined.launch.torch_distributed", "--trial", entrypoint]
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import sys
 from typing import List
 
 from determined.launch import _worker, wrap_rank
+from determined.launch._container import enter_local_container
 
 USAGE = "usage: determined.exec.pid_client ADDRESS [--] COMMAND..."
 
@@ -20,6 +21,8 @@ def main(args: List[str]) -> int:
     if not address or not command:
         print(USAGE, file=sys.stderr)
         return 2
+    # One that came in by ssh was given the address of the chief's supervisor.
+    supervisor_at = enter_local_container() or address[0]
     wrap = None
     if command[1:3] == ["-m", "determined.launch.wrap_rank"]:
         # The same, without a process in between: workers start sooner, and there is one less to look after.
@@ -29,9 +32,9 @@ def main(args: List[str]) -> int:
             return 1
         wrap_rank.enter_work_dir()
     try:
-        supervisor = _worker.connect(address[0])
+        supervisor = _worker.connect(supervisor_at)
     except OSError as e:
-        print(f"determined.exec.pid_client: nobody supervises at {address[0]}: {e}", file=sys.stderr)
+        print(f"determined.exec.pid_client: nobody supervises at {supervisor_at}: {e}", file=sys.stderr)
         return 1
     return _worker.Worker(command, wrap, supervisor).run()
 

@@ -1,0 +1,165 @@
+"""Launchers that go from container to container by ssh, with a real sshd; two containers on this machine."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).parent
+ADDRESSES = ["127.0.0.1", "127.0.0.2"]
+
+pytestmark = pytest.mark.skipif(not os.access("/usr/sbin/sshd", os.X_OK), reason="there is no /usr/sbin/sshd here")
+
+SHOW = """
+import os
+names = [os.path.basename(path) for path in (os.getcwd(), os.environ["DET_RUN_DIR"])]
+print(os.environ["DET_CHIEF_IP"], os.environ["DET_AGENT_ID"], *names, len(os.environ["DET_TRIAL_KEY"]))
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+class Containers:
+    """Two, each with its run directory, its work directory and its environment."""
+
+    def __init__(self, cluster, directory):
+        self.directory = directory
+        tools = directory / "tools"
+        tools.mkdir()
+        for name in ("horovodrun", "deepspeed"):
+            (tools / name).write_text(f"#!{sys.executable}\n" + (TESTS / "launchers_of_others.py").read_text())
+            (tools / name).chmod(0o755)
+        metadata = tools / "deepspeed-0.19.8.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: deepspeed\nVersion: 0.19.8\n")
+        cluster.write(slot_ids=[0])
+        self.ports = {"DTRAIN_SSH_PORT": str(free_port()), "C10D_PORT": str(free_port())}
+        for rank in range(2):
+            shutil.copytree(cluster.run_dir, directory / f"run{rank}")
+            rendezvous = {"container_addrs": ADDRESSES, "container_rank": rank, "container_slot_counts": [1, 1]}
+            (directory / f"run{rank}" / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+            (directory / f"work{rank}").mkdir()
+
+    def start(self, rank, *argv):
+        tools = self.directory / "tools"
+        env = {
+            **os.environ,
+            **self.ports,
+            "DET_RUN_DIR": str(self.directory / f"run{rank}"),
+            "DET_AGENT_ID": f"agent{rank}",
+            "DET_RESOURCES_ID": f"resources{rank}",
+            "PATH": os.pathsep.join([str(tools), os.path.dirname(sys.executable), os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(tools)]),
+        }
+        argv = [sys.executable, "-m", *argv]
+        work = self.directory / f"work{rank}"
+        pipe = subprocess.PIPE
+        return subprocess.Popen(argv, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True)
+
+    def run(self, *argv):
+        """Statuses and outputs; the other container is told to go when the chief's has, as the master does."""
+        other, chief = self.start(1, *argv), self.start(0, *argv)
+        chief_output = chief.communicate(timeout=120)
+        other.send_signal(signal.SIGTERM)
+        other_output = other.communicate(timeout=120)
+        return (chief.returncode, other.returncode), (chief_output, other_output)
+
+
+@pytest.fixture
+def containers(cluster, tmp_path):
+    return Containers(cluster, tmp_path)
+
+
+@pytest.mark.parametrize("launcher", ["horovod", "deepspeed"])
+def test_processes__start_on_every_machine_in_their_own_container(containers, cluster, launcher):
+    (containers.directory / "show.py").write_text(SHOW)
+    (status, _), outputs = containers.run(
+        f"determined.launch.{launcher}", "python3", str(containers.directory / "show.py")
+    )
+    assert status == 0, outputs
+    (out, _), _ = outputs
+    assert sorted(out.splitlines()) == [
+        "[rank=0] 127.0.0.1 agent0 work0 run0 64",
+        "[rank=1] 127.0.0.1 agent1 work1 run1 64",
+    ], outputs
+    (daemon,) = [r.path for r in cluster.master.requests if r.path.endswith("/daemon")]
+    assert daemon.endswith("/resources/resources1/daemon")
+
+
+@pytest.mark.parametrize("launcher", ["horovod", "deepspeed"])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_worker_that_fails__ends_both_containers(containers, launcher, rank):
+    variable = {"horovod": "HOROVOD_RANK", "deepspeed": "RANK"}[launcher]
+    script = f"[ ${variable} = {rank} ] && exit 9; exec sleep 600"
+    other, chief = (containers.start(r, f"determined.launch.{launcher}", "sh", "-c", script) for r in (1, 0))
+    first = [chief, other][rank]
+    outputs = first.communicate(timeout=120)
+    assert first.returncode == 9, outputs
+    # What the master does with the rest of a trial of which one container has failed.
+    for container in (chief, other):
+        container.terminate()
+        container.communicate(timeout=120)
+    assert chief.returncode != 0
+
+
+def test_an_sshd_that_does_not_come__is_named(containers, cluster, tmp_path):
+    containers.ports["DTRAIN_SSH_PORT"] = str(free_port())
+    (tmp_path / "run0" / "ssh").mkdir()
+    (tmp_path / "run0" / "ssh" / "sshd_config").touch()
+    code = (
+        "import sys; from determined.launch import _ssh, horovod; _ssh.PEER_PATIENCE_S = 0.5;"
+        "sys.exit(horovod.main(['true']))"
+    )
+    (tmp_path / "tools" / "impatient.py").write_text(code)
+    process = containers.start(0, "impatient")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "no sshd answers at 127.0.0.2 port" in err
+
+
+def test_a_host_file_of_somebody_else__is_refused(monkeypatch, tmp_path):
+    from determined.launch import _command, deepspeed
+
+    class Task:
+        class info:  # noqa: N801
+            allocation_id = f"test-{tmp_path.name}-{os.getpid()}"
+            container_addrs = ["a"]
+            container_slot_counts = [1]
+
+    path = pathlib.Path(deepspeed.write_host_file(Task))
+    try:
+        assert path.read_text() == "a slots=1\n"
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        with pytest.raises(_command.Refusal, match="belongs to somebody else"):
+            deepspeed.write_host_file(Task)
+    finally:
+        path.unlink()
+
+
+def test_deepspeed__that_is_not_installed_is_said_so(containers):
+    shutil.rmtree(containers.directory / "tools" / "deepspeed-0.19.8.dist-info")
+    process = containers.start(0, "determined.launch.deepspeed", "true")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "DeepSpeed is not installed" in err
+
+
+def test_trials_of_one_machine__get_ports_of_their_own(monkeypatch):
+    from determined.launch import deepspeed
+
+    class Task:
+        nodes = 1
+        chief_ip = "10.0.0.1"
+
+    monkeypatch.setenv("C10D_PORT", "29403")
+    assert "--master_port 29503" in " ".join(deepspeed.command(Task, (0, 9), [], []))
+    monkeypatch.delenv("C10D_PORT")
+    assert "--master_port" not in deepspeed.command(Task, (0, 9), [], [])
