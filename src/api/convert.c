@@ -259,6 +259,13 @@ static const struct wire_trial_metrics_workload *validation_to_wire(const struct
     return w;
 }
 
+void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret)
+{
+    *ret = (struct wire_job_summary){
+        .state = job->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED, .jobs_ahead = job->jobs_ahead,
+        .reason = wait->reason, .has_estimated_start = wait->estimated_start_us != 0, .estimated_start = wait->estimated_start_us};
+}
+
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
                    struct wire_trial *ret)
 {

@@ -25,6 +25,8 @@ const struct wire_pagination *pagination(struct page asked, struct page_window w
  * they are in the row. */
 void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a,
                         struct wire_experiment *ret);
+/* wait: why it waits, if it does. */
+void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
                    struct wire_trial *ret);
 void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struct wire_checkpoint *ret);

@@ -127,7 +127,8 @@ static int continue_step(struct req *r, struct error *err)
 {
     struct continuation *c = r->state;
     bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
-    c->exceeds_slots = launch_exceeds_pool(r, c->config);
+    if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
+        return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,
                             .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n,
                                        .rerun_completed = single}};

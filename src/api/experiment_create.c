@@ -179,11 +179,8 @@ static int create_step(struct req *r, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     struct creation *c = r->state;
-    c->exceeds_slots = launch_exceeds_pool(r, c->config);
-    if (c->exceeds_slots && r->api->defaults.launch_error)
-        return error_set(err, ERR_INVALID,
-                         "resources.slots_per_trial is %d, more than pool '%s' has now, and launch_error is set",
-                         c->config->resources.slots_per_trial, c->config->resources.pool);
+    if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
+        return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
                             .create = {.spec = &c->spec, .activate = in->activate}};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};

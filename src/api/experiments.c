@@ -15,23 +15,21 @@
 
 struct live {
     enum display_state display;
-    bool active, scheduled;
-    int32_t jobs_ahead;
+    bool active;
+    struct core_job_view job;
+    struct core_wait_view wait;
 };
 
 static struct live live_of(struct req *r, int32_t experiment_id)
 {
     struct live live = {0};
     struct core_experiment_view view;
-    struct core_job_view job;
     if (!core_experiment(api_core(r->api), experiment_id, &view))
         return live;
     live.display = view.display;
-    if (core_job(api_core(r->api), experiment_id, &job)) {
-        live.active = true;
-        live.scheduled = job.scheduled;
-        live.jobs_ahead = job.jobs_ahead;
-    }
+    live.active = core_job(api_core(r->api), experiment_id, &live.job);
+    if (live.active)
+        core_wait(api_core(r->api), experiment_id, r->now_us, &r->arena, &live.wait);
     return live;
 }
 
@@ -51,8 +49,7 @@ static int get_experiment_read(struct req *r, struct error *err)
     ret->config = x.config;
     if (live->active) {
         struct wire_job_summary *job = arena_new(&r->arena, struct wire_job_summary);
-        *job = (struct wire_job_summary){.state = live->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED,
-                                         .jobs_ahead = live->jobs_ahead};
+        job_summary_to_wire(&live->job, &live->wait, job);
         ret->job_summary = job;
     }
     return 0;

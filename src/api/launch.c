@@ -79,21 +79,14 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
     return arena_strdup(a, text.s);
 }
 
-/* An elastic pool counts as large as it may become. */
-static int64_t capacity(const struct core_pool_view *pool)
+int launch_check_pool(struct req *r, const struct exp_config *config, bool *ret_exceeds_pool, struct error *err)
 {
-    int64_t most = pool->elastic ? (int64_t)pool->scale->max_instances * pool->scale->slots_per_instance : 0;
-    return most > pool->slots ? most : pool->slots;
-}
-
-bool launch_exceeds_pool(struct req *r, const struct exp_config *config)
-{
-    for (size_t i = 0; i < core_pool_n(api_core(r->api)); i++) {
-        struct core_pool_view pool;
-        if (core_pool(api_core(r->api), i, &pool) && strcmp(pool.name, config->resources.pool) == 0)
-            return config->resources.slots_per_trial > capacity(&pool);
-    }
-    return false;
+    const struct exp_resources *wanted = &config->resources;
+    const char *misfit = core_misfit(api_core(r->api), wanted->pool, wanted->slots_per_trial, wanted->single_node, &r->arena);
+    *ret_exceeds_pool = misfit != NULL;
+    if (misfit && r->api->defaults.launch_error)
+        return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s", misfit);
+    return 0;
 }
 
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n)

@@ -16,8 +16,9 @@ void launch_context_release(struct expconf_context *ctx);
  * Reads the store. */
 int launch_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err);
 const char *launch_labels(const struct exp_config *config, struct arena *a); /* JSON list */
-/* Whether a trial needs more slots than its pool has now. On the loop. */
-bool launch_exceeds_pool(struct req *r, const struct exp_config *config);
+/* Whether no set of its pool's agents could hold a trial, were all of them idle: refused where the cluster says so, else
+ * something to warn of. On the loop. */
+int launch_check_pool(struct req *r, const struct exp_config *config, bool *ret_exceeds_pool, struct error *err);
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
 
 #endif

@@ -128,6 +128,7 @@ enum { JOBS_DEFAULT = 100 };
 struct jobs {
     struct core_job_view *job;
     const char **id; /* copies: the view is the core's */
+    struct core_wait_view *wait; /* of those in the window */
     double *progress;
     size_t n;
     const char *pool;
@@ -143,8 +144,7 @@ static int fill_job(struct req *r, const struct jobs *j, size_t i, struct wire_j
     if (store_experiment_get(r->db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
-    *summary = (struct wire_job_summary){.state = v->scheduled ? WIRE_JOB_STATE_SCHEDULED : WIRE_JOB_STATE_QUEUED,
-                                         .jobs_ahead = v->jobs_ahead};
+    job_summary_to_wire(v, &j->wait[i - (size_t)j->window.start], summary);
     *ret = (struct wire_job){
         .summary = summary, .type = WIRE_JOB_TYPE_EXPERIMENT, .submission_time = x.start_us, .has_submission_time = true,
         .username = x.username, .user_id = x.user_id, .resource_pool = j->pool, .is_preemptible = true, .priority = v->priority,
@@ -217,6 +217,10 @@ static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, b
     struct page asked = {.offset = in->offset, .limit = in->limit ? in->limit : JOBS_DEFAULT};
     if (page_of_memory_list(asked, (int64_t)j->n, &j->window, err) < 0)
         return -1;
+    size_t shown = (size_t)(j->window.end - j->window.start);
+    j->wait = arena_array(&r->arena, struct core_wait_view, shown + 1);
+    for (size_t i = 0; i < shown; i++)
+        core_wait(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &j->wait[i]);
     r->state = j;
     return req_then(r, REQ_READ, jobs_read);
 }

@@ -456,11 +456,19 @@ static void unlink_allocation(struct core *c, struct allocation *a)
     SLIST_INSERT_HEAD(&c->dead_allocations, a, dead);
 }
 
+/* What was preempted says nothing about how long such things take; what has no slot keeps nobody waiting. */
+static void keep_run_time(struct allocation *a)
+{
+    if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)
+        run_times_add(&a->pool->run_times, a->row.end_us - a->row.start_us);
+}
+
 void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text)
 {
     a->row.exit_kind = kind;
     a->row.exit_code = code;
     a->row.end_us = c->now_us;
+    keep_run_time(a);
     raise_state(c, a, ALLOCATION_TERMINATED);
     log_end(c, a, text);
     wake(c, a, CORE_WAKE_PREEMPTION);

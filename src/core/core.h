@@ -89,6 +89,12 @@ struct core_restored_experiment {
     const char *searcher_snapshot;    /* NULL: none was kept */
     const char *searcher_events;      /* since then, in order, as they were given to be kept; NULL: none */
 };
+/* How long an allocation took that came to its own end. */
+struct core_run_time {
+    const char *pool;
+    int64_t us;
+};
+enum { CORE_RUN_TIMES_MAX = 101 }; /* more of one pool are of no use */
 struct core_rows {
     const struct core_restored_experiment *experiment;
     size_t experiment_n;
@@ -103,6 +109,8 @@ struct core_rows {
     const struct agent_row *agent;
     size_t agent_n;
     int32_t last_experiment_id, last_trial_id;
+    const struct core_run_time *run_time; /* the latest of each pool, the newest last */
+    size_t run_time_n;
 };
 struct core_effects;
 /* Once, before the first step. Experiments that cannot be restored end in ERROR, with the reason in a task log. */
@@ -420,6 +428,11 @@ struct core_job_view {
     int32_t jobs_ahead; /* -1: by fair share there is no order */
     int64_t queue_position;
 };
+/* What the first of a job's allocations that wait is waiting for. */
+struct core_wait_view {
+    const char *reason;         /* one line; from the arena */
+    int64_t estimated_start_us; /* from the median run time of what ended in its pool; 0: nobody knows */
+};
 struct core_pool_view {
     const char *name;
     int agent_n, slots, slots_used, aux_capacity, aux_used;
@@ -453,6 +466,10 @@ size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
 /* The place of an experiment in its pool's queue. false as well when it waits for nothing and holds nothing. */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
+/* false: nothing of it waits. As of the last step. */
+bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret);
+/* Why no set of the pool's agents could hold such an allocation, were all of them there and idle; NULL: one could. */
+const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a);
 /* The jobs of a pool in the order in which they will be served. Array from the arena. */
 size_t core_queue(const struct core *c, const char *pool, struct arena *a, struct core_job_view **ret);
 

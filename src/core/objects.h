@@ -17,6 +17,7 @@
 #include "core/core.h"
 #include "core/gather.h"
 #include "core/ports.h"
+#include "core/run_times.h"
 #include "core/sched/sched.h"
 #include "core/searcher/searcher.h"
 #include "core/timers.h"
@@ -162,6 +163,7 @@ struct pool {
     LIST_HEAD(, agent) stale;
     struct timer pass; /* aging: another pass is due */
     struct elastic *elastic; /* NULL: it has the agents that connect */
+    struct run_times run_times;
 };
 
 struct core {

@@ -174,6 +174,15 @@ static void fail_broken(struct core *c, struct broken *broken, size_t n)
     }
 }
 
+static void restore_run_times(struct core *c, const struct core_rows *rows)
+{
+    for (size_t i = 0; i < rows->run_time_n; i++) {
+        struct pool *p = pool_find(c, rows->run_time[i].pool);
+        if (p != NULL && rows->run_time[i].us > 0)
+            run_times_add(&p->run_times, rows->run_time[i].us);
+    }
+}
+
 void restore_all(struct core *c, const struct core_rows *rows)
 {
     cleanup_free struct broken *broken = calloc(rows->experiment_n + 1, sizeof *broken);
@@ -181,6 +190,7 @@ void restore_all(struct core *c, const struct core_rows *rows)
         abort();
     c->last_experiment_id = rows->last_experiment_id;
     c->last_trial_id = rows->last_trial_id;
+    restore_run_times(c, rows);
     restore_agents(c, rows);
     size_t broken_n = restore_experiments(c, rows, broken);
     broken_n = restore_trials(c, rows, broken, broken_n);

@@ -288,7 +288,7 @@ static int restore(struct master *m, struct error *err)
     cleanup_arena struct arena a = ARENA_INIT;
     struct core_rows rows;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
-    if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, &a, &rows, err) < 0 ||
+    if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
         return -1;
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)

@@ -67,7 +67,7 @@ void master_carry_out(struct master *m, struct core_effects *effects, const stru
 /* persist.c: the rows of one step; on the writer's thread. */
 int persist_effects(struct store *db, const struct core_effects *effects, int64_t now_us, struct error *err);
 /* Everything a starting core needs, out of the store. */
-int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err);
+int persist_load(struct store *db, const struct core *core, struct arena *a, struct core_rows *ret, struct error *err);
 
 /* start_task.c: a start effect becomes sessions in the store, written behind the rows of its step (*s lives until it is
  * sent), and after their commit a StartTask message to the agent. */

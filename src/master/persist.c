@@ -145,7 +145,23 @@ static int load_experiment(struct store *db, const struct store_experiment *x, s
     return store_searcher_events_get(db, x->id, a, &ret->searcher_events, err);
 }
 
-int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struct error *err)
+static int load_run_times(struct store *db, const struct core *core, struct arena *a, struct core_rows *rows, struct error *err)
+{
+    struct core_run_time *all = arena_array(a, struct core_run_time, core_pool_n(core) * CORE_RUN_TIMES_MAX + 1);
+    struct core_pool_view pool;
+    for (size_t i = 0; core_pool(core, i, &pool); i++) {
+        int64_t *us;
+        size_t n;
+        if (store_allocation_run_times(db, pool.name, CORE_RUN_TIMES_MAX, a, &us, &n, err) < 0)
+            return -1;
+        while (n-- > 0)
+            all[rows->run_time_n++] = (struct core_run_time){.pool = pool.name, .us = us[n]};
+    }
+    rows->run_time = all;
+    return 0;
+}
+
+int persist_load(struct store *db, const struct core *core, struct arena *a, struct core_rows *ret, struct error *err)
 {
     struct store_experiment *x;
     struct core_rows rows = {0};
@@ -164,7 +180,7 @@ int persist_load(struct store *db, struct arena *a, struct core_rows *ret, struc
         store_containers_open(db, a, (struct container_row **)&rows.container, &rows.container_n, err) < 0 ||
         store_agents_all(db, a, (struct agent_row **)&rows.agent, &rows.agent_n, err) < 0 ||
         store_last_id(db, STORE_IDS_EXPERIMENTS, &last_experiment, err) < 0 ||
-        store_last_id(db, STORE_IDS_TRIALS, &last_trial, err) < 0)
+        store_last_id(db, STORE_IDS_TRIALS, &last_trial, err) < 0 || load_run_times(db, core, a, &rows, err) < 0)
         return -1;
     rows.last_experiment_id = (int32_t)last_experiment;
     rows.last_trial_id = (int32_t)last_trial;

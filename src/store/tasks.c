@@ -209,6 +209,19 @@ int store_allocations_of_task(struct store *st, const char *task_id, struct aren
                      ret_n, err);
 }
 
+static void read_run_time(struct query *q, struct arena *a, void *row)
+{
+    (void)a;
+    *(int64_t *)row = take_int(q);
+}
+
+int store_allocation_run_times(struct store *st, const char *pool, int64_t n, struct arena *a, int64_t **ret, size_t *ret_n,
+                               struct error *err)
+{
+    return query_all(st, Q_ALLOCATIONS_RUN_TIMES, SQL_ARGS(sql_text(pool), sql_int(n)), read_run_time, sizeof(**ret), a, ret,
+                     ret_n, err);
+}
+
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
                            struct error *err)
 {

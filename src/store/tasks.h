@@ -42,6 +42,9 @@ int store_allocation_get(struct store *st, const char *id, struct arena *a, stru
                          struct error *err);
 int store_allocations_of_task(struct store *st, const char *task_id, struct arena *a, struct allocation_row **ret,
                               size_t *ret_n, struct error *err); /* in order of their numbers */
+/* How long the last n took that ended by themselves in a pool, the newest first. */
+int store_allocation_run_times(struct store *st, const char *pool, int64_t n, struct arena *a, int64_t **ret, size_t *ret_n,
+                               struct error *err);
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
                            struct error *err);
 /* Ends every open allocation that is not named in `keep`, and the tasks of those (what a crash left behind). */

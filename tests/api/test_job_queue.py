@@ -225,3 +225,64 @@ def test_only_administrators_change_the_queue_where_it_is_controlled(new_cluster
     c.login("admin")
     assert queue.update(("c", "aheadOf", "a")).status == 200
     assert queue.order() == "cab"
+
+
+# ---- reasons and estimates --------------------------------------------------------------------------------------------
+
+def job_of(cluster, experiment, pool="default"):
+    [job] = [j["full"] for j in cluster.get(f"/api/v1/job-queues-v2?resourcePool={pool}").json["jobs"] if j["full"]["entityId"] == str(experiment)]
+    return job
+
+
+def test_every_waiting_job_says_why_and_a_launch_that_nothing_can_hold_warns(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    reply = c.post("/api/v1/experiments", {"config": json.dumps(c.experiment_config(resources={"slots_per_trial": 1})), "activate": True})
+    assert reply.json["warnings"] == ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]
+    first = reply.json["experiment"]["id"]
+    assert job_of(c, first)["summary"]["reason"] == "pool default has no agents"
+    c.start_agent(slots=2)
+    running = c.create(entrypoint="sleep 600", resources={"slots_per_trial": 1})
+    three = c.post("/api/v1/experiments", {"config": json.dumps(c.experiment_config(resources={"slots_per_trial": 3})), "activate": True}).json
+    assert three["warnings"] == ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]
+    says = "needs 3 slots: pool default has agents of 2; use a multiple of 2 or ≤ 2"
+    assert job_of(c, three["experiment"]["id"])["summary"]["reason"] == says
+    assert c.get(f"/api/v1/experiments/{three['experiment']['id']}").json["jobSummary"]["reason"] == says
+    fitting = c.post("/api/v1/experiments", {"config": json.dumps(c.experiment_config(resources={"slots_per_trial": 2})), "activate": True}).json
+    assert fitting.get("warnings", []) == []
+    assert "reason" not in job_of(c, running)["summary"] and "estimatedStart" not in job_of(c, running)["summary"]
+    c.post(f"/api/v1/experiments/{running}/kill")
+    c.wait_experiment(running)
+
+
+def test_the_estimate_of_a_start_survives_a_restart(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent(slots=1)
+    c.login()
+    ended = [c.create(entrypoint="true") for _ in range(10)]
+    for x in ended:
+        c.wait_experiment(x)
+    running = c.create(entrypoint="sleep 600")
+    waiting = c.create()
+    before = job_of(c, waiting)["summary"]
+    assert before["reason"] == "needs 1 slot: none is free in pool default" and before["estimatedStart"]
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    assert job_of(c, waiting)["summary"]["estimatedStart"]
+    c.post(f"/api/v1/experiments/{running}/kill")
+    c.wait_experiment(running)
+
+
+def test_where_launch_error_is_set_what_nothing_can_hold_is_refused(new_cluster):
+    c = new_cluster(config={"launch_error": True})
+    c.start_master()
+    c.start_agent(slots=2)
+    c.login()
+    refused = c.post("/api/v1/experiments", {"config": json.dumps(c.experiment_config(resources={"slots_per_trial": 3})), "activate": True})
+    assert refused.status == 400
+    assert "slots requested exceeds cluster capacity" in refused.json["error"]["error"]
+    assert "pool default has agents of 2" in refused.json["error"]["error"]
+    assert c.get("/api/v1/experiments").json["experiments"] == []
+    c.create(resources={"slots_per_trial": 2})

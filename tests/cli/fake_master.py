@@ -235,7 +235,9 @@ class Master:
         job = message("job.v1.Job", summary={"state": "STATE_SCHEDULED", "jobsAhead": 0}, type="TYPE_EXPERIMENT", submissionTime="2026-11-21T07:12:00Z",
                       username="determined", userId=2, resourcePool="default", isPreemptible=True, priority=42, weight=1, entityId="1",
                       jobId="0123456789abcdef", requestedSlots=1, allocatedSlots=1, name="digits", workspaceId=1)
-        return {"pagination": page(1), "jobs": [{"full": job}]}
+        waiting = job | {"summary": {"state": "STATE_QUEUED", "jobsAhead": 1, "reason": "needs 1 slot: none is free in pool default",
+                                     "estimatedStart": "2026-11-21T08:00:00Z"}, "jobId": "fedcba9876543210", "name": "letters", "allocatedSlots": 0}
+        return {"pagination": page(2), "jobs": [{"full": job}, {"full": waiting}]}
 
     def workspaces(self, match, query, body):
         return {"workspaces": [message("workspace.v1.Workspace", id=1, name="Uncategorized", numProjects=1, username="admin", immutable=True,

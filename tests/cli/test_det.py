@@ -172,6 +172,16 @@ def test_job_list_cuts_ids_and_shows_names_as_they_are(det):
     assert rows[1][1:4] == ["01234567", "TYPE_EXPERIMENT", "digits"] and rows[1][5] == "2026-11-21 07:12:00+00:00"
 
 
+def test_job_list_notes_below_the_table_why_jobs_wait(det):
+    shown = det.run("job", "list")
+    assert "none is free" not in shown.stdout
+    [note] = [line for line in shown.stderr.splitlines() if line.startswith("fedcba98 ")]
+    assert note == "fedcba98 needs 1 slot: none is free in pool default; may start at 2026-11-21 08:00:00+0000"
+    assert "none is free" not in det.run("job", "list", "--csv").stderr
+    summaries = [job["summary"] for job in json.loads(det("job", "list", "--json"))["jobs"]]
+    assert [summary["reason"] for summary in summaries] == [None, "needs 1 slot: none is free in pool default"]
+
+
 def test_json_is_sorted_and_has_null_for_what_is_absent(det):
     text = det("experiment", "describe", "1", "--json")
     document = json.loads(text)

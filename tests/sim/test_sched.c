@@ -10,6 +10,7 @@
 
 #include "common/rng.h"
 #include "core/sched/line.h"
+#include "core/sched/reasons.h"
 #include "plain_sched.h"
 
 enum { AGENTS = 12, JOBS = 10, REQUESTS = 60 };
@@ -27,6 +28,7 @@ struct world {
     char request_id[REQUESTS][16];
     bool open[REQUESTS];
     long placed, gangs, released; /* so that a run can show that it has seen something */
+    long why[SCHED_WHY_NEXT + 1];
     const char *blocked[REQUESTS][2];
     int next_id;
 };
@@ -347,6 +349,71 @@ static void check_line(struct world *w)
     assert_int_equal(jobs, sched_group_n(w->sched));
 }
 
+/* ---- reasons ----------------------------------------------------------------------------------------------------- */
+
+static size_t fits_on(const struct view *v, const struct plain_agent *agent, size_t request, struct arena *a)
+{
+    struct plain_share *share;
+    return plain_fit(&v->snapshot, agent, &v->snapshot.request[request], a, &share);
+}
+
+static struct plain_agent *idle_agents(const struct view *v, struct arena *a)
+{
+    struct plain_agent *idle = arena_dup(a, v->snapshot.agent, v->snapshot.agent_n * sizeof *idle);
+    for (size_t i = 0; i < v->snapshot.agent_n; i++) {
+        idle[i].empty_slots = idle[i].open ? idle[i].slots : 0;
+        idle[i].empty_aux = idle[i].open ? idle[i].aux : 0;
+    }
+    return idle;
+}
+
+static size_t more_important(const struct view *v, size_t i)
+{
+    const struct plain_request *r = &v->snapshot.request[i];
+    size_t n = 0;
+    for (size_t k = 0; k < v->snapshot.request_n; k++) {
+        const struct plain_request *other = &v->snapshot.request[k];
+        n += other->state == SCHED_PENDING && other->priority < r->priority && (other->slots > 0) == (r->slots > 0);
+    }
+    return n;
+}
+
+/* Whatever is said of a request that waits is so. */
+static void check_reason(struct world *w, const struct view *v, size_t i, struct arena *a)
+{
+    struct sched_reason reason;
+    bool fair = v->snapshot.opts.policy == SCHED_BY_FAIR_SHARE;
+    size_t open_n = 0, fits = fits_on(v, v->snapshot.agent, i, a), fits_idle = fits_on(v, idle_agents(v, a), i, a);
+    for (size_t k = 0; k < v->snapshot.agent_n; k++)
+        open_n += v->snapshot.agent[k].open;
+    sched_why(w->sched, v->request[i], &reason);
+    w->why[reason.why]++;
+    assert_int_equal(reason.why == SCHED_WHY_NO_AGENTS, v->snapshot.agent_n == 0);
+    if (v->snapshot.agent_n > 0) /* nothing ages before there ever was one */
+        assert_int_equal(reason.ahead, fair ? 0 : more_important(v, i));
+    assert_int_equal(reason.why == SCHED_WHY_CLOSED, v->snapshot.agent_n > 0 && open_n == 0);
+    if (reason.why <= SCHED_WHY_NEVER)
+        assert_int_equal(fits_idle, 0);
+    else if (!v->snapshot.opts.allow_heterogeneous_fits) /* there the choice of whole agents is not monotone */
+        assert_int_not_equal(fits_idle, 0);
+    assert_int_equal(reason.why > SCHED_WHY_NO_ROOM, fits > 0);
+    if (reason.why == SCHED_WHY_KEPT)
+        assert_true(reason.ahead > 0);
+    assert_false(fair ? reason.why == SCHED_WHY_KEPT : reason.why == SCHED_WHY_SHARE || reason.why == SCHED_WHY_MAX_SLOTS);
+    assert_int_not_equal(reason.why, SCHED_WHY_NEXT);
+}
+
+static void check_reasons(struct world *w)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct view v = {.snapshot = {.opts = *sched_get_opts(w->sched)}};
+    look_at_agents(w, &v, &a);
+    look_at_requests(w, &v, &a);
+    for (size_t i = 0; i < v.snapshot.request_n; i++)
+        if (v.request[i]->state == SCHED_PENDING)
+            check_reason(w, &v, i, &a);
+}
+
 static void pass_and_compare(struct world *w)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -360,6 +427,7 @@ static void pass_and_compare(struct world *w)
     same_decision(&v, &found, &wanted);
     check_books(w);
     check_line(w);
+    check_reasons(w);
     w->placed += (long)found.allocate_n;
     w->released += (long)found.release_n;
     for (size_t i = 0; i < found.allocate_n; i++)
@@ -408,7 +476,7 @@ static void test_random__decides_as_the_obvious_one(void **state)
     (void)state;
     static struct world w;
     long seed = from_environment("TEST_SEED", 1), passes = from_environment("TEST_PASSES", 20000);
-    long placed = 0, gangs = 0, released = 0;
+    long placed = 0, gangs = 0, released = 0, why[SCHED_WHY_NEXT + 1] = {0};
     for (long run = 0, done = 0; done < passes; run++) {
         printf("# seed %ld\n", seed + run);
         begin(&w, seed + run);
@@ -421,8 +489,14 @@ static void test_random__decides_as_the_obvious_one(void **state)
         placed += w.placed;
         gangs += w.gangs;
         released += w.released;
+        for (size_t i = 0; i <= SCHED_WHY_NEXT; i++)
+            why[i] += w.why[i];
     }
     printf("# %ld placed, %ld of them gangs, %ld wishes to release\n", placed, gangs, released);
+    for (size_t i = 0; i < SCHED_WHY_NEXT; i++) {
+        printf("# reason %zu given %ld times\n", i, why[i]);
+        assert_true(why[i] > 0);
+    }
     assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
 }
 

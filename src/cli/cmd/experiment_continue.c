@@ -33,6 +33,6 @@ int cmd_experiment_continue(struct cli *cli, const struct args_experiment_contin
                                  !args->config_file || args->config_n > 0, err);
     fprintf(cli->out, "Continued experiment %" PRId64 "\n", args->experiment_id);
     fflush(cli->out);
-    experiment_warn(cli, out.warnings, out.warnings_n);
+    experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     return args->follow_first_trial ? experiment_follow(cli, out.experiment->id, err) : 0;
 }

@@ -101,7 +101,7 @@ static int create(struct cli *cli, const struct args_experiment_create *args, co
     context_release(context); /* a follower may live for days */
     fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
     fflush(cli->out);
-    experiment_warn(cli, out.warnings, out.warnings_n);
+    experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, err) : 0;
 }
 

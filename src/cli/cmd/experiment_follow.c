@@ -3,13 +3,27 @@
 #include "cli/cmd/experiment.h"
 #include "cli/logs.h"
 
-void experiment_warn(struct cli *cli, const enum wire_launch_warning *warning, size_t n)
+/* What the queue says of it; NULL: nothing, or it cannot be asked. */
+static const char *waiting_reason(struct cli *cli, int32_t experiment_id)
 {
+    cleanup_error struct error none = ERROR_INIT;
+    struct wire_get_experiment_request in = {.experiment_id = experiment_id};
+    struct wire_get_experiment_response out;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, &none) < 0 || !out.job_summary)
+        return NULL;
+    return out.job_summary->reason;
+}
+
+void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n)
+{
+    bool exceeds = false;
     for (size_t i = 0; i < n; i++)
-        if (warning[i] == WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED)
-            cli_say(cli, CLI_YELLOW,
-                    "Warning: the experiment asks for more slots than its resource pool has now; it waits until there "
-                    "are enough.");
+        exceeds = exceeds || warning[i] == WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED;
+    if (!exceeds)
+        return;
+    const char *reason = waiting_reason(cli, experiment_id);
+    cli_say(cli, CLI_YELLOW, "Warning: no agents of its resource pool can hold a trial of this experiment now; it waits for some "
+            "that can%s%s.", reason ? ": " : "", reason ? reason : "");
 }
 
 int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err)

@@ -63,6 +63,18 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
     table_text(t, f ? f->username : "***");
 }
 
+/* Below the table, whose columns are what scripts read: why each job waits, and when it may start. */
+static void note_reason(struct cli *cli, const job_entry *e, size_t id_n, struct strbuf *notes)
+{
+    const struct wire_job_summary *summary = e->full ? e->full->summary : e->limited->summary;
+    const char *id = e->full ? e->full->job_id : e->limited->job_id;
+    if (!summary || !summary->reason)
+        return;
+    strbuf_addf(notes, "%s%.*s %s", notes->n > 0 ? "\n" : "", (int)id_n, id, summary->reason);
+    if (summary->has_estimated_start)
+        strbuf_addf(notes, "; may start at %s", format_time(&cli->arena, true, summary->estimated_start));
+}
+
 static struct json_object *unwrap(struct json_object *entry)
 {
     struct json_object *job = json_object_object_get(entry, "full");
@@ -89,6 +101,7 @@ static int print_documents(struct cli *cli, const struct args_job_list *args, st
 int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
+    cleanup_strbuf struct strbuf notes = STRBUF_INIT;
     bool is_priority = false;
     struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool,
                                           .offset = (int32_t)args->offset,
@@ -106,12 +119,16 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
             return -1;
         size_t id_n = prefix_length(&out);
         for (size_t i = 0; i < out.jobs_n; i++)
-            if (out.jobs[i].full || out.jobs[i].limited)
+            if (out.jobs[i].full || out.jobs[i].limited) {
                 job_row(&t, &out.jobs[i], is_priority, id_n);
+                note_reason(cli, &out.jobs[i], id_n, &notes);
+            }
         if (is_last_page(out.pagination, args->pages) || out.jobs_n == 0)
             break;
         in.offset = out.pagination->end_index;
     }
     table_print(&t, args->csv, cli->out);
+    if (notes.n > 0 && !args->csv)
+        cli_say(cli, CLI_PLAIN, "\nWaiting:\n%s", strbuf_str(&notes));
     return 0;
 }

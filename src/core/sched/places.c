@@ -333,20 +333,33 @@ static bool takes_aux(const struct sched_agent *agent, const void *unused)
     return agent->open && agent->aux > 0;
 }
 
-bool places_could_fit(const struct places *p, const struct sched_request *r)
+/* blocked_in: where the request's blocked agents are; NULL: they are not looked at. */
+static bool could_hold(const struct agent_size *sizes, const struct places *blocked_in, const struct sched_request *r,
+                       bool any_sizes)
 {
-    if (r->slots == 0)
-        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
     int64_t all = 0;
-    for (const struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next) {
-        int64_t n = (int64_t)(size->n - count_blocked(p, r, has_size, &size->slots));
+    for (const struct agent_size *size = sizes; size != NULL && size->slots > 0; size = size->next) {
+        size_t blocked_n = blocked_in == NULL ? 0 : count_blocked(blocked_in, r, has_size, &size->slots);
+        int64_t n = (int64_t)(size->n - blocked_n);
         if (n > 0 && size->slots >= r->slots)
             return true;
         if (r->slots % size->slots == 0 && n >= r->slots / size->slots && !r->single_agent)
             return true;
         all += n * size->slots;
     }
-    return !r->single_agent && p->allow_heterogeneous_fits && all >= r->slots;
+    return !r->single_agent && any_sizes && all >= r->slots;
+}
+
+bool places_could_fit(const struct places *p, const struct sched_request *r)
+{
+    if (r->slots == 0)
+        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
+    return could_hold(p->sizes, p, r, p->allow_heterogeneous_fits);
+}
+
+bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r, bool allow_heterogeneous_fits)
+{
+    return could_hold(largest_first, NULL, r, allow_heterogeneous_fits);
 }
 
 /* ---- planning ---------------------------------------------------------------------------------------------------- */

@@ -66,6 +66,8 @@ size_t places_fit(struct places *p, const struct sched_request *r, struct sched_
 /* False: it could not be placed, whatever else were to go. (True is sure for agents of one size; which whole agents of
  * several sizes add up depends on which are idle.) */
 bool places_could_fit(const struct places *p, const struct sched_request *r);
+/* The same for agents of such sizes, whichever they are. */
+bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r, bool allow_heterogeneous_fits);
 
 /* Planning: everything done since places_mark() is undone by places_undo(mark). */
 size_t places_mark(const struct places *p);

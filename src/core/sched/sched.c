@@ -175,7 +175,7 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     r->shape = NULL;
     r->share = NULL;
     r->share_n = 0;
-    r->released_in = 0;
+    r->released_in = r->granted_in = 0;
     r->backfilled = false;
     set_priority(s, r, 0);
     if (g->request_n++ == 0) {
@@ -291,6 +291,11 @@ size_t sched_groups_ahead(const struct sched_group *g)
     return line_ahead(g).jobs;
 }
 
+int64_t sched_waiting_ahead(const struct sched_group *g)
+{
+    return line_ahead(g).waiting_slots;
+}
+
 /* ---- a pass ------------------------------------------------------------------------------------------------------ */
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n)
@@ -321,6 +326,7 @@ static void add_to(struct arena *a, struct sched_request ***list, size_t *n, siz
 
 void pass_grant(struct pass *p, struct sched_request *r)
 {
+    r->granted_in = p->s->pass;
     add_to(p->arena, &p->ret->unplaced, &p->ret->unplaced_n, &p->unplaced_cap, r);
 }
 

@@ -97,6 +97,7 @@ struct sched_request {
     struct sched_share *share; /* what it holds */
     size_t share_n;
     uint64_t released_in; /* number of the pass that last wanted it released */
+    uint64_t granted_in;  /* … that last granted it slots without a place */
     int64_t promote_us;   /* aging makes it better then; 0: never */
     RB_ENTRY(sched_request) turn, in_group, in_promotions;
     TAILQ_ENTRY(sched_request) in_releasing;
@@ -152,6 +153,7 @@ const struct sched_group *sched_next_group(const struct sched_group *g);
 size_t sched_group_n(const struct sched *s);
 /* How many of them are served before g. */
 size_t sched_groups_ahead(const struct sched_group *g);
+int64_t sched_waiting_ahead(const struct sched_group *g); /* slots that these wait for */
 
 /* Which request goes first: (priority, queue position, submission, request time, allocation id); by fair share
  * (submission, request time, allocation id). */

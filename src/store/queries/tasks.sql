@@ -49,6 +49,10 @@ SELECT {allocation_columns} FROM allocations WHERE task_id = $1 ORDER BY run_id,
 -- name: allocations_open
 SELECT {allocation_columns} FROM allocations WHERE end_us IS NULL ORDER BY request_us, id;
 
+-- name: allocations_run_times
+SELECT end_us - start_us FROM allocations
+WHERE pool = $1 AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND end_us > start_us ORDER BY end_us DESC LIMIT $2;
+
 -- The tasks of what the next statement ends. Trials' tasks stay: the trial itself may ask for another allocation.
 -- name: tasks_end_dangling
 UPDATE tasks SET end_us = $2

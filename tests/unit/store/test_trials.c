@@ -179,6 +179,35 @@ static void test_allocation__comes_back_as_the_core_wrote_it(void **state)
     FAILS(f, ERR_NOT_FOUND, "allocation 'x.1' not found", store_allocation_get(f->st, "x.1", &f->a, &out, &f->err));
 }
 
+/* Each took as many µs as its number says. */
+static void ended_run(struct fixture *f, const char *task_id, int number, enum exit_kind kind, bool preempted)
+{
+    struct allocation_row x = allocation(task_id, number);
+    x.end_us = T0 + 1000 * number;
+    x.start_us = x.end_us - number;
+    x.exit_kind = kind;
+    x.preempt_acked = preempted;
+    OK(f, store_allocation_put(f->st, &x, true, &f->err));
+}
+
+static void test_run_times__are_the_latest_of_what_ended_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    int64_t *us;
+    size_t n;
+    for (int i = 1; i <= 5; i++)
+        ended_run(f, t.task_id, i, i == 4 ? EXIT_FAILED : EXIT_OK, i == 2);
+    OK(f, store_allocation_run_times(f->st, "default", 2, &f->a, &us, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_int_equal(us[0], 5);
+    assert_int_equal(us[1], 3);
+    OK(f, store_allocation_run_times(f->st, "default", 9, &f->a, &us, &n, &f->err));
+    assert_int_equal(n, 3);
+    OK(f, store_allocation_run_times(f->st, "other", 9, &f->a, &us, &n, &f->err));
+    assert_int_equal(n, 0);
+}
+
 static void test_container__comes_back_as_the_core_wrote_it(void **state)
 {
     struct fixture *f = *state;
@@ -279,6 +308,7 @@ int main(void)
         TEST_TRIAL(test_trial_list__filters_sorts_and_pages),
         TEST_TRIAL(test_task__of_no_experiment_comes_back_whole),
         TEST_TRIAL(test_allocation__comes_back_as_the_core_wrote_it),
+        TEST_TRIAL(test_run_times__are_the_latest_of_what_ended_by_itself),
         TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_dangling__allocations_end_with_their_tasks),
         TEST_TRIAL(test_accelerators__are_listed_with_their_task_and_pool),

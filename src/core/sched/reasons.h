@@ -1,0 +1,37 @@
+/* Why a request waits. Found out when somebody asks, from what the scheduler knows: a pass notes nothing down. */
+#ifndef DET_CORE_SCHED_REASONS_H
+#define DET_CORE_SCHED_REASONS_H
+
+#include "core/sched/places.h"
+
+enum sched_why {
+    SCHED_WHY_NO_AGENTS, /* the pool has none */
+    SCHED_WHY_CLOSED,    /* none of them takes new work */
+    SCHED_WHY_BLOCKED,   /* some could hold it, were it allowed there */
+    SCHED_WHY_NEVER,     /* no set of the open agents could hold it, were they idle */
+    SCHED_WHY_NO_ROOM,   /* nothing that could hold it is free */
+    SCHED_WHY_KEPT,      /* there is room, but more important ones wait */
+    SCHED_WHY_MAX_SLOTS, /* there is room, but its job has as much as it may */
+    SCHED_WHY_SHARE,     /* there is room, but by fair share it goes to other jobs */
+    SCHED_WHY_NEXT,      /* nothing stands in its way: the next pass places it */
+};
+
+struct sched_reason {
+    enum sched_why why;
+    size_t ahead;                      /* waiting ones of higher priority, which keep it waiting unless there is preemption */
+    const struct sched_request *stuck; /* the first of these that no set of agents can ever hold; NULL: none */
+    size_t leaving;                    /* those on their way out */
+    bool granted;                      /* by fair share it got its slots, but no place */
+};
+
+/* r waits. As of the last pass: what was changed since may have made room for it. */
+void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret);
+const struct agent_size *sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
+
+/* Slots that wait for nobody, and all slots that open agents have. */
+struct sched_room {
+    int64_t free, all;
+};
+struct sched_room sched_room(const struct sched *s);
+
+#endif
