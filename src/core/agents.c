@@ -149,6 +149,17 @@ static bool bind_slots(struct agent *agent, struct container *k)
 
 /* ---- coming ------------------------------------------------------------------------------------------------------ */
 
+static int no_such_pool(const struct core *c, const struct core_event *ev, struct error *err)
+{
+    struct strbuf names = STRBUF_INIT;
+    for (size_t i = 0; i < c->pool_n; i++)
+        strbuf_addf(&names, "%s%s", i > 0 ? ", " : "", c->pool[i].name);
+    error_set(err, ERR_NOT_FOUND, "agent \"%s\": resource pool \"%s\" does not exist (pools: %s)", ev->agent.agent_id,
+              ev->agent.pool, strbuf_str(&names));
+    strbuf_release(&names);
+    return -1;
+}
+
 static int check_hello(const struct core *c, const struct core_event *ev, struct error *err)
 {
     const char *id = ev->agent.agent_id;
@@ -157,7 +168,7 @@ static int check_hello(const struct core *c, const struct core_event *ev, struct
         return error_set(err, ERR_INVALID, "agent id \"%.200s\": must have 1 to %d characters", id,
                          CORE_AGENT_ID_MAX - 1);
     if (pool_find(c, ev->agent.pool) == NULL)
-        return error_set(err, ERR_NOT_FOUND, "agent \"%s\": resource pool \"%s\" does not exist", id, ev->agent.pool);
+        return no_such_pool(c, ev, err);
     if (known != NULL && known->presence == AGENT_CONNECTED)
         return error_set(err, ERR_CONFLICT, "agent \"%s\": websocket already connected", id);
     if (known == NULL && HASH_COUNT(c->agents) >= AGENTS_MAX)
@@ -249,7 +260,9 @@ static void reconcile(struct core *c, struct agent *agent, const struct core_eve
     struct container *k, *next;
     for (k = LIST_FIRST(&agent->containers); k != NULL; k = next) {
         next = LIST_NEXT(k, in_agent);
-        if (!bind_slots(agent, k))
+        if (k->allocation->pool != agent->pool)
+            container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back in another resource pool");
+        else if (!bind_slots(agent, k))
             container_exited(c, k, EXIT_AGENT_FAILED, 0, "the agent came back without the container's devices");
     }
     for (size_t i = 0; i < ev->agent.container_n; i++)

@@ -32,6 +32,7 @@ struct ws {
     struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
     enum ws_state state;
     bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
+    bool close_after;  /* ws_close() within receive */
     bool dialled_away; /* ws_close() before it was open */
     int64_t heard_us;
     int close_code;
@@ -173,10 +174,18 @@ static void ws_flush(struct ws *w)
     note_own_close(w);
 }
 
+/* wslay sends control frames first, and nothing after a close: what was said before it has to be on its way by then. */
+static void say_goodbye(struct ws *w)
+{
+    w->close_after = false;
+    wslay_event_queue_close(w->frames, (uint16_t)w->close_code, (const uint8_t *)w->close_why, strlen(w->close_why));
+    ws_flush(w);
+}
+
 /* true when it is over and everything has left */
 static bool ws_finish(struct ws *w)
 {
-    if (w->state != WS_CLOSING || !frames_finished(w) || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
+    if (w->state != WS_CLOSING || w->close_after || !frames_finished(w) || evbuffer_get_length(bufferevent_get_output(w->bev)) > 0)
         return false;
     ws_end(w, w->close_code, w->close_why);
     return true;
@@ -193,6 +202,8 @@ static void ws_receive(struct ws *w)
         return;
     }
     ws_flush(w);
+    if (w->close_after)
+        say_goodbye(w);
     ws_finish(w);
 }
 
@@ -351,10 +362,9 @@ void ws_close(struct ws *w, int code, const char *why)
         loop_timer_arm(w->timer, 0);
         return;
     }
-    wslay_event_queue_close(w->frames, (uint16_t)code, (const uint8_t *)w->close_why, strlen(w->close_why));
-    if (w->state == WS_OPEN) {
-        w->state = WS_CLOSING;
-        loop_timer_arm(w->timer, CLOSE_WAIT_US);
-    }
-    ws_flush(w);
+    w->state = WS_CLOSING;
+    loop_timer_arm(w->timer, CLOSE_WAIT_US);
+    w->close_after = w->receiving;
+    if (!w->receiving)
+        say_goodbye(w);
 }

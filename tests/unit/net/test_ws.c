@@ -17,7 +17,10 @@ static struct ws_handler server_handler;
 static void server_message(struct ws *w, const void *data, size_t n, bool is_text, void *ctx)
 {
     served_count(served, &served->messages, 1);
-    if (n == 5 && memcmp(data, "close", 5) == 0)
+    bool farewell = n == 8 && memcmp(data, "farewell", 8) == 0;
+    if (farewell)
+        ws_send(w, "this is why", 11, true);
+    if (farewell || (n == 5 && memcmp(data, "close", 5) == 0))
         ws_close(w, 4001, "as you wish");
     else
         ws_send(w, data, n, is_text);
@@ -176,6 +179,21 @@ static void test_ws_server__closes_with_a_code_and_waits_for_the_peers(void **st
     close(fd);
     served_stop(&s);
     assert_int_equal(s.messages, 1);
+}
+
+static void test_ws_server__what_was_said_before_the_close_arrives_before_it(void **state)
+{
+    struct served s;
+    start(&s);
+    int fd = upgraded(&s);
+    send_frame(fd, FIN | TEXT, "farewell", 8);
+    expect_frame(fd, FIN | TEXT, "this is why", 11);
+    expect_frame(fd, FIN | CLOSE, "\x0f\xa1" "as you wish", 13);
+    send_frame(fd, FIN | CLOSE, "\x0f\xa1", 2);
+    assert_true(raw_at_end(fd));
+    expect_server_close(&s, 4001, "as you wish");
+    close(fd);
+    served_stop(&s);
 }
 
 static void test_ws_server__gives_up_on_a_peer_that_does_not_say_goodbye(void **state)
@@ -563,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_ws_server__joins_fragments_and_answers_pings),
         cmocka_unit_test(test_ws_server__takes_frames_sent_along_with_the_handshake),
         cmocka_unit_test(test_ws_server__closes_with_a_code_and_waits_for_the_peers),
+        cmocka_unit_test(test_ws_server__what_was_said_before_the_close_arrives_before_it),
         cmocka_unit_test(test_ws_server__gives_up_on_a_peer_that_does_not_say_goodbye),
         cmocka_unit_test(test_ws_server__names_violations_by_their_codes),
         cmocka_unit_test(test_http_upgrade_ws__says_what_is_missing_and_keeps_the_connection),
