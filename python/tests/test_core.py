@@ -519,6 +519,20 @@ def test_profiler__reports_all_groups_of_this_machine(cluster):
     assert all("reportTime" in m["metrics"] and "stepsCompleted" not in m["metrics"] for m in cluster.master.metrics)
 
 
+def test_profiler__asks_the_agent_where_there_is_one(cluster):
+    request = cluster.run_dir / "profiling" / "request"
+    request.parent.mkdir()
+    with core.init() as core_context:
+        core_context.profiler.on(sampling_interval=0.25, samples_per_report=4)
+        assert request.read_text() == "250 4\n"
+        core_context.profiler.off()
+        assert not request.exists()
+        core_context.profiler.on()
+        assert request.read_text() == "1000 10\n"
+    assert not request.exists()
+    assert cluster.master.metrics == []
+
+
 def test_profiler__is_stopped_by_the_end_of_the_context(cluster):
     with core.init() as core_context:
         core_context.profiler.on(sampling_interval=0.1)

@@ -172,6 +172,13 @@ int supervisor_connect(struct loop *l, const char *dir, uint64_t resume, const s
     return 0;
 }
 
+pid_t supervisor_pid(const struct supervisor *s)
+{
+    struct ucred peer = {0};
+    socklen_t n = sizeof(peer);
+    return getsockopt(s->fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 ? peer.pid : 0;
+}
+
 void supervisor_ack_logs(struct supervisor *s, uint64_t seq)
 {
     struct task_frame f = {.type = TASK_FRAME_LOG_ACK};

@@ -4,6 +4,7 @@
 #define DET_AGENT_SUPERVISOR_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/error.h"
 #include "common/taskproto.h"
@@ -25,6 +26,7 @@ int supervisor_connect(struct loop *l, const char *dir, uint64_t resume, const s
 void supervisor_ack_logs(struct supervisor *s, uint64_t seq);
 void supervisor_signal(struct supervisor *s, int signo);
 void supervisor_ack_exit(struct supervisor *s);
+pid_t supervisor_pid(const struct supervisor *s); /* 0: unknown */
 void supervisor_free(struct supervisor *s); /* the task goes on */
 
 #endif

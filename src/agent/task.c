@@ -99,6 +99,7 @@ void task_forget(struct task *t)
 {
     HASH_DEL(t->agent->tasks, t);
     supervisor_free(t->supervisor);
+    profile_free(t->profile);
     if (t->fetch)
         http_fetch_cancel(t->fetch);
     loop_timer_free(t->timer);
@@ -120,8 +121,9 @@ void task_move_to(struct task *t, enum task_state to)
 
 /* ---- the agent's restart, and the link's coming and going -------------------------------------------------------- */
 
-static const char *env_value(char *const *env, const char *name)
+const char *task_spec_env(const struct taskspec *spec, const char *name)
 {
+    char *const *env = spec->env;
     size_t n = strlen(name);
     for (; *env; env++)
         if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
@@ -129,16 +131,11 @@ static const char *env_value(char *const *env, const char *name)
     return "";
 }
 
-static bool read_spec(struct task *t)
+bool task_read_spec(struct task *t, struct taskspec *ret)
 {
     cleanup_free char *path = path_join(t->rt->dir.supervisor, "spec");
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct taskspec spec;
-    if (file_read(path, SPEC_MAX, &text, NULL) < 0 || taskspec_decode(text.s, text.n, &t->rt->arena, &spec, NULL) < 0)
-        return false;
-    t->allocation_id = env_value(spec.env, "DET_ALLOCATION_ID");
-    t->task_id = env_value(spec.env, "DET_TASK_ID");
-    return true;
+    return file_read(path, SPEC_MAX, &text, NULL) == 0 && taskspec_decode(text.s, text.n, &t->rt->arena, ret, NULL) == 0;
 }
 
 /* A supervisor holds its directory's lock from its beginning to its end. */
@@ -152,10 +149,17 @@ static bool is_supervised(const struct task *t)
 void task_adopt(struct agent *a, const char *container_id)
 {
     struct task *t = task_new(a, runtime_task_new(a, container_id));
-    bool started = read_spec(t), supervised = is_supervised(t);
+    struct taskspec spec;
+    bool started = task_read_spec(t, &spec), supervised = is_supervised(t);
+    if (started) {
+        t->allocation_id = task_spec_env(&spec, "DET_ALLOCATION_ID");
+        t->task_id = task_spec_env(&spec, "DET_TASK_ID");
+    }
     t->has_supervisor = started || supervised;
     t->reported = WIRE_CONTAINER_STATE_RUNNING;
     sm_restore(&t->sm, &task_sm_type, 0, TASK_STATE_RUNNING);
+    if (supervised)
+        task_watch_profile(t);
     log_info("task.found", "container=%s allocation=%s supervised=%s", container_id, t->allocation_id, supervised ? "yes" : "no");
     if (!t->has_supervisor)
         task_end_here(t, TASK_EXIT_LOST, 0, 0, "the agent ended before it had started the task");

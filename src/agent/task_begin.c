@@ -72,6 +72,7 @@ static void started(struct task *t, const struct error *err)
     task_move_to(t, TASK_STATE_RUNNING);
     if (t->reported != WIRE_CONTAINER_STATE_RUNNING)
         task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
+    task_watch_profile(t);
     if (link_is_up(t->agent->link))
         task_attach(t);
     if (t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)

@@ -3,11 +3,13 @@
  *   task.c        the table of tasks, the agent's restart, the link's coming and going, signals
  *   task_begin.c  PREPARING, RENDEZVOUS, STARTING
  *   task_run.c    RUNNING: the supervisor, connected and adopted
+ *   task_profile.c  what it wants measured
  *   task_end.c    ENDED, REMOVING
  *   task_tell.c   what the master is told, and work on other threads */
 #ifndef DET_AGENT_TASK_INTERNAL_H
 #define DET_AGENT_TASK_INTERNAL_H
 
+#include "agent/profile.h"
 #include "agent/supervisor.h"
 #include "agent/task.h"
 #include "common/hash.h"
@@ -26,6 +28,7 @@ struct task {
     struct supervisor *supervisor; /* connected only while the link is up */
     uint64_t acked;                /* newest line that the master has stored */
     int attach_failures;
+    struct profile *profile;       /* while it runs; NULL when it is no trial */
     struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous */
     struct http_fetch_handle *fetch;
 
@@ -48,6 +51,10 @@ void task_submit(struct task *t, int (*work)(struct runtime_task *, struct error
 
 void task_ask_rendezvous(struct task *t);
 void task_adopt_left(struct task *t); /* by a supervisor of its own */
+struct taskspec;
+bool task_read_spec(struct task *t, struct taskspec *ret); /* false: there is none, it was never started */
+const char *task_spec_env(const struct taskspec *spec, const char *name); /* "" if unset */
+void task_watch_profile(struct task *t); /* it runs: system metrics, as soon as it asks for them */
 void task_attach(struct task *t); /* to its supervisor; to a new one that adopts what is left, if there is none */
 
 void task_set_exit(struct task *t, const struct task_exit *e);

@@ -72,6 +72,10 @@ void task_attach(struct task *t)
         return;
     }
     t->attach_failures = 0;
+    if (t->profile) {
+        profile_set_supervisor(t->profile, supervisor_pid(t->supervisor));
+        profile_flush(t->profile);
+    }
     if (t->kill_wanted)
         supervisor_signal(t->supervisor, SIGKILL);
     else if (t->pending_signal)

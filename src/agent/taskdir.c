@@ -43,7 +43,7 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
 {
     static const struct { const char *name; mode_t mode; bool trial; } row[] = {
         {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
-        {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
+        {"profiling", 0700, true}, {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
     };
     if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make(d->run, 0700, err) < 0 ||
         give(d, d->run, err) < 0)

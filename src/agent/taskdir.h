@@ -3,7 +3,7 @@
  *   <run_root>/<container id>/        the agent's, others may pass through
  *     supervisor/                     the agent's alone: order, socket, spool, exit report (common/taskspec.h)
  *     run/                            the task's alone; DET_RUN_DIR: what the contract puts under /run/determined
- *       info/ pythonuserbase/ workdir/ task-setup.sh …   train/{model,logs,entrypoint.sh} for trials
+ *       info/ pythonuserbase/ workdir/ task-setup.sh …   train/{model,logs,entrypoint.sh} and profiling/ for trials
  *
  * Two parts, so that a task can neither forge its exit nor lose its own logs by tidying up. */
 #ifndef DET_AGENT_TASKDIR_H

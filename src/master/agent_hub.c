@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "master/agent_metrics.h"
 #include "master/master.h"
 #include "store/task_logs.h"
 
@@ -402,6 +403,8 @@ static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, 
         on_state(l, in->state);
     else if (in->logs)
         on_logs(l, in->logs, &a);
+    else if (in->metrics)
+        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &a);
 }
 
 static void on_close(struct ws *ws, int code, const char *why, void *ctx)

@@ -1,10 +1,14 @@
-"""System metrics of the machine that a trial runs on, sampled from /proc.
+"""System metrics of the machine that a trial runs on.
+
+Where the platform's agent runs the trial, the agent samples, and the library only asks for it (by a file in
+``$DET_RUN_DIR/profiling``). Elsewhere a thread of this process does, from /proc.
 
 ========= ========================================================= ================
 group     metrics                                                   unit
 ========= ========================================================= ================
-cpu       cpu_util_simple                                           percent
-memory    memory_free                                               bytes
+cpu       cpu_util_simple; by the agent also task_cpu_util,         percent
+          the part of this trial
+memory    memory_free; by the agent also task_memory                bytes
 disk      disk_iops, disk_throughput_read, disk_throughput_write    per second
           and, for each file system, disk_util                      percent
 network   net_throughput_sent, net_throughput_recv                  bytes per second
@@ -12,22 +16,26 @@ gpu       gpu_util, gpu_free_memory, for each GPU                   percent, byt
 ========= ========================================================= ================
 """
 
+import contextlib
 import datetime
 import logging
 import os
+import pathlib
 import shutil
 import subprocess
 import threading
 import time
-from typing import Any, Dict, List, Optional, Protocol, Tuple
+from typing import Any, Dict, List, Protocol, Tuple, Union
 
-from determined import _storage
+from determined import _info, _storage
 from determined.core._distributed import DistributedContext
 from determined.core._reports import Reporter
 
 logger = logging.getLogger("determined.core")
 
 MIN_INTERVAL_S = 0.1
+MOST_BY_AGENT_S = 3600
+MOST_SAMPLES_BY_AGENT = 3600
 SECTOR_BYTES = 512
 
 Sample = Dict[str, Any]
@@ -211,6 +219,20 @@ class _Sampler:
                 self._reporter.metrics(group, {self._agent_id: average}, report_time=now)
 
 
+class _Agent:
+    """The agent, which samples as long as there is a request."""
+
+    def __init__(self, directory: pathlib.Path, interval_s: float, samples_per_report: int) -> None:
+        self._request = directory / "request"
+        draft = directory / f"request.{os.getpid()}"
+        draft.write_text(f"{round(1000 * interval_s)} {samples_per_report}\n", encoding="ascii")
+        draft.replace(self._request)
+
+    def close(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._request.unlink()
+
+
 class ProfilerContext:
     """System metrics, on request. Reached as ``core_context.profiler``."""
 
@@ -218,7 +240,7 @@ class ProfilerContext:
         self._agent_id = agent_id
         self._reporter = reporter
         self._distributed = distributed
-        self._sampler: Optional[_Sampler] = None
+        self._sampler: Union[_Agent, _Sampler, None] = None
 
     def on(self, sampling_interval: int = 1, samples_per_report: int = 10) -> None:
         """Begin to sample; one process of each machine does, the others need not care.
@@ -243,7 +265,12 @@ class ProfilerContext:
             raise ValueError(f"samples_per_report={samples_per_report}: must be at least 1")
         if self._sampler is not None:
             raise RuntimeError("the profiler is on already")
-        if self._distributed.local_rank == 0:
+        if self._distributed.local_rank != 0:
+            return
+        by_agent = _info.run_dir() / "profiling"
+        if by_agent.is_dir() and sampling_interval <= MOST_BY_AGENT_S and samples_per_report <= MOST_SAMPLES_BY_AGENT:
+            self._sampler = _Agent(by_agent, sampling_interval, samples_per_report)
+        else:
             self._sampler = _Sampler(self._agent_id, self._reporter, sampling_interval, samples_per_report)
 
     def off(self) -> None:
