@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/metrics.h"
+
 enum {
     VERSION = 1,
-    TEXT_MAX = 1 << 30,
-    SHAPES_MAX = METRIC_BLOCK_REPORTS,
+    /* More than texts, names and the lists of shapes come to in any block that a builder makes. */
+    TEXT_MAX = METRIC_BLOCK_TEXTS + METRIC_BATCHES_MAX + METRIC_REPORT_MAX + 16 * METRIC_BLOCK_CELLS,
 };
 
 static int damaged(struct error *err) { return error_set(err, ERR_IO, "a block of metrics is damaged in the database"); }
@@ -55,7 +57,7 @@ static void pack_text(struct packer *p, const struct strbuf *text, struct strbuf
 static int unpack_text(struct packer *p, struct unpack *u, struct arena *a, struct unpack *ret)
 {
     uint64_t n;
-    if (unpack_varint(u, &n) < 0 || n > TEXT_MAX)
+    if (unpack_varint(u, &n) < 0 || n > TEXT_MAX || !unpack_holds(u, n))
         return -1;
     uint8_t *text = arena_alloc(a, n + 1);
     if (unpack_bytes(p, u, text, n) < 0)
@@ -151,7 +153,7 @@ void metric_block_pack_reports(struct packer *p, const struct metric_block *b, s
 static int unpack_shape(struct unpack *u, size_t column_n, struct arena *a, struct metric_shape *ret)
 {
     uint64_t n, column;
-    if (unpack_varint(u, &n) < 0 || n > column_n)
+    if (unpack_varint(u, &n) < 0 || n > column_n || n > (uint64_t)(u->end - u->p))
         return -1;
     uint32_t *list = arena_array(a, uint32_t, n + 1);
     for (uint64_t i = 0; i < n; i++) {
@@ -167,8 +169,9 @@ static int unpack_names(struct packer *p, struct unpack *u, struct arena *a, str
 {
     uint64_t columns, shapes;
     struct unpack names;
-    if (unpack_varint(u, &columns) < 0 || unpack_varint(u, &shapes) < 0 || shapes > SHAPES_MAX ||
-        unpack_text(p, u, a, &names) < 0 || columns > (uint64_t)(names.end - names.p))
+    size_t cells = b->n > 1 ? METRIC_BLOCK_CELLS / b->n : METRIC_BLOCK_CELLS;
+    if (unpack_varint(u, &columns) < 0 || columns > cells || unpack_varint(u, &shapes) < 0 || shapes > b->n ||
+        unpack_text(p, u, a, &names) < 0)
         return -1;
     b->column = arena_array(a, struct metric_column, columns + 1);
     b->shape = arena_array(a, struct metric_shape, shapes + 1);
@@ -204,10 +207,11 @@ int metric_block_unpack_reports(struct packer *p, const void *data, size_t size,
     struct unpack u = {data, (const uint8_t *)data + size};
     struct metric_block b = {0};
     uint64_t n;
-    if (size == 0 || *u.p++ != VERSION || unpack_varint(&u, &n) < 0 || n > METRIC_BLOCK_REPORTS ||
-        unpack_names(p, &u, a, &b) < 0 || (n > 1 && b.column_n * n > METRIC_BLOCK_CELLS))
+    if (size == 0 || *u.p++ != VERSION || unpack_varint(&u, &n) < 0 || n > METRIC_BLOCK_REPORTS)
         return damaged(err);
     b.n = n;
+    if (unpack_names(p, &u, a, &b) < 0)
+        return damaged(err);
     b.report = arena_array(a, struct metric_report, n + 1);
     if (unpack_fields(p, &u, &b) < 0)
         return damaged(err);

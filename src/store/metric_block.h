@@ -13,8 +13,9 @@
 #include "store/metric_value.h"
 #include "store/pack.h"
 
-/* Bounds of one block: reports, and reports times columns (16 bytes each while it is in memory). */
-enum { METRIC_BLOCK_REPORTS = 8192, METRIC_BLOCK_CELLS = 1 << 20 };
+/* Bounds of one block: reports, reports times columns (16 bytes each while it is in memory), and bytes of JSON, which the
+ * last report may exceed. A stored block that says it has more is damaged, and takes no memory for it. */
+enum { METRIC_BLOCK_REPORTS = 8192, METRIC_BLOCK_CELLS = 1 << 20, METRIC_BLOCK_TEXTS = 32 << 20 };
 
 struct metric_report {
     int64_t id, report_us;

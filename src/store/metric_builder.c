@@ -37,8 +37,6 @@ struct metric_builder {
     size_t n, report_cap, cell_n, cell_cap, name_n, shape_n, key_n, key_cap, texts;
 };
 
-enum { TEXTS_MAX = 32 << 20 /* bytes of JSON in one block */ };
-
 /* Room for one more. */
 #define GROW(array, n, cap)                                                     \
     do {                                                                        \
@@ -126,7 +124,7 @@ static uint32_t shape_of_key(struct metric_builder *b)
 /* A block holds one report at least, however many metrics that one has. */
 static bool is_full(const struct metric_builder *b)
 {
-    return b->n > 0 && (b->n == METRIC_BLOCK_REPORTS || b->texts > TEXTS_MAX);
+    return b->n > 0 && (b->n == METRIC_BLOCK_REPORTS || b->texts > METRIC_BLOCK_TEXTS);
 }
 
 static bool finish_report(struct metric_builder *b, size_t cells_before, const struct metric_report *r)

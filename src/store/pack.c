@@ -127,6 +127,23 @@ static int unpack_frame(struct packer *p, struct unpack *u, uint8_t *ret, size_t
     return ZSTD_decompressDCtx(p->decompress, ret, n, frame, size) == n ? 0 : -1;
 }
 
+/* A plane of one byte may be any number of them. What is said of a frame is what zstd itself would believe. */
+enum { CONSTANT_MAX = 1 << 16 };
+bool unpack_holds(const struct unpack *u, uint64_t n)
+{
+    struct unpack at = *u;
+    uint8_t how;
+    uint64_t size;
+    if (n == 0)
+        return true;
+    if (unpack_byte(&at, &how) < 0)
+        return false;
+    if (how == PLANE_ZSTD)
+        return unpack_varint(&at, &size) == 0 && size <= (uint64_t)(at.end - at.p) &&
+               ZSTD_getFrameContentSize(at.p, size) == n;
+    return n <= (how == PLANE_PLAIN ? (uint64_t)(at.end - at.p) : CONSTANT_MAX);
+}
+
 int unpack_bytes(struct packer *p, struct unpack *u, uint8_t *ret, size_t n)
 {
     uint8_t how, byte;

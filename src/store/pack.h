@@ -35,6 +35,8 @@ void pack_doubles(struct packer *p, const double *v, size_t n, struct strbuf *ou
  * say what is damaged. */
 struct unpack { const uint8_t *p, *end; };
 int unpack_varint(struct unpack *u, uint64_t *ret);
+/* Whether the bytes that come next can be n at all: asked before memory is taken for them. */
+bool unpack_holds(const struct unpack *u, uint64_t n);
 int unpack_bytes(struct packer *p, struct unpack *u, uint8_t *ret, size_t n);
 int unpack_ints(struct packer *p, struct unpack *u, int64_t *ret, size_t n);
 int unpack_doubles(struct packer *p, struct unpack *u, double *ret, size_t n);
