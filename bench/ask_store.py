@@ -52,12 +52,18 @@ def store_lists():
         text = subprocess.run([built("store_lists"), str(path)], check=True, capture_output=True, text=True).stdout
     found = {what.strip(): (float(cpu), float(p99)) for what, cpu, p99 in
              re.findall(r"^(.*?)\(.*?cpu\s+([\d.]+).*?p99\s+([\d.]+) ms$", text, re.MULTILINE)}
+    searches = {what: costs for what, costs in found.items() if what.startswith("search: ")}
+    found = {what: costs for what, costs in found.items() if what not in searches}
     sorts = [p99 for what, (_, p99) in found.items() if what.startswith("by ")]
     filters = [p99 for what, (_, p99) in found.items() if not what.startswith("by ")]
     cpu = [cpu for cpu, _ in found.values()]
     yield Row("a page of 200 of 100,000 experiments: slowest of 30 sorts, p99", [max(sorts)], "ms", "≤ 20")
     yield Row("a page of 200 of 100,000 experiments: slowest of 17 filters, p99", [max(filters)], "ms", "≤ 20")
     yield Row("… of all of them, CPU of the slowest", [max(cpu)], "ms")
+    of_json = [p99 for what, (_, p99) in searches.items() if "hp." in what or "hyperparameter" in what]
+    columns = [p99 for what, (_, p99) in searches.items() if "hp." not in what and "hyperparameter" not in what]
+    yield Row("a page of 200 of a search over 100,000 experiments: slowest column, p99", [max(columns)], "ms", "≤ 20")
+    yield Row("… slowest by a hyperparameter of its runs, p99", [max(of_json)], "ms")
 
 
 @question

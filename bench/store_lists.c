@@ -2,6 +2,8 @@
  * costs in ms: CPU, median and the slowest of 50 (as p99), and which was the slowest of all. Usage: store_lists [DIRECTORY | postgresql://…] */
 #include <time.h>
 
+#include "store/search.h"
+#include "store/trials.h"
 #include "store_bench.h"
 
 enum { EXPERIMENTS = 100000, USERS = 50, ROUNDS = 50, PAGE = 200 };
@@ -23,17 +25,33 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void measure(struct store *st, const char *what, struct store_experiment_filter f)
+/* One of the two: the list's filter, or a search's texts. */
+struct question {
+    struct store_experiment_filter list;
+    const char *filter, *sort;
+    bool is_search;
+};
+
+static void ask(struct store *st, const struct question *q, struct arena *a, struct store_experiment_list *ret)
+{
+    struct search *search;
+    if (!q->is_search) {
+        MUST(store_experiment_list(st, &q->list, a, ret, &bench_err));
+        return;
+    }
+    MUST(search_parse(SEARCH_EXPERIMENTS, q->filter, q->sort, 1800000000000000, a, &search, &bench_err));
+    MUST(store_search_experiments(st, search, 1, (struct page){.limit = PAGE}, a, ret, &bench_err));
+}
+
+static void measure_question(struct store *st, const char *what, const struct question *q)
 {
     static int64_t took[ROUNDS];
     struct store_experiment_list l = {0};
-    f.page.limit = PAGE;
-    f.with_config = true;
     int64_t cpu = cpu_us();
     for (int i = 0; i < ROUNDS; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         int64_t start = clock_monotonic_us();
-        MUST(store_experiment_list(st, &f, &a, &l, &bench_err));
+        ask(st, q, &a, &l);
         took[i] = clock_monotonic_us() - start;
     }
     qsort(took, ROUNDS, sizeof(*took), by_time);
@@ -47,6 +65,13 @@ static void measure(struct store *st, const char *what, struct store_experiment_
     }
 }
 
+static void measure(struct store *st, const char *what, struct store_experiment_filter f)
+{
+    f.page.limit = PAGE;
+    f.with_config = true;
+    measure_question(st, what, &(struct question){.list = f});
+}
+
 /* ---- 100,000 experiments that differ in everything that a list looks at ---- */
 
 static void make_experiment(struct store *st, int32_t id, const char *config)
@@ -54,7 +79,8 @@ static void make_experiment(struct store *st, int32_t id, const char *config)
     static const char *const states[] = {"COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "COMPLETED", "ERROR", "CANCELED", "PAUSED"};
     static const char *const models[] = {"mnist", "cifar10", "bert", "resnet50", "gpt2"};
     uint32_t r = (uint32_t)id * 2654435761u;
-    char job[40], name[64], description[96], labels[64];
+    char job[40], name[64], description[96], labels[64], hparams[64];
+    snprintf(hparams, sizeof(hparams), "{\"lr\": %g, \"layers\": %u}", r % 1000 / 1000.0, r % 7);
     snprintf(job, sizeof(job), "job-%d", id);
     snprintf(name, sizeof(name), "%s_search_%u", models[r % 5], r % 7919);
     snprintf(description, sizeof(description), "what was tried in week %u of %s", r % 53, models[r % 5]);
@@ -68,6 +94,9 @@ static void make_experiment(struct store *st, int32_t id, const char *config)
         .config = config, .original_config = "name: mnist\n",
     };
     MUST(store_experiment_insert(st, &x, "x", 1, &bench_err));
+    struct trial_row t = {.id = id, .experiment_id = id, .request_id = "r", .state = RUN_COMPLETED, .start_us = x.start_us, .hparams = hparams};
+    snprintf(t.task_id, sizeof(t.task_id), "%d.r", id);
+    MUST(store_trial_put(st, &t, true, &bench_err));
 }
 
 static void make_all(struct store *st)
@@ -134,6 +163,40 @@ static void measure_filters(struct store *st)
     measure(st, "state, label and name", FILTER(.states = TEXTS("ERROR"), .labels = TEXTS("team-7"), .name = "bert"));
 }
 
+/* ---- searches ---- */
+
+static void measure_searches(struct store *st)
+{
+    static const char *const columns[] = {
+        "id", "description", "name", "searcherType", "startTime", "endTime", "duration", "state", "numTrials", "progress", "user",
+        "forkedFrom", "resourcePool", "projectId", "checkpointSize", "checkpointCount", "searcherMetricsVal", "hp.lr"};
+    static const struct { const char *what, *condition; } filters[] = {
+        {"search: everything", ""},
+        {"search: name contains", "{\"columnName\":\"name\",\"operator\":\"contains\",\"value\":\"bert\"}"},
+        {"search: name does not contain", "{\"columnName\":\"name\",\"operator\":\"notContains\",\"value\":\"bert\"}"},
+        {"search: state of most", "{\"columnName\":\"state\",\"operator\":\"=\",\"value\":\"COMPLETED\"}"},
+        {"search: label", "{\"columnName\":\"tags\",\"operator\":\"contains\",\"value\":\"run-77\"}"},
+        {"search: user", "{\"columnName\":\"user\",\"operator\":\"=\",\"value\":\"user919\"}"},
+        {"search: duration", "{\"columnName\":\"duration\",\"operator\":\">\",\"value\":5000}"},
+        {"search: hyperparameter, half", "{\"columnName\":\"hp.lr\",\"operator\":\"<\",\"value\":0.5}"},
+        {"search: hyperparameter, few", "{\"columnName\":\"hp.lr\",\"operator\":\"=\",\"value\":0.017}"},
+    };
+    char what[96], sort[64], text[512];
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        for (int descending = 0; descending < 2; descending++) {
+            snprintf(sort, sizeof(sort), "%s=%s", columns[i], descending ? "desc" : "asc");
+            snprintf(what, sizeof(what), "search: %s", sort);
+            measure_question(st, what, &(struct question){.is_search = true, .sort = sort});
+        }
+    }
+    for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+        const char *condition = filters[i].condition;
+        snprintf(text, sizeof(text), "{\"filterGroup\":{\"kind\":\"group\",\"conjunction\":\"and\",\"children\":[%s%s]}}",
+                 *condition ? "{\"kind\":\"field\"," : "", *condition ? condition + 1 : "");
+        measure_question(st, filters[i].what, &(struct question){.is_search = true, .filter = text, .sort = "startTime=desc"});
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *place = argc > 1 ? argv[1] : "/tmp";
@@ -149,6 +212,9 @@ int main(int argc, char **argv)
     measure_sorts(reader);
     measure_filters(reader);
     printf("slowest, %s   %.2f ms\n", slowest_what, slowest);
+    slowest = 0;
+    measure_searches(reader);
+    printf("slowest of searches, %s   %.2f ms\n", slowest_what, slowest);
     store_close(reader);
     store_close(st);
     if (!server)

@@ -235,7 +235,7 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
 
 /* ---- trials ---- */
 
-static enum wire_trial_state trial_display(enum run_state stored, enum display_state display)
+enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display)
 {
     static const enum wire_trial_state shown[] = {
         [DISPLAY_QUEUED] = WIRE_TRIAL_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_TRIAL_STATE_PULLING,
@@ -273,7 +273,7 @@ void trial_to_wire(const struct store_trial *t, enum display_state display, int6
     int64_t end_us = row->end_us ? row->end_us : now_us;
     *ret = (struct wire_trial){
         .id = row->id, .experiment_id = row->experiment_id, .start_time = row->start_us, .has_start_time = row->start_us != 0,
-        .end_time = row->end_us, .has_end_time = row->end_us != 0, .state = trial_display(row->state, display),
+        .end_time = row->end_us, .has_end_time = row->end_us != 0, .state = trial_state_to_wire(row->state, display),
         .restarts = row->restarts, .hparams = row->hparams, .total_batches_processed = t->total_batches,
         .best_validation = validation_to_wire(&t->best_validation, a),
         .latest_validation = validation_to_wire(&t->latest_validation, a), .runner_state = t->runner_state,

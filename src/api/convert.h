@@ -27,6 +27,7 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
                         struct wire_experiment *ret);
 /* wait: why it waits, if it does. */
 void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);
+enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display);
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
                    struct wire_trial *ret);
 void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struct wire_checkpoint *ret);

@@ -3,7 +3,7 @@
 #include "store/list.h"
 #include "store/places.h"
 
-static void read_experiment(struct query *q, struct arena *a, void *row)
+void store_read_experiment(struct query *q, struct arena *a, void *row)
 {
     struct store_experiment *x = row;
     x->id = take_i32(q);
@@ -66,11 +66,19 @@ static int insert_row(struct store *st, const struct store_experiment *x, size_t
     return error_wrap(err, "experiment %d", x->id);
 }
 
+/* What it adds to the counts of its project's labels, or takes away. */
+static int count_labels(struct store *st, int32_t id, int by, struct error *err)
+{
+    if (query_send(st, Q_LABELS_COUNT, SQL_ARGS(sql_int(id), sql_int(by)), err) < 0)
+        return -1;
+    return by < 0 ? query_send(st, Q_LABELS_FORGET, SQL_NO_ARGS, err) : 0;
+}
+
 int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
                             size_t model_definition_n, struct error *err)
 {
     const struct sql_value position = sql_int(x->queue_position ? x->queue_position : x->start_us);
-    if (insert_row(st, x, model_definition_n, err) < 0)
+    if (insert_row(st, x, model_definition_n, err) < 0 || count_labels(st, x->id, 1, err) < 0)
         return -1;
     if (query_send(st, Q_EXPERIMENT_DOCUMENTS_INSERT, SQL_ARGS(sql_int(x->id), sql_text(x->config),
                                                                sql_text(x->original_config)), err) < 0 ||
@@ -109,10 +117,12 @@ int store_experiment_set_archived(struct store *st, int32_t id, bool archived, s
 
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err)
 {
+    if (count_labels(st, id, -1, err) < 0)
+        return -1;
     if (query_exec_one(st, Q_EXPERIMENTS_SET_PROJECT, SQL_ARGS(sql_int(id), sql_int(project_id)), err, "experiment %d",
                        id) < 0)
         return explain_conflict(err, "project %d does not exist", project_id);
-    return 0;
+    return count_labels(st, id, 1, err);
 }
 
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
@@ -134,10 +144,14 @@ int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, str
 
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err)
 {
-    return query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name),
-                                                            sql_opt_text(p->description),
-                                                            sql_opt_text(p->notes), sql_opt_text(p->labels)),
-                          err, "experiment %d", id);
+    if (p->labels && count_labels(st, id, -1, err) < 0)
+        return -1;
+    if (query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name),
+                                                         sql_opt_text(p->description),
+                                                         sql_opt_text(p->notes), sql_opt_text(p->labels)),
+                       err, "experiment %d", id) < 0)
+        return -1;
+    return p->labels ? count_labels(st, id, 1, err) : 0;
 }
 
 int store_experiment_delete(struct store *st, int32_t id, struct error *err)
@@ -146,7 +160,8 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
         Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS,
         Q_EXPERIMENTS_DELETE_JOB,
     };
-    if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
+    if (mark_last_id(st, STORE_IDS_EXPERIMENTS, err) < 0 || mark_last_id(st, STORE_IDS_TRIALS, err) < 0 ||
+        count_labels(st, id, -1, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
         if (query_send(st, hanging[i], SQL_ARGS(sql_int(id)), err) < 0)
@@ -241,14 +256,14 @@ int store_experiment_get(struct store *st, int32_t id, bool with_config, struct 
                          struct error *err)
 {
     int rc = query_one(st, with_config ? Q_EXPERIMENTS_BY_ID_WITH_CONFIG : Q_EXPERIMENTS_BY_ID, SQL_ARGS(sql_int(id)),
-                       read_experiment, a, ret, err);
+                       store_read_experiment, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
 int store_experiment_by_external_id(struct store *st, const char *external_id, struct arena *a,
                                     struct store_experiment *ret, struct error *err)
 {
-    int rc = query_one(st, Q_EXPERIMENTS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_id)), read_experiment, a, ret, err);
+    int rc = query_one(st, Q_EXPERIMENTS_BY_EXTERNAL_ID, SQL_ARGS(sql_text(external_id)), store_read_experiment, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment '%s' not found", external_id) : rc < 0 ? -1 : 0;
 }
 
@@ -275,7 +290,7 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
 int store_experiments_unfinished(struct store *st, struct arena *a, struct store_experiment **ret, size_t *ret_n,
                                  struct error *err)
 {
-    return query_all(st, Q_EXPERIMENTS_UNFINISHED, SQL_NO_ARGS, read_experiment, sizeof(**ret), a, ret, ret_n, err);
+    return query_all(st, Q_EXPERIMENTS_UNFINISHED, SQL_NO_ARGS, store_read_experiment, sizeof(**ret), a, ret, ret_n, err);
 }
 
 /* ---- snapshots ---- */
@@ -414,7 +429,7 @@ int store_experiment_list(struct store *st, const struct store_experiment_filter
         .few_first = true, .ids = F_EXPERIMENTS_IDS, .among = F_EXPERIMENTS_AMONG,
         .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list, .read = read_experiment,
+        .page = f->page, .window = page_of_query_list, .read = store_read_experiment,
         .row_size = sizeof(struct store_experiment),
     };
     return list_run(st, &spec, a, &ret->experiment, &ret->experiment_n, &ret->window, err);

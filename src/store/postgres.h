@@ -19,7 +19,7 @@
 #include "store/engine.h"
 
 enum {
-    POSTGRES_PARAMS_MAX = 64,
+    POSTGRES_PARAMS_MAX = 128,
     POSTGRES_AHEAD_MAX = 256,        /* statements sent ahead before one waits for their results */
 };
 

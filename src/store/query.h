@@ -105,8 +105,8 @@ const void *take_blob(struct query *q, struct arena *a, size_t *ret_n);
 const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, valid until the next step */
 void take_skip(struct query *q);
 
-enum { COMPOSE_ARGS_MAX = 64 };
-enum { COMPOSE_PARTS_MAX = 32 };
+enum { COMPOSE_ARGS_MAX = 128 };
+enum { COMPOSE_PARTS_MAX = 512 };
 struct compose {
     struct { enum sql_fragment fragment; size_t base; } part[COMPOSE_PARTS_MAX]; /* base: parameters before its $1 */
     size_t part_n;

@@ -345,9 +345,19 @@ ORDER BY x.best_metric NULLS LAST, x.id
 -- fragment: experiment_sort_metric_desc
 ORDER BY x.best_metric DESC NULLS LAST, x.id DESC
 
+-- ---- labels ----
+
+-- The most used first.
 -- name: experiment_labels
--- sqlite: SELECT l.value FROM experiments x, json_each(x.labels) l
--- postgres: SELECT l.value FROM experiments x,
--- postgres: LATERAL (SELECT e COLLATE "C" AS value FROM json_array_elements_text(x.labels::json) e) l
-WHERE ($1 = 0 OR x.project_id = $1)
-GROUP BY l.value ORDER BY count(*) DESC, l.value;
+SELECT label FROM label_counts WHERE ($1 = 0 OR project_id = $1)
+GROUP BY label ORDER BY sum(n) DESC, label;
+
+-- name: labels_count
+INSERT INTO label_counts (project_id, label, n)
+-- sqlite: SELECT DISTINCT x.project_id, l.value, $2 FROM experiments x, json_each(x.labels) l WHERE x.id = $1
+-- postgres: SELECT DISTINCT x.project_id, l.value, CAST($2 AS BIGINT) FROM experiments x,
+-- postgres: LATERAL (SELECT e COLLATE "C" AS value FROM json_array_elements_text(x.labels::json) e) l WHERE x.id = $1
+ON CONFLICT (project_id, label) DO UPDATE SET n = label_counts.n + excluded.n;
+
+-- name: labels_forget
+DELETE FROM label_counts WHERE n <= 0;

@@ -1,0 +1,43 @@
+/* POST /experiments-search: the list of the web interface, with the filter language of store/search.h. */
+#include "api/convert.h"
+#include "api/internal.h"
+#include "gen/handlers.h"
+#include "store/search.h"
+#include "store/trials.h"
+
+static int to_wire(struct req *r, struct store_experiment *x, struct wire_search_experiment_experiment *ret,
+                   struct error *err)
+{
+    struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
+    if (x->notes && *x->notes)
+        x->notes = "omitted"; /* as in the other list */
+    experiment_to_wire(x, DISPLAY_STORED, &r->arena, w);
+    ret->experiment = w;
+    if (!x->has_best)
+        return 0;
+    struct store_trial best;
+    struct wire_trial *t = arena_new(&r->arena, struct wire_trial);
+    if (store_trial_get(r->db, x->best_trial_id, /* full= */ true, &r->arena, &best, err) < 0)
+        return -1;
+    trial_to_wire(&best, DISPLAY_STORED, r->now_us, &r->arena, t);
+    ret->best_trial = t;
+    return 0;
+}
+
+int api_search_experiments(struct req *r, const struct wire_search_experiments_request *in,
+                           struct wire_search_experiments_response *ret, struct error *err)
+{
+    const struct page page = page_of(in->offset, in->limit);
+    struct search *search;
+    struct store_experiment_list list;
+    if (search_parse(SEARCH_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
+        store_search_experiments(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, &list, err) < 0)
+        return -1;
+    ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, list.experiment_n + 1);
+    ret->experiments_n = list.experiment_n;
+    for (size_t i = 0; i < list.experiment_n; i++)
+        if (to_wire(r, &list.experiment[i], &ret->experiments[i], err) < 0)
+            return -1;
+    ret->pagination = pagination(page, list.window, &r->arena);
+    return 0;
+}

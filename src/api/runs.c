@@ -1,0 +1,285 @@
+/* Runs, the trials of all experiments side by side: search, and actions on many of them at once. A run is killed and
+ * archived on its own; it is paused, resumed and moved with its experiment. */
+#include <string.h>
+
+#include "api/convert.h"
+#include "api/experiment_actions.h"
+#include "api/internal.h"
+#include "gen/handlers.h"
+#include "store/search.h"
+
+/* ---- search ------------------------------------------------------------------------------------------------------ */
+
+static void run_to_wire(const struct store_run *s, enum display_state display, int64_t now_us, struct arena *a,
+                        struct wire_run_flat_run *ret)
+{
+    struct wire_run_flat_run_experiment *x = arena_new(a, struct wire_run_flat_run_experiment);
+    *x = (struct wire_run_flat_run_experiment){
+        .id = s->experiment.id, .searcher_type = s->experiment.searcher_type,
+        .searcher_metric = s->experiment.searcher_metric, .forked_from = s->experiment.parent_id,
+        .has_forked_from = s->experiment.has_parent, .external_experiment_id = s->experiment.external_id,
+        .resource_pool = s->experiment.resource_pool, .progress = (float)s->experiment.progress,
+        .description = s->experiment.description, .name = s->experiment.name, .unmanaged = s->experiment.unmanaged,
+        .is_multitrial = s->experiment.multitrial};
+    *ret = (struct wire_run_flat_run){
+        .id = s->id, .start_time = s->start_us, .has_start_time = s->start_us != 0, .end_time = s->end_us,
+        .has_end_time = s->end_us != 0, .state = trial_state_to_wire(s->state, display),
+        .checkpoint_size = s->checkpoint_size, .checkpoint_count = s->checkpoint_count,
+        .searcher_metric_value = s->metric, .has_searcher_metric_value = s->has_metric, .external_run_id = s->external_id,
+        .hyperparameters = s->hparams, .summary_metrics = s->summary_metrics, .user_id = s->experiment.user_id,
+        .has_user_id = true, .duration = (int32_t)(((s->end_us ? s->end_us : now_us) - s->start_us) / 1000000),
+        .has_duration = s->start_us != 0, .project_id = s->project_id, .project_name = s->project_name,
+        .workspace_id = s->workspace_id, .workspace_name = s->workspace_name, .parent_archived = s->parent_archived,
+        .experiment = x, .metadata = s->metadata, .archived = s->archived,
+        .local_id = arena_printf(a, "%s-%d", s->project_key, s->id), .log_policy_matched = s->log_policy_matched};
+    string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
+}
+
+/* The core is asked after the store: by then a run may have ended, and its stored state is as good. */
+static int show_runs(struct req *r, struct error *err)
+{
+    struct wire_search_runs_response *ret = r->ret;
+    const struct store_run_list *list = r->state;
+    for (size_t i = 0; i < list->run_n; i++) {
+        struct core_trial_view view;
+        bool live = core_trial(api_core(r->api), list->run[i].id, &view);
+        run_to_wire(&list->run[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, &ret->runs[i]);
+    }
+    return 0;
+}
+
+int api_search_runs(struct req *r, const struct wire_search_runs_request *in, struct wire_search_runs_response *ret,
+                    struct error *err)
+{
+    const struct page page = page_of(in->offset, in->limit);
+    struct store_run_list *list = arena_new(&r->arena, struct store_run_list);
+    struct search *search;
+    if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
+        store_search_runs(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, list, err) < 0)
+        return -1;
+    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, list->run_n + 1);
+    ret->runs_n = list->run_n;
+    ret->pagination = pagination(page, list->window, &r->arena);
+    r->state = list;
+    return req_then(r, REQ_LOOP, show_runs);
+}
+
+/* ---- actions: which runs ----------------------------------------------------------------------------------------- */
+
+struct runs_request;
+typedef int run_action_fn(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err);
+
+struct runs_request {
+    struct store_ints ids; /* as asked for; with a filter, those that it finds */
+    const char *filter;
+    int32_t project_id; /* 0 or less: any */
+    enum req_place place;
+    run_action_fn *act;
+    struct action_args args;
+    bool skip_multitrial;
+    struct wire_run_action_result **results;
+    size_t *results_n;
+    struct store_run_brief *found; /* by id */
+    size_t found_n;
+};
+
+static const struct store_run_brief *find(const struct runs_request *b, int32_t id)
+{
+    size_t low = 0, high = b->found_n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (b->found[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct store_run_brief *run = low < b->found_n && b->found[low].id == id ? &b->found[low] : NULL;
+    return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
+}
+
+static int act_on_all(struct req *r, struct error *err)
+{
+    const struct runs_request *b = r->state;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        int32_t id = b->ids.value[i];
+        const struct store_run_brief *run = find(b, id);
+        if (!run)
+            error_set(&failed, ERR_NOT_FOUND, "run '%d' not found", id);
+        else if (b->act(r, b, run, &failed) < 0 && error_http_status(failed.kind) >= 500) {
+            error_move(err, &failed); /* a store that does not work concerns them all */
+            return -1;
+        }
+        (*b->results)[i] = (struct wire_run_action_result){
+            .id = id, .error = failed.kind ? arena_strdup(&r->arena, error_msg(&failed)) : ""};
+    }
+    return 0;
+}
+
+static int find_by_filter(struct req *r, struct runs_request *b, struct error *err)
+{
+    struct search *search;
+    if (!b->filter || !*b->filter)
+        return 0;
+    if (b->ids.n)
+        return error_set(err, ERR_INVALID, "give ids of runs or a filter, not both");
+    if (search_parse(SEARCH_RUNS, b->filter, NULL, r->now_us, &r->arena, &search, err) < 0)
+        return -1;
+    return store_search_run_ids(r->db, search, b->project_id > 0 ? b->project_id : 0, &r->arena, &b->ids, err);
+}
+
+/* On a reader's thread. */
+static int run_request(struct req *r, const struct runs_request *request, struct error *err)
+{
+    struct runs_request *b = arena_new(&r->arena, struct runs_request);
+    *b = *request;
+    if (find_by_filter(r, b, err) < 0 ||
+        store_run_briefs(r->db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
+        return -1;
+    *b->results = arena_array(&r->arena, struct wire_run_action_result, b->ids.n + 1);
+    *b->results_n = b->ids.n;
+    r->state = b;
+    return req_then(r, b->place, act_on_all);
+}
+
+#define REQUEST(in, ret)                                                                                       \
+    .ids = {(in)->run_ids, (in)->run_ids_n}, .filter = (in)->filter, .results = &(ret)->results,               \
+    .results_n = &(ret)->results_n
+
+/* ---- actions: what is done --------------------------------------------------------------------------------------- */
+
+static int kill_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+{
+    struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (api_core_step(r->api, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
+        return 0;
+    error_move(err, &failed);
+    return -1;
+}
+
+int api_kill_runs(struct req *r, const struct wire_kill_runs_request *in, struct wire_kill_runs_response *ret,
+                  struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
+                                                 .act = kill_run}, err);
+}
+
+static int set_state(struct req *r, const struct experiment_action *action, const char *verb,
+                     const struct store_run_brief *run, struct error *err)
+{
+    if (run->multitrial)
+        return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d: %s the experiment", run->id,
+                         run->experiment.id, verb);
+    struct core_event ev = {.type = action->event, .now_us = r->now_us, .experiment_id = run->experiment.id};
+    cleanup_error struct error failed = ERROR_INIT;
+    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+        return 0;
+    if (failed.kind == ERR_NOT_FOUND)
+        return action_without_core(action, &run->experiment, err);
+    error_move(err, &failed);
+    return -1;
+}
+
+static int pause_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+{
+    return set_state(r, &action_pause, "pause", run, err);
+}
+
+static int resume_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+{
+    return set_state(r, &action_activate, "activate", run, err);
+}
+
+int api_pause_runs(struct req *r, const struct wire_pause_runs_request *in, struct wire_pause_runs_response *ret,
+                   struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
+                                                 .act = pause_run}, err);
+}
+
+int api_resume_runs(struct req *r, const struct wire_resume_runs_request *in, struct wire_resume_runs_response *ret,
+                    struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
+                                                 .act = resume_run}, err);
+}
+
+/* What it looks like to the writer, in whose order changes happen. */
+static int look_again(struct req *r, const struct store_run_brief *run, struct store_run_brief *ret, struct error *err)
+{
+    struct store_run_brief *now;
+    size_t n;
+    if (store_run_briefs(r->db, (struct store_ints){&run->id, 1}, &r->arena, &now, &n, err) < 0)
+        return -1;
+    if (n == 0)
+        return error_set(err, ERR_NOT_FOUND, "run '%d' not found", run->id);
+    *ret = now[0];
+    return 0;
+}
+
+static int set_archived(struct req *r, const struct store_run_brief *seen, bool archived, struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, seen, &run, err) < 0)
+        return -1;
+    if (!run_state_is_over(run.state))
+        return error_set(err, ERR_PRECONDITION, "Run is not in terminal state.");
+    if (run.archived == archived)
+        return error_set(err, ERR_PRECONDITION, "run %d is %s already", run.id, archived ? "archived" : "unarchived");
+    return store_run_set_archived(r->db, run.id, archived, err);
+}
+
+static int archive_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+{
+    return set_archived(r, run, true, err);
+}
+
+static int unarchive_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+{
+    return set_archived(r, run, false, err);
+}
+
+int api_archive_runs(struct req *r, const struct wire_archive_runs_request *in, struct wire_archive_runs_response *ret,
+                     struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
+                                                 .act = archive_run}, err);
+}
+
+int api_unarchive_runs(struct req *r, const struct wire_unarchive_runs_request *in,
+                       struct wire_unarchive_runs_response *ret, struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
+                                                 .act = unarchive_run}, err);
+}
+
+/* A run lies where its experiment does, so that moves with it, once. */
+static int move_run(struct req *r, const struct runs_request *b, const struct store_run_brief *seen, struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, seen, &run, err) < 0)
+        return -1;
+    if (run.multitrial && b->skip_multitrial)
+        return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d, which is skipped", run.id,
+                         run.experiment.id);
+    if (run.experiment.project_id == b->args.project_id)
+        return 0; /* with another run of its experiment */
+    return action_move.change(r, &run.experiment, &b->args, err);
+}
+
+static int check_destination(struct req *r, struct error *err)
+{
+    const struct runs_request *b = r->state;
+    return action_move.prepare(r, &b->args, err) < 0 ? -1 : act_on_all(r, err);
+}
+
+int api_move_runs(struct req *r, const struct wire_move_runs_request *in, struct wire_move_runs_response *ret,
+                  struct error *err)
+{
+    int rc = run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
+                                                   .place = REQ_WRITE, .act = move_run,
+                                                   .args = {.project_id = in->destination_project_id},
+                                                   .skip_multitrial = in->skip_multitrial}, err);
+    return rc < 0 ? -1 : req_then(r, REQ_WRITE, check_destination);
+}

@@ -1,0 +1,86 @@
+/* Searches: what people filter and sort experiments and runs by, in the language of the contract.
+ *
+ *     filter   {"filterGroup": GROUP, "showArchived": true}
+ *     GROUP    {"kind": "group", "conjunction": "and" | "or", "children": [GROUP | FIELD, …]}
+ *     FIELD    {"kind": "field", "columnName": "searcherMetricsVal", "location": …, "operator": "<", "value": 0.1}
+ *     sort     "startTime=desc,id=asc"
+ *
+ * search_parse() judges the texts and keeps them as a tree; search_add_filter() and search_add_sort() turn the tree into
+ * pieces of SQL (queries/searches.sql). Values and names of hyperparameters, metrics and metadata are parameters, never
+ * text of a statement.
+ *
+ * `!=` and `notContains` are the opposites of `=` and `contains`: what has no value matches them. Sorts put what has no
+ * value last. */
+#ifndef DET_STORE_SEARCH_H
+#define DET_STORE_SEARCH_H
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "store/experiments.h"
+#include "store/page.h"
+
+enum search_kind { SEARCH_EXPERIMENTS, SEARCH_RUNS };
+
+struct search;
+
+/* NULL and "" are no filter and the order of ids. ERR_INVALID says which part of which text cannot be. */
+int search_parse(enum search_kind kind, const char *filter, const char *sort, int64_t now_us, struct arena *a,
+                 struct search **ret, struct error *err);
+
+/* ---- experiments ---- */
+
+/* project_id 0: all. */
+int store_search_experiments(struct store *st, const struct search *s, int32_t project_id, struct page page,
+                             struct arena *a, struct store_experiment_list *ret, struct error *err);
+
+/* ---- runs ---- */
+
+struct store_run {
+    int32_t id;
+    int64_t start_us, end_us;
+    enum run_state state;
+    const char *hparams; /* JSON object */
+    int64_t checkpoint_size;
+    int32_t checkpoint_count;
+    bool has_metric; double metric;
+    const char *external_id, *metadata, *log_policy_matched; /* NULL: none */
+    bool archived;
+    struct {
+        int32_t id;
+        const char *labels; /* JSON list */
+        const char *searcher_type, *searcher_metric;
+        bool has_parent; int32_t parent_id;
+        const char *external_id, *resource_pool;
+        double progress;
+        const char *description, *name;
+        bool unmanaged, multitrial;
+        int32_t user_id;
+    } experiment;
+    int32_t project_id;
+    const char *project_name, *project_key;
+    int32_t workspace_id;
+    const char *workspace_name;
+    bool parent_archived;
+    const char *summary_metrics; /* JSON as the client expects it */
+};
+struct store_run_list { struct store_run *run; size_t run_n; struct page_window window; };
+int store_search_runs(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
+                      struct store_run_list *ret, struct error *err);
+/* Only which ones they are, in order of id. */
+int store_search_run_ids(struct store *st, const struct search *s, int32_t project_id, struct arena *a,
+                         struct store_ints *ret, struct error *err);
+
+/* What actions on runs need to know of them. */
+struct store_run_brief {
+    int32_t id;
+    enum run_state state;
+    bool archived;
+    struct store_experiment_brief experiment;
+    bool multitrial;
+};
+/* By id; those that do not exist are missing. */
+int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
+                     size_t *ret_n, struct error *err);
+int store_run_set_archived(struct store *st, int32_t id, bool archived, struct error *err);
+
+#endif
