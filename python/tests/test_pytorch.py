@@ -3,10 +3,12 @@
 import json
 import logging
 import multiprocessing
+import random
 
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import BatchSampler, RandomSampler, WeightedRandomSampler
 from trials import BATCH_SIZE, EPOCH, RECORDS, NoisyTrial
 
 import determined as det
@@ -54,6 +56,70 @@ def test_training__that_stopped_goes_on_as_if_it_had_not(cluster, stop_after):
     assert second.weights() == whole.weights()
     assert second.scheduler.get_last_lr() == whole.scheduler.get_last_lr()
     assert second.recorder.batches == whole.recorder.batches == 12
+
+
+class Augmented(torch.utils.data.Dataset):
+    """Records that every generator has a part in."""
+
+    def __len__(self):
+        return RECORDS
+
+    def __getitem__(self, index):
+        noise = 0.1 * (torch.rand(3) + float(np.random.rand()) + random.random())
+        return index, noise + index / RECORDS
+
+
+class WithWorkers(NoisyTrial):
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(Augmented(), batch_size=BATCH_SIZE, shuffle=True, num_workers=2)
+
+
+class PersistentWorkers(NoisyTrial):
+    def build_training_data_loader(self):
+        sampler = RandomSampler(Augmented())
+        return pytorch.DataLoader(
+            Augmented(), batch_size=BATCH_SIZE, sampler=sampler, num_workers=1, persistent_workers=True
+        )
+
+
+class OwnBatchSampler(NoisyTrial):
+    """Draws batches as it goes, from the generators that training draws from."""
+
+    def build_training_data_loader(self):
+        sampler = WeightedRandomSampler([1.0] * RECORDS, RECORDS)
+        return pytorch.DataLoader(Augmented(), batch_sampler=BatchSampler(sampler, BATCH_SIZE, drop_last=True))
+
+
+class Drawing(BatchSampler):
+    def __init__(self):
+        pass
+
+    def __len__(self):
+        return EPOCH
+
+    def __iter__(self):
+        for _ in range(EPOCH):
+            yield [random.randrange(RECORDS), int(np.random.randint(RECORDS)), int(torch.randint(RECORDS, ()))]
+
+
+class DrawnBatches(NoisyTrial):
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(Augmented(), batch_sampler=Drawing())
+
+
+@pytest.mark.parametrize("trial_class", [WithWorkers, PersistentWorkers, OwnBatchSampler, DrawnBatches])
+def test_training__with_random_data_goes_on_as_if_it_had_not_stopped(cluster, trial_class):
+    """Stopped in the middle of the first epoch, at its end, and in the middle of the third."""
+    whole = fit(trial_class)
+    seen, uuid = [], None
+    for run, stop_after in enumerate([2, EPOCH, 11, 0], 2):
+        cluster.write(latest_checkpoint=uuid, trial_run_id=run)
+        part = fit(type("Stopping", (trial_class,), {"stop_after": stop_after}), latest_checkpoint=uuid)
+        seen += part.seen
+        uuid = list(cluster.master.checkpoints)[-1]
+        torch.rand(7), np.random.rand(7), random.random()
+    assert seen == whole.seen
+    assert part.weights() == whole.weights()
 
 
 def test_training__repeats_itself_for_the_same_seed_only(cluster):

@@ -7,13 +7,13 @@ travel pickled; whoever connects has to know the key first, since unpickling run
 import contextlib
 import multiprocessing.connection as mpc
 import os
+import pickle
 import shutil
 import socket
 import tempfile
 import threading
 import time
 from multiprocessing import AuthenticationError
-from multiprocessing.reduction import ForkingPickler
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 Address = Union[str, Tuple[str, int]]
@@ -134,7 +134,7 @@ class Star:
 
     def _receive(self, rank: int, what: str) -> Any:
         try:
-            called, stuff = ForkingPickler.loads(self._connections[rank].recv_bytes())
+            called, stuff = pickle.loads(self._connections[rank].recv_bytes())
         except (EOFError, OSError) as e:
             raise PeerLost(f"rank {rank} is gone, rank {self._rank} cannot go on without it") from e
         if called != what:
@@ -146,7 +146,8 @@ class Star:
 
 
 def _pack(what: str, stuff: Any) -> bytes:
-    return bytes(ForkingPickler.dumps((what, stuff)))
+    # Not multiprocessing's own pickler: PyTorch teaches that one to send tensors as handles of shared memory.
+    return pickle.dumps((what, stuff), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def chief_star(address: Address, key: bytes, size: int, patience_s: float = PATIENCE_S) -> Star:

@@ -40,8 +40,14 @@ def _fit_arguments(config: det.ExperimentConfig, hparams: Dict[str, Any]) -> Dic
         "reporting_period": pytorch.Batch(config.scheduling_unit()),
         "checkpoint_policy": config.get("checkpoint_policy") or "best",
         "step_zero_validation": bool(config.get("perform_initial_validation", False)),
-        "profiling_enabled": config.profiling_enabled(),
     }
+
+
+def _apply_optimizations(context: Any, optimizations: Dict[str, Any]) -> None:
+    context._average_aggregated_gradients = bool(optimizations.get("average_aggregated_gradients", True))
+    context._average_training_metrics = bool(optimizations.get("average_training_metrics", True))
+    if optimizations.get("gradient_compression"):
+        context.experimental.compress_gradients()
 
 
 def run_trial(entrypoint: str, info: det.ClusterInfo) -> None:
@@ -56,9 +62,11 @@ def run_trial(entrypoint: str, info: det.ClusterInfo) -> None:
         hparams=info.trial.hparams,
         aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
     ) as context:
-        context._average_aggregated_gradients = bool(optimizations.get("average_aggregated_gradients", True))
+        _apply_optimizations(context, optimizations)
         trainer = pytorch.Trainer(trial_class(context), context)
         trainer._by_trainer = False
+        begin, end = config.profiling_interval()
+        trainer.configure_profiler(config.profiling_sync_timings(), config.profiling_enabled(), begin, end)
         trainer.fit(latest_checkpoint=info.latest_checkpoint, **_fit_arguments(config, info.trial.hparams))
 
 

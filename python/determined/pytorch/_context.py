@@ -9,7 +9,9 @@ import torch
 
 from determined import core, errors
 from determined.core import _tensorboard
+from determined.pytorch import _backend
 from determined.pytorch._data import TorchData, to_device
+from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._reducer import ReducerContext
 
@@ -50,32 +52,21 @@ def _device(num_gpus: int, local_rank: int) -> torch.device:
     return torch.device("cpu")
 
 
-class PyTorchExperimentalContext:
-    """Features whose form may still change. Reached as ``context.experimental``."""
+def _parameters(optimizer: torch.optim.Optimizer) -> List[torch.nn.Parameter]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
 
-    def __init__(self, parent: Any) -> None:
-        self._parent = parent
-        self._auto_amp = False
-        self._data_repro_checks_disabled = False
-        self._auto_to_device = True
 
-    def use_amp(self) -> None:
-        """Train in mixed precision without further ado: forward passes autocast, losses are scaled.
-
-        Call it before ``wrap_model()``.
-        """
-        if self._parent.models:
-            raise errors.InvalidExperimentException("experimental.use_amp() must be called before wrap_model()")
-        self._parent.wrap_scaler(torch.amp.GradScaler(self._parent.device.type))
-        self._auto_amp = True
-
-    def disable_dataset_reproducibility_checks(self) -> None:
-        """Accept loaders other than ``det.pytorch.DataLoader``, which cannot go on in the middle of an epoch."""
-        self._data_repro_checks_disabled = True
-
-    def disable_auto_to_device(self) -> None:
-        """Hand batches over as they come from the loader; ``context.to_device()`` is up to you."""
-        self._auto_to_device = False
+def _to_float(output: Any) -> Any:
+    """Losses want full precision, wherever in the output half of it hides."""
+    if isinstance(output, torch.Tensor):
+        return output.float() if output.dtype in (torch.float16, torch.bfloat16) else output
+    if isinstance(output, dict):
+        return {name: _to_float(item) for name, item in output.items()}
+    if isinstance(output, tuple) and hasattr(output, "_fields"):
+        return type(output)(*(_to_float(item) for item in output))
+    if isinstance(output, (list, tuple)):
+        return type(output)(_to_float(item) for item in output)
+    return output
 
 
 class PyTorchTrialContext(ReducerContext):
@@ -116,6 +107,9 @@ class PyTorchTrialContext(ReducerContext):
         self._exp_conf = exp_conf
         self._aggregation_frequency = aggregation_frequency
         self._average_aggregated_gradients = True
+        self._averages_of: Dict[torch.optim.Optimizer, bool] = {}
+        self._gradient_dtype: Optional[torch.dtype] = None
+        self._compressed: Set[torch.nn.Module] = set()
         self._steps_completed = steps_completed
         self._managed_training = managed_training
         self._debug_enabled = debug_enabled
@@ -139,14 +133,20 @@ class PyTorchTrialContext(ReducerContext):
     # What to train
 
     def wrap_model(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Register a model: it moves to the device, and into checkpoints.
+        """Register a model: it moves to the device, and into checkpoints; of several processes, gradients are averaged.
+
+        A model that FSDP has sharded is left as it is.
 
         Returns
         -------
         torch.nn.Module
-            The one to use from now on.
+            The one to use from now on. With several processes it is a ``DistributedDataParallel`` that has all
+            attributes of the model.
         """
-        model = model.to(self.device)
+        if not _backend.is_sharded(model):
+            model = model.to(self.device)
+        if self._managed_training and self.distributed.size > 1:
+            model = _backend.wrap(model, self.device)
         if self.experimental._auto_amp:
             model = self.autocast_forward_pass(model)
         self.models.append(model)
@@ -166,9 +166,9 @@ class PyTorchTrialContext(ReducerContext):
         optimizer : torch.optim.Optimizer
             Of parameters of wrapped models.
         backward_passes_per_step : int
-            Only 1 is supported: gradients may be added up by ``step_optimizer(auto_zero_grads=False)``.
+            Calls of :meth:`backward` for each of :meth:`step_optimizer`; their gradients add up.
         fp16_compression : bool, optional
-            Without effect in a single process, where no gradient travels.
+            Whether gradients travel between processes as float16; else ``optimizations.gradient_compression`` decides.
         average_aggregated_gradients : bool, optional
             Whether gradients added up over ``aggregation_frequency`` batches are divided by their number.
 
@@ -177,14 +177,25 @@ class PyTorchTrialContext(ReducerContext):
         torch.optim.Optimizer
             The one to use from now on.
         """
-        if backward_passes_per_step != 1:
+        if backward_passes_per_step < 1:
             raise errors.InvalidExperimentException(
-                f"wrap_optimizer(backward_passes_per_step={backward_passes_per_step}) is not supported; use 1"
+                f"wrap_optimizer(backward_passes_per_step={backward_passes_per_step}): must be at least 1"
             )
         if average_aggregated_gradients is not None:
-            self._average_aggregated_gradients = average_aggregated_gradients
+            self._averages_of[optimizer] = average_aggregated_gradients
+        self._compress(optimizer, fp16_compression)
         self.optimizers.append(optimizer)
         return optimizer
+
+    def _compress(self, optimizer: torch.optim.Optimizer, fp16: Optional[bool]) -> None:
+        """Compress the gradients of the models that the optimizer changes, once each."""
+        dtype = self._gradient_dtype if fp16 is None else (torch.float16 if fp16 else None)
+        if dtype is None:
+            return
+        mine = set(_parameters(optimizer))
+        models = [m for m in self.models if any(p in mine for p in m.parameters()) and m not in self._compressed]
+        _backend.compress(models, dtype)
+        self._compressed.update(models)
 
     def wrap_lr_scheduler(
         self,
@@ -219,8 +230,9 @@ class PyTorchTrialContext(ReducerContext):
         return scaler
 
     def autocast_forward_pass(self, to_wrap: torch.nn.Module) -> torch.nn.Module:
-        """Let a model compute its forward passes in mixed precision."""
+        """Let a model compute its forward passes in mixed precision; what it returns is float32 again."""
         to_wrap.forward = torch.autocast(self.device.type)(to_wrap.forward)
+        to_wrap.register_forward_hook(lambda _, __, output: _to_float(output))
         return to_wrap
 
     def configure_apex_amp(self, models: Any, optimizers: Any, *args: Any, **kwargs: Any) -> Any:
@@ -276,12 +288,17 @@ class PyTorchTrialContext(ReducerContext):
         ...     optimizer, clip_grads=lambda params: torch.nn.utils.clip_grad_norm_(params, 1.0)
         ... )
         """
+        if self._aggregation_frequency > 1 and not auto_zero_grads:
+            raise errors.InvalidExperimentException(
+                f"aggregation_frequency={self._aggregation_frequency} needs step_optimizer(auto_zero_grads=True)"
+            )
         if not self._optimizer_steps_now():
             return
         if self.experimental._auto_amp:
-            scaler = self._scaler
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        if self._aggregation_frequency > 1 and self._average_aggregated_gradients:
+            scaler = scaler or self._scaler
+        parameters = _parameters(optimizer)
+        averages = self._averages_of.get(optimizer, self._average_aggregated_gradients)
+        if self._aggregation_frequency > 1 and averages:
             for parameter in parameters:
                 if parameter.grad is not None:
                     parameter.grad.div_(self._aggregation_frequency)

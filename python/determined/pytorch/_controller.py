@@ -1,82 +1,34 @@
 """The training loop: batches, and what has to happen between them."""
 
 import contextlib
-import enum
-import inspect
 import logging
+import math
 import pathlib
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
+import numpy as np
 import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _reducer, _state
+from determined.pytorch import _backend, _reducer, _state, _timings
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
+from determined.pytorch._plan import CheckpointPolicy, Plan
 from determined.pytorch._state import TrialState
+from determined.pytorch._stopping import StopWatch
 from determined.pytorch._trial import PyTorchTrial
 from determined.pytorch._units import Batch, Epoch, TrainUnit
+from determined.pytorch._validation import Validation, checked_metrics, evaluates_batches, overrides
 
 logger = logging.getLogger("determined.pytorch")
 
 
-class CheckpointPolicy(enum.Enum):
-    """After which validations to save a checkpoint besides those that are due: all, the best so far, none."""
-
-    ALL = "all"
-    BEST = "best"
-    NONE = "none"
-
-
-class Plan(NamedTuple):
-    """How a training run is to go.
-
-    Attributes
-    ----------
-    max_length : Batch or Epoch
-        When it ends; with operations, the length of the longest.
-    operation_length : callable or None
-        From the length of a searcher's operation to a Batch or Epoch, where the searcher hands out operations: then
-        training goes from one to the next.
-    checkpoint_period, validation_period, reporting_period : TrainUnit
-        When to save, validate, and report training metrics and progress.
-    checkpoint_policy : CheckpointPolicy
-    searcher_metric : str or None
-        Which metric "best" looks at.
-    smaller_is_better : bool
-    step_zero_validation : bool
-        Whether to validate before the first batch.
-    test_mode : bool
-        Train and validate one batch only.
-    profiling_enabled : bool
-    by_trainer : bool
-        Whether the user's own script started it, rather than ``determined.exec.harness``.
-    """
-
-    max_length: TrainUnit
-    operation_length: Optional[Callable[[int], TrainUnit]]
-    checkpoint_period: TrainUnit
-    validation_period: TrainUnit
-    reporting_period: TrainUnit
-    checkpoint_policy: CheckpointPolicy
-    searcher_metric: Optional[str]
-    smaller_is_better: bool
-    step_zero_validation: bool
-    test_mode: bool
-    profiling_enabled: bool
-    by_trainer: bool
-
-
 class _Stop(Exception):
     """Training is to end here: preempted, or on the user's request."""
-
-
-def _overrides(instance: Any, base: type, method: str) -> bool:
-    return getattr(type(instance), method) is not getattr(base, method)
 
 
 class PyTorchTrialController:
@@ -109,10 +61,13 @@ class PyTorchTrialController:
         self._trial_id = self._core.info.trial.trial_id if self._core.info is not None else 0
         self._state = TrialState(trial_id=self._trial_id)
         self._callbacks: Dict[str, PyTorchCallback] = trial.build_callbacks()
-        self._evaluates_batches = _overrides(trial, PyTorchTrial, "evaluate_batch")
         self._pending: List[Dict[str, Any]] = []
         self._length = plan.max_length
         self._searcher_value: Optional[float] = None
+        self._stop_watch = StopWatch(self._core, context.get_stop_requested)
+        self._timings = _timings.Timings(plan.profiling, context.device)
+        self._sampling = False
+        self._told_of: set = set()
         self._check_trial()
 
     def _check_trial(self) -> None:
@@ -121,7 +76,7 @@ class PyTorchTrialController:
             raise errors.InvalidExperimentException(f"{name} wraps no model: pass it to context.wrap_model()")
         if not self._context.optimizers:
             raise errors.InvalidExperimentException(f"{name} wraps no optimizer: pass it to context.wrap_optimizer()")
-        if self._evaluates_batches == _overrides(self._trial, PyTorchTrial, "evaluate_full_dataset"):
+        if evaluates_batches(self._trial) == overrides(self._trial, "evaluate_full_dataset"):
             raise errors.InvalidExperimentException(
                 f"{name} must implement either evaluate_batch() or evaluate_full_dataset(), not both and not neither"
             )
@@ -141,10 +96,11 @@ class PyTorchTrialController:
             if checkpoint is not None:
                 self._restore(checkpoint)
             self._call("on_training_start")
-            if self._plan.profiling_enabled:
-                self._core.profiler.on()
-                stack.callback(self._core.profiler.off)
+            if self._context.profiler is not None:
+                stack.enter_context(self._context.profiler)
+            stack.callback(self._core.profiler.off)
             self._train_and_save(batches)
+            self._say_what_training_waited_for()
 
     def _train_and_save(self, batches: Iterator[Any]) -> None:
         try:
@@ -152,8 +108,14 @@ class PyTorchTrialController:
         except _Stop:
             self._checkpoint_unless_current()
         except errors.InvalidHP:
-            self._checkpoint_unless_current()
+            # One process alone cannot save what others have a part in; they may not even be here.
+            if self._context.distributed.size == 1:
+                self._checkpoint_unless_current()
             raise
+
+    def _from_chief(self, ask: Callable[[], Any]) -> Any:
+        """What the chief's call of ``ask`` returns, in all processes: the master is asked once."""
+        return self._context.distributed.broadcast(ask() if self._is_chief else None)
 
     # Before training
 
@@ -166,7 +128,7 @@ class PyTorchTrialController:
     def _restore(self, checkpoint: pathlib.Path) -> None:
         _state.load(checkpoint, self._context, self._callbacks)
         # The validation at this very point may have come after the checkpoint; the master knows.
-        if self._core.train._get_last_validation() == self._state.batches_trained:
+        if self._from_chief(self._core.train._get_last_validation) == self._state.batches_trained:
             self._state.last_val = self._state.batches_trained
 
     def _torch_loader(self, loader: Any, what: str, **kwargs: Any) -> Any:
@@ -196,14 +158,17 @@ class PyTorchTrialController:
         if epoch_len == 0:
             raise errors.InvalidExperimentException("build_training_data_loader() returned a loader without any batch")
         self._epoch_len = self._context._epoch_len = distributed.broadcast(epoch_len)
-        shares = (distributed.size, distributed.rank) if self._evaluates_batches else (1, 0)
-        self._validation_loader = self._torch_loader(
+        shares = (distributed.size, distributed.rank) if evaluates_batches(self._trial) else (1, 0)
+        validation_loader = self._torch_loader(
             self._trial.build_validation_data_loader(),
             "build_validation_data_loader",
             repeat=False,
             skip=0,
             num_replicas=shares[0],
             rank=shares[1],
+        )
+        self._validation = Validation(
+            self._trial, self._context, self._callbacks, validation_loader, one_batch=self._plan.test_mode
         )
 
     def _training_batches(self, stack: contextlib.ExitStack) -> Iterator[Any]:
@@ -230,7 +195,7 @@ class PyTorchTrialController:
 
     def _train(self, batches: Iterator[Any]) -> None:
         if self._plan.step_zero_validation and self._state.batches_trained == 0:
-            if self._core.train._get_last_validation() is None:
+            if self._from_chief(self._core.train._get_last_validation) is None:
                 self._validate()
         for length in self._lengths():
             self._length = length
@@ -256,7 +221,10 @@ class PyTorchTrialController:
     def _value_for_searcher(self) -> float:
         """The searcher's metric here, measured again if an earlier run did not come to report its validation."""
         if self._searcher_value is None:
+            # An undisturbed run measured here once, so this time must leave no trace in the random numbers.
+            before = _state.random_state(self._context)
             self._searcher_value = self._metric_for_searcher(self._measure())
+            _state.set_random_state(self._context, before)
         return self._searcher_value
 
     def _finished(self) -> bool:
@@ -283,12 +251,29 @@ class PyTorchTrialController:
         for model in self._context.models:
             model.train()
         self._context.reset_reducers()
-        periods = (self._plan.reporting_period, self._plan.validation_period, self._plan.checkpoint_period)
+        self._timings.training(True)
         while True:
-            self._train_batch(next(batches))
-            if self._finished() or any(self._due(period) for period in periods) or self._asked_to_stop():
+            self._profile(self._state.batches_trained)
+            with self._timings.waiting_for_data():
+                batch = next(batches)
+            self._train_batch(batch)
+            if self._something_is_due() or self._stop_watch.stop:
                 break
+        self._timings.training(False)
         self._report_training()
+
+    def _something_is_due(self) -> bool:
+        periods = (self._plan.reporting_period, self._plan.validation_period, self._plan.checkpoint_period)
+        due = self._finished() or any(self._due(period) for period in periods)
+        self._stop_watch.ask(self._state.batches_trained, now=due)
+        return due
+
+    def _profile(self, batch_idx: int) -> None:
+        """Switch system metrics and timings on and off as the plan says."""
+        self._timings.batch_begins(batch_idx)
+        if self._timings.active != self._sampling:
+            self._sampling = self._timings.active
+            (self._core.profiler.on if self._sampling else self._core.profiler.off)()
 
     def _train_batch(self, batch: Any) -> None:
         batch_idx = self._state.batches_trained
@@ -296,39 +281,70 @@ class PyTorchTrialController:
         self._context._current_batch_idx = batch_idx
         if batch_in_epoch == 0:
             self._call("on_training_epoch_start", epoch_idx)
+        records = self._trial.get_batch_length(batch) if self._timings.active else None
         if self._context.experimental._auto_to_device:
-            batch = self._context.to_device(batch)
-        with self._profiled():
+            with self._timings.measure("to_device"):
+                batch = self._context.to_device(batch)
+        with self._timings.measure("train_batch"), self._exchange(self._context._optimizer_steps_now()):
             metrics = self._trial.train_batch(batch=batch, epoch_idx=epoch_idx, batch_idx=batch_idx)
-        self._pending.append(_keep({"loss": metrics} if isinstance(metrics, torch.Tensor) else metrics))
+        metrics = {"loss": metrics} if isinstance(metrics, torch.Tensor) else checked_metrics(metrics, "train_batch")
+        self._pending.append(_keep(metrics))
         if self._context._optimizer_steps_now():
-            if self._context._scaler is not None and self._context.experimental._auto_amp:
-                self._context._scaler.update()
-            for scheduler in self._context.lr_schedulers:
-                scheduler.after_batch(batch_idx, self._context._aggregation_frequency, self._epoch_len)
+            self._step_what_follows_the_optimizer(batch_idx)
+        if self._context.profiler is not None:
+            self._context.profiler.step()
+        self._timings.batch_ends(records)
         self._state.batches_trained += 1
         self._searcher_value = None
         if self._at_epoch_end():
             self._state.epochs_trained += 1
             self._call("on_training_epoch_end", epoch_idx)
 
-    @contextlib.contextmanager
-    def _profiled(self) -> Iterator[None]:
-        profiler = self._context.profiler
-        with profiler if profiler is not None else contextlib.nullcontext():
-            yield
-            if profiler is not None:
-                profiler.step()
+    def _exchange(self, now: bool) -> Any:
+        """Gradients of all processes are averaged when the optimizer steps, and only then."""
+        if now or self._context.distributed.size == 1:
+            return contextlib.nullcontext()
+        return _backend.keeping_gradients(self._context.models)
+
+    def _step_what_follows_the_optimizer(self, batch_idx: int) -> None:
+        if self._context._scaler is not None and self._context.experimental._auto_amp:
+            self._context._scaler.update()
+        with self._timings.measure("step_lr_schedulers"):
+            for scheduler in self._context.lr_schedulers:
+                scheduler.after_batch(batch_idx, self._context._aggregation_frequency, self._epoch_len)
 
     def _report_training(self) -> None:
-        batch_metrics = [_reducer.to_numpy(metrics) for metrics in self._pending]
-        self._pending = []
-        metrics = _reducer.average(batch_metrics)
-        metrics.update(_reducer.to_numpy(self._context.reduce_metrics(for_training=True)))
+        pending, self._pending = self._pending, []
+        with self._timings.measure("from_device"):
+            batch_metrics = [_reducer.to_numpy(metrics) for metrics in pending]
+        with self._timings.measure("reduce_metrics"):
+            if self._context.distributed.size > 1 and self._context._average_training_metrics:
+                batch_metrics = _reducer.average_processes(self._context.distributed.allgather(batch_metrics))
+            metrics = _reducer.average(batch_metrics)
+            metrics.update(_reducer.to_numpy(self._context.reduce_metrics(for_training=True)))
+        self._warn_of_odd_numbers(metrics, "training")
         self._add_position(metrics)
         if self._is_chief:
             self._core.train.report_training_metrics(self._state.batches_trained, metrics, batch_metrics)
+        self._report_timings()
         self._call("on_training_workload_end", avg_metrics=metrics, batch_metrics=batch_metrics)
+
+    def _report_timings(self) -> None:
+        timings = self._timings.take()
+        if timings and self._is_chief:
+            self._core.train.report_metrics(_timings.GROUP, self._state.batches_trained, timings)
+
+    def _say_what_training_waited_for(self) -> None:
+        line = self._timings.verdict(_backend.exchange_share(self._context.models))
+        if line is not None and self._is_chief:
+            logger.info("%s", line)
+
+    def _warn_of_odd_numbers(self, metrics: Dict[str, Any], of: str) -> None:
+        """Say once of each metric that it is not finite: training goes on, but seldom to any good."""
+        for name, value in metrics.items():
+            if isinstance(value, (float, np.floating)) and not math.isfinite(value) and (of, name) not in self._told_of:
+                self._told_of.add((of, name))
+                logger.warning("%s metric %r is %s after %d batches", of, name, value, self._state.batches_trained)
 
     def _add_position(self, metrics: Dict[str, Any]) -> None:
         """Searchers count in these; a trial that reports its own keeps them."""
@@ -348,12 +364,9 @@ class PyTorchTrialController:
             self._checkpoint_unless_current()
         self._context.upload_tensorboard()
 
-    def _asked_to_stop(self) -> bool:
-        return self._context.get_stop_requested() or self._core.preempt.should_preempt()
-
     def _stop_if_asked(self) -> None:
         # At the very end there is nothing left to interrupt, but the final validation is due.
-        if not self._finished() and self._asked_to_stop():
+        if not self._finished() and self._stop_watch.ask(self._state.batches_trained, now=True):
             raise _Stop()
 
     def _set_status(self, status: str) -> None:
@@ -366,17 +379,10 @@ class PyTorchTrialController:
 
     # Validation
 
-    @torch.no_grad()
     def _measure(self) -> Dict[str, Any]:
         self._set_status("validating")
         started_s = time.monotonic()
-        self._context.reset_reducers()
-        for model in self._context.models:
-            model.eval()
-        self._call("on_validation_start")
-        metrics = self._evaluate()
-        metrics.update(_reducer.to_numpy(self._context.reduce_metrics(for_training=False)))
-        self._call("on_validation_end", metrics)
+        metrics = self._validation.measure()
         logger.info("validated in %.1f s", time.monotonic() - started_s)
         return metrics
 
@@ -385,39 +391,16 @@ class PyTorchTrialController:
         self._state.last_val = self._state.batches_trained
         if self._plan.operation_length is not None:
             self._searcher_value = self._metric_for_searcher(metrics)
-        best_before = self._core.train.get_experiment_best_validation() if self._looks_for_best() else None
+        best_before = self._best_validation() if self._looks_for_best() else None
+        self._warn_of_odd_numbers(metrics, "validation")
         self._add_position(metrics)
         if self._is_chief:
             self._core.train.report_validation_metrics(self._state.batches_trained, metrics)
         if self._deserves_checkpoint(metrics, best_before):
             self._checkpoint_unless_current()
 
-    def _evaluate(self) -> Dict[str, Any]:
-        if self._evaluates_batches:
-            return self._evaluate_batches()
-        metrics = self._trial.evaluate_full_dataset(data_loader=self._validation_loader)
-        return _reducer.to_numpy(_checked_metrics(metrics, "evaluate_full_dataset"))
-
-    def _evaluate_batches(self) -> Dict[str, Any]:
-        self._call("on_validation_epoch_start")
-        outputs = []
-        for batch_idx, batch in enumerate(self._validation_loader):
-            if self._context.experimental._auto_to_device:
-                batch = self._context.to_device(batch)
-            metrics = self._trial.evaluate_batch(**self._evaluate_arguments(batch, batch_idx))
-            outputs.append(_reducer.to_numpy(_checked_metrics(metrics, "evaluate_batch")))
-            if self._plan.test_mode:
-                break
-        if not outputs:
-            raise errors.InvalidExperimentException("the validation data loader is empty")
-        self._call("on_validation_epoch_end", outputs)
-        return _reducer.reduce_validation(outputs, self._trial.evaluation_reducer())
-
-    def _evaluate_arguments(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
-        """Trials of old define ``evaluate_batch(self, batch)``."""
-        parameters = inspect.signature(self._trial.evaluate_batch).parameters
-        takes_index = "batch_idx" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-        return {"batch": batch, "batch_idx": batch_idx} if takes_index else {"batch": batch}
+    def _best_validation(self) -> Optional[float]:
+        return self._from_chief(self._core.train.get_experiment_best_validation)
 
     # Checkpoints
 
@@ -451,6 +434,7 @@ class PyTorchTrialController:
         self._set_status("checkpointing")
         self._state.last_ckpt = self._state.batches_trained
         storage_id = ""
+        collected = _state.collect(self._context)
         if self._is_chief:
             metadata = {
                 "steps_completed": self._state.batches_trained,
@@ -458,12 +442,13 @@ class PyTorchTrialController:
                 "format": "pickle",
             }
             with self._core.checkpoint.store_path(metadata) as (path, storage_id):
-                self._save(path)
+                self._save(path, collected)
         self._call("on_checkpoint_upload_end", uuid=self._context.distributed.broadcast(storage_id))
 
-    def _save(self, path: pathlib.Path) -> None:
+    def _save(self, path: pathlib.Path, collected: Dict[str, Any]) -> None:
         _state.save(
             path,
+            collected,
             self._context,
             self._callbacks,
             self._state,
@@ -485,9 +470,3 @@ def _keep_value(value: Any) -> Any:
         return value
     value = value.detach()
     return value.clone() if value.numel() == 1 else value.cpu()
-
-
-def _checked_metrics(metrics: Any, method: str) -> Dict[str, Any]:
-    if not isinstance(metrics, dict):
-        raise TypeError(f"{method}() must return a dictionary of metrics, not a {type(metrics).__name__}")
-    return metrics

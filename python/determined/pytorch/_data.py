@@ -41,12 +41,63 @@ def adapt_batch_sampler(
     return batch_sampler
 
 
+class _Numbered(list):
+    """The indices of a batch, and the number of the batch in this process, from the trial's beginning."""
+
+    number: int = 0
+
+
+class _NumberedBatches(BatchSampler):
+    """A batch sampler whose batches know their numbers, the first of which is ``first``."""
+
+    def __init__(self, batch_sampler: BatchSampler, first: int) -> None:
+        self._batch_sampler, self._first = batch_sampler, first
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def __iter__(self) -> Iterator[List]:
+        for number, indices in enumerate(self._batch_sampler, self._first):
+            batch = _Numbered(indices)
+            batch.number = number
+            yield batch
+
+
+class _SeededDataset(Dataset):
+    """A dataset whose random numbers, in a worker of a loader, depend on the batch and on nothing that came before.
+
+    Workers are gone when training is resumed, and the new ones cannot know how far the old ones had come.
+    """
+
+    def __init__(self, dataset: Dataset, seed: int, rank: int) -> None:
+        self._dataset, self._seed, self._rank = dataset, seed, rank
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_dataset":  # while being unpickled
+            raise AttributeError(name)
+        return getattr(self._dataset, name)
+
+    def __len__(self) -> int:
+        return len(self._dataset)  # type: ignore[arg-type]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._dataset[index]
+
+    def __getitems__(self, indices: List) -> List:
+        if isinstance(indices, _Numbered) and torch.utils.data.get_worker_info() is not None:
+            samplers.seed_everything(self._seed, self._rank, indices.number)
+        get_all = getattr(self._dataset, "__getitems__", None)
+        return get_all(list(indices)) if get_all else [self._dataset[index] for index in indices]
+
+
 class DataLoader:
     """What a :class:`PyTorchTrial` returns as its data: PyTorch's loader, but able to go on in the middle.
 
     Parameters are those of ``torch.utils.data.DataLoader``. Differences: the dataset must be one with an index (no
     ``IterableDataset``), data come in batches, and shuffling follows the seed of ``generator``, or of PyTorch's global
-    one, so that a trial that is resumed goes on with the very batch that it would have seen.
+    one, so that a trial that is resumed goes on with the very batch that it would have seen. For the same reason,
+    samplers of yours that draw from the global generators are given random numbers of their own, and so is each batch
+    in a worker process.
 
     Raises
     ------
@@ -94,6 +145,8 @@ class DataLoader:
         )
         self.dataset = dataset
         self.generator = generator
+        self._data_seed = self._seed()
+        theirs = sampler is not None or batch_sampler is not None
         if batch_sampler is None:
             if sampler is None:
                 sampler = SequentialSampler(dataset)  # type: ignore[arg-type]
@@ -102,7 +155,7 @@ class DataLoader:
             assert batch_size is not None
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.sampler = sampler
-        self.batch_sampler = batch_sampler
+        self.batch_sampler = samplers._OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
 
     def _seed(self) -> int:
         """What the random numbers began with; unlike the numbers themselves, the same after a restart."""
@@ -113,7 +166,11 @@ class DataLoader:
     ) -> torch.utils.data.DataLoader:
         """A loader of PyTorch's for the same data; the parameters are those of :func:`adapt_batch_sampler`."""
         batch_sampler = adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank)
-        return torch.utils.data.DataLoader(self.dataset, batch_sampler=batch_sampler, **self._arguments)
+        dataset = self.dataset
+        if self._arguments["num_workers"]:
+            dataset = _SeededDataset(dataset, self._data_seed, rank)
+            batch_sampler = _NumberedBatches(batch_sampler, skip)
+        return torch.utils.data.DataLoader(dataset, batch_sampler=batch_sampler, **self._arguments)
 
     def __len__(self) -> int:
         return len(self.batch_sampler)

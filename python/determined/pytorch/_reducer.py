@@ -2,7 +2,7 @@
 
 import abc
 import enum
-from typing import Any, Callable, Dict, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy as np
 import torch
@@ -90,6 +90,8 @@ class ReducerContext:
     def __init__(self, allgather: Callable[[Any], List]) -> None:
         self._allgather = allgather
         self._wrapped_reducers: List[_Wrapped] = []
+        # Whether training metrics are those of all processes, or each has its own.
+        self._average_training_metrics = True
 
     def wrap_reducer(
         self,
@@ -130,10 +132,12 @@ class ReducerContext:
 
     def reduce_metrics(self, for_training: bool) -> Dict[str, Any]:
         """The metrics of all reducers meant for training, or for validation."""
+        alone = for_training and not self._average_training_metrics
+        allgather = (lambda stuff: [stuff]) if alone else self._allgather
         metrics: Dict[str, Any] = {}
         for wrapped in self._wrapped_reducers:
             if wrapped.for_training if for_training else wrapped.for_validation:
-                metrics.update(wrapped.reduce(self._allgather))
+                metrics.update(wrapped.reduce(allgather))
         return metrics
 
 
@@ -173,6 +177,61 @@ def average(batches: List[Dict[str, Any]]) -> Dict[str, Any]:
         except (TypeError, ValueError):
             averages[name] = None
     return averages
+
+
+def _mean_of_processes(values: List[Any]) -> Any:
+    """The mean of one metric of one batch, element by element; the chief's own value where there is no mean."""
+    try:
+        arrays = [np.asarray(value, dtype=float) for value in values]
+    except (TypeError, ValueError):
+        return values[0]
+    if any(array.shape != arrays[0].shape for array in arrays):
+        return float(np.mean([array.mean() for array in arrays]))
+    mean = np.mean(arrays, axis=0)
+    return mean if isinstance(values[0], np.ndarray) and values[0].ndim else float(mean)
+
+
+def average_processes(processes: List[List[Dict[str, Any]]]) -> List[Dict[str, Any]]:
+    """Average the training metrics of several processes, batch by batch.
+
+    >>> average_processes([[{"loss": 1.0}], [{"loss": 3.0}]])
+    [{'loss': 2.0}]
+    """
+    for batches in processes:
+        _check_names([processes[0][0], *batches], "train_batch() of all processes")
+    return [
+        {name: _mean_of_processes([metrics[name] for metrics in batch]) for name in batch[0]}
+        for batch in zip(*processes)
+    ]
+
+
+def combine_validation(
+    shares: List[Tuple[int, Dict[str, Any]]], reducer: Union[Reducer, Dict[str, Reducer]]
+) -> Dict[str, Any]:
+    """Combine what :func:`reduce_validation` made of each process's batches.
+
+    Parameters
+    ----------
+    shares : list of (int, dict)
+        Number of batches and metrics of each process; those without a batch do not count.
+    reducer : Reducer or dict of Reducer
+
+    >>> combine_validation([(3, {"loss": 1.0}), (1, {"loss": 5.0})], Reducer.AVG)
+    {'loss': np.float64(2.0)}
+    """
+    shares = [(count, metrics) for count, metrics in shares if count]
+    if len(shares) == 1:
+        return shares[0][1]
+    counts = [count for count, _ in shares]
+    combined = {}
+    for name in shares[0][1]:
+        of_name = Reducer(reducer[name] if isinstance(reducer, dict) else reducer)
+        values = [metrics[name] for _, metrics in shares]
+        if of_name == Reducer.AVG:
+            combined[name] = np.average(np.asarray(values), axis=0, weights=counts)
+        else:
+            combined[name] = _REDUCE[of_name](values)
+    return combined
 
 
 def reduce_validation(batches: List[Dict[str, Any]], reducer: Union[Reducer, Dict[str, Reducer]]) -> Dict[str, Any]:

@@ -25,6 +25,7 @@ import torch
 
 from determined import _json, errors
 from determined._info import run_dir
+from determined.pytorch import _backend
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 
@@ -72,7 +73,8 @@ def read_trial_state(path: pathlib.Path, trial_id: int) -> TrialState:
     return state if state.trial_id == trial_id else TrialState(trial_id=trial_id)
 
 
-def _random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
+def random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
+    """Where the generators of ``random``, NumPy and PyTorch stand in this process."""
     state = {
         "cpu_rng_state": torch.random.get_rng_state(),
         "np_rng_state": np.random.get_state(),
@@ -83,7 +85,8 @@ def _random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
     return state
 
 
-def _set_random_state(context: PyTorchTrialContext, state: Dict[str, Any]) -> None:
+def set_random_state(context: PyTorchTrialContext, state: Dict[str, Any]) -> None:
+    """Take up the random numbers where :func:`random_state` found them."""
     np.random.set_state(state["np_rng_state"])
     random.setstate(state["random_rng_state"])
     torch.random.set_rng_state(state["cpu_rng_state"])
@@ -93,20 +96,27 @@ def _set_random_state(context: PyTorchTrialContext, state: Dict[str, Any]) -> No
         logger.warning("the checkpoint was saved on another kind of device: its random numbers are not continued there")
 
 
-def _load_all(kind: str, targets: List[Any], states: List[Any]) -> None:
+def _check_count(kind: str, targets: List[Any], states: List[Any]) -> None:
     if len(targets) != len(states):
         raise errors.InvalidCheckpointException(
             f"the checkpoint holds {len(states)} {kind}, but the trial wraps {len(targets)}"
         )
-    for target, state in zip(targets, states):
-        target.load_state_dict(state)
 
 
 def load_models(models: List[torch.nn.Module], checkpoint: Dict[str, Any]) -> None:
     """Take over the weights; those saved by several processes (``DistributedDataParallel``) fit, too."""
-    for state in checkpoint["models_state_dict"]:
-        torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
-    _load_all("models", models, checkpoint["models_state_dict"])
+    _check_count("models", models, checkpoint["models_state_dict"])
+    for model, state in zip(models, checkpoint["models_state_dict"]):
+        _backend.load_model_state(model, state)
+
+
+def _load_optimizers(context: PyTorchTrialContext, checkpoint: Dict[str, Any]) -> None:
+    _check_count("optimizers", context.optimizers, checkpoint["optimizers_state_dict"])
+    for optimizer, state in zip(context.optimizers, checkpoint["optimizers_state_dict"]):
+        _backend.load_optimizer_state(optimizer, context.models, state)
+    _check_count("schedulers", context.lr_schedulers, checkpoint["lr_schedulers_state_dict"])
+    for scheduler, state in zip(context.lr_schedulers, checkpoint["lr_schedulers_state_dict"]):
+        scheduler.load_state_dict(state)
 
 
 def read_checkpoint(path: pathlib.Path, **torch_load_kwargs: Any) -> Dict[str, Any]:
@@ -129,8 +139,7 @@ def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks)
     for callback in callbacks.values():
         callback.on_checkpoint_load_start(checkpoint)
     load_models(context.models, checkpoint)
-    _load_all("optimizers", context.optimizers, checkpoint["optimizers_state_dict"])
-    _load_all("schedulers", context.lr_schedulers, checkpoint["lr_schedulers_state_dict"])
+    _load_optimizers(context, checkpoint)
     if context._scaler is not None:
         if "scaler_state_dict" in checkpoint:
             context._scaler.load_state_dict(checkpoint["scaler_state_dict"])
@@ -141,8 +150,23 @@ def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks)
             callback.load_state_dict(checkpoint["callbacks"][name])
         elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
             logger.warning("the checkpoint holds no state of the callback %r: it begins anew", name)
-    if "rng_state" in checkpoint:
-        _set_random_state(context, checkpoint["rng_state"])
+    _load_random(context, checkpoint)
+
+
+def _load_random(context: PyTorchTrialContext, checkpoint: Dict[str, Any]) -> None:
+    """Each process takes up its own random numbers; those of other numbers of processes are the chief's."""
+    of_ranks = checkpoint.get("rng_states") or []
+    if len(of_ranks) == context.distributed.size:
+        set_random_state(context, of_ranks[context.distributed.rank])
+    elif "rng_state" in checkpoint:
+        if of_ranks:
+            logger.warning(
+                "the checkpoint was saved by %d processes, this is one of %d: training goes on, but not with the same "
+                "random numbers",
+                len(of_ranks),
+                context.distributed.size,
+            )
+        set_random_state(context, checkpoint["rng_state"])
 
 
 def _optional(get: Any) -> Optional[Dict[str, Any]]:
@@ -194,8 +218,21 @@ def _save_code(path: pathlib.Path, trial_class: type) -> None:
         shutil.copyfile(file, target / file.name)
 
 
+def collect(context: PyTorchTrialContext) -> Dict[str, Any]:
+    """What all processes have to contribute to a checkpoint, and so must call; complete at rank 0."""
+    random_states = context.distributed.gather(random_state(context)) or []
+    return {
+        "models_state_dict": [_backend.model_state(model) for model in context.models],
+        "optimizers_state_dict": [_backend.optimizer_state(o, context.models) for o in context.optimizers],
+        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
+        "rng_state": random_states[0] if random_states else None,
+        "rng_states": random_states,
+    }
+
+
 def save(
     path: pathlib.Path,
+    collected: Dict[str, Any],
     context: PyTorchTrialContext,
     callbacks: Callbacks,
     state: TrialState,
@@ -203,18 +240,12 @@ def save(
     *,
     by_trainer: bool,
 ) -> None:
-    """Write a checkpoint into the directory ``path``.
+    """Write a checkpoint into the directory ``path``: what :func:`collect` returned, and what rank 0 knows.
 
     ``by_trainer`` tells whether the user's own script built the trial, rather than ``determined.exec.harness``.
     """
     _save_code(path, trial_class)
-    checkpoint: Dict[str, Any] = {
-        "models_state_dict": [model.state_dict() for model in context.models],
-        "optimizers_state_dict": [optimizer.state_dict() for optimizer in context.optimizers],
-        "lr_schedulers_state_dict": [scheduler.state_dict() for scheduler in context.lr_schedulers],
-        "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()},
-        "rng_state": _random_state(context),
-    }
+    checkpoint = {**collected, "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()}}
     if context._scaler is not None:
         checkpoint["scaler_state_dict"] = context._scaler.state_dict()
     for callback in callbacks.values():

@@ -13,7 +13,8 @@ import determined as det
 from determined import core
 from determined.core._searcher import asks_master, configured_unit
 from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._controller import CheckpointPolicy, Plan, PyTorchTrialController
+from determined.pytorch._controller import PyTorchTrialController
+from determined.pytorch._plan import CheckpointPolicy, Plan, Profiling
 from determined.pytorch._trial import PyTorchTrial
 from determined.pytorch._units import NEVER, Batch, Epoch, TrainUnit, unit_from_config
 
@@ -34,6 +35,7 @@ class Trainer:
         self._trial = trial
         self._context = context
         self._by_trainer = True
+        self._profiling = Profiling()
 
     def configure_profiler(
         self,
@@ -42,8 +44,26 @@ class Trainer:
         begin_on_batch: int = 0,
         end_after_batch: Optional[int] = None,
     ) -> None:
-        """Superseded by ``fit(profiling_enabled=True)``; does nothing but say so."""
-        logger.warning("Trainer.configure_profiler() does nothing: use fit(profiling_enabled=True)")
+        """Say what to profile; ``fit(profiling_enabled=True)`` does so, too, for all of training.
+
+        Parameters
+        ----------
+        sync_timings : bool
+            Whether the device's work is waited for at the end of each timing.
+        enabled : bool
+        begin_on_batch : int
+            First batch to be profiled, from 0.
+        end_after_batch : int, optional
+            Last one; timings end after five minutes in any case.
+
+        Raises
+        ------
+        ValueError
+            If the range of batches makes no sense.
+        """
+        if begin_on_batch < 0 or (end_after_batch is not None and end_after_batch < begin_on_batch):
+            raise ValueError(f"begin_on_batch={begin_on_batch}, end_after_batch={end_after_batch}: not a range")
+        self._profiling = Profiling(enabled, begin_on_batch, end_after_batch, sync_timings)
 
     def fit(
         self,
@@ -81,7 +101,7 @@ class Trainer:
         test_mode : bool
             Train and validate one batch only; off the cluster.
         profiling_enabled : bool
-            Whether to report system metrics; on the cluster.
+            Whether to report system metrics, on the cluster, and timings; :meth:`configure_profiler` says more.
 
         Raises
         ------
@@ -123,7 +143,7 @@ class Trainer:
             smaller_is_better=bool(searcher.get("smaller_is_better", True)),
             step_zero_validation=step_zero_validation,
             test_mode=test_mode,
-            profiling_enabled=profiling_enabled,
+            profiling=self._profiling._replace(enabled=self._profiling.enabled or profiling_enabled),
             by_trainer=self._by_trainer,
         )
         _warn_of_other_length(searcher, plan.max_length)
@@ -180,11 +200,46 @@ def _seed_everything(seed: int) -> None:
     torch.random.manual_seed(seed)
 
 
-def _distributed_context() -> Optional[core.DistributedContext]:
-    """From the environment that the launcher made, if there was one."""
-    if os.environ.get("USE_TORCH_DISTRIBUTED"):
-        return core.DistributedContext.from_torch_distributed()
-    return None
+def _network_of_machines(interface: Optional[str]) -> None:
+    """Let the libraries that exchange tensors use the network that the cluster is configured for."""
+    if interface:
+        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(name, interface)
+
+
+@contextlib.contextmanager
+def _launched(trial: Optional[det.TrialInfo]) -> Iterator[Optional[core.DistributedContext]]:
+    """What the launcher of this process prepared: its process group, and the context that goes with it."""
+    if not os.environ.get("USE_TORCH_DISTRIBUTED"):
+        yield None
+        return
+    _network_of_machines(trial._inter_node_network_interface if trial is not None else None)
+    context = core.DistributedContext.from_torch_distributed()
+    ours = context.size > 1 and not torch.distributed.is_initialized()
+    if ours:
+        if torch.cuda.is_available():
+            torch.cuda.set_device(context.local_rank)
+        torch.distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    yield context
+    # Only after a proper end: with a process missing, this would wait for it.
+    if ours:
+        torch.distributed.destroy_process_group()
+
+
+def _check_launched(info: Optional[det.ClusterInfo], distributed: Optional[core.DistributedContext]) -> None:
+    if info is not None and distributed is None and sum(info.container_slot_counts) > 1:
+        raise ValueError(
+            f"this trial has {sum(info.container_slot_counts)} slots, but its program was started only once: start it "
+            "with a launch layer, such as python3 -m determined.launch.torch_distributed"
+        )
+
+
+def _core_context(distributed: Optional[core.DistributedContext]) -> core.Context:
+    return core.init(
+        distributed=distributed,
+        preempt_mode=core.PreemptMode.WorkersAskChief,
+        tensorboard_mode=core.TensorboardMode.MANUAL,
+    )
 
 
 @contextlib.contextmanager
@@ -228,13 +283,12 @@ def init(
     if trial is not None:
         exp_conf = trial._config
         hparams = hparams if hparams is not None else trial.hparams
-        distributed = distributed or _distributed_context()
         _seed_everything(trial.trial_seed)
-    with core.init(
-        distributed=distributed,
-        preempt_mode=core.PreemptMode.WorkersAskChief,
-        tensorboard_mode=core.TensorboardMode.MANUAL,
-    ) as core_context:
+    with contextlib.ExitStack() as stack:
+        distributed = distributed or stack.enter_context(_launched(trial))
+        if trial is not None:
+            _check_launched(info, distributed)
+        core_context = stack.enter_context(_core_context(distributed))
         yield PyTorchTrialContext(
             core_context=core_context,
             trial_seed=trial.trial_seed if trial is not None else None,

@@ -1,0 +1,49 @@
+"""Features of a trial's context whose form may still change."""
+
+from typing import Any
+
+import torch
+
+from determined import errors
+
+
+class PyTorchExperimentalContext:
+    """Features whose form may still change. Reached as ``context.experimental``."""
+
+    def __init__(self, parent: Any) -> None:
+        self._parent = parent
+        self._auto_amp = False
+        self._data_repro_checks_disabled = False
+        self._auto_to_device = True
+
+    def use_amp(self) -> None:
+        """Train in mixed precision without further ado: forward passes autocast, losses are scaled.
+
+        Call it before ``wrap_model()``.
+        """
+        if self._parent.models:
+            raise errors.InvalidExperimentException("experimental.use_amp() must be called before wrap_model()")
+        if self._parent._scaler is not None:
+            raise errors.InvalidExperimentException("experimental.use_amp() brings its own scaler: no wrap_scaler()")
+        self._parent.wrap_scaler(torch.amp.GradScaler(self._parent.device.type))
+        self._auto_amp = True
+
+    def disable_dataset_reproducibility_checks(self) -> None:
+        """Accept loaders other than ``det.pytorch.DataLoader``, which cannot go on in the middle of an epoch."""
+        self._data_repro_checks_disabled = True
+
+    def disable_auto_to_device(self) -> None:
+        """Hand batches over as they come from the loader; ``context.to_device()`` is up to you."""
+        self._auto_to_device = False
+
+    def compress_gradients(self, dtype: torch.dtype = torch.float16) -> None:
+        """Let gradients travel between processes in half of their bytes, whatever the configuration says.
+
+        Call it before ``wrap_optimizer()``.
+
+        Parameters
+        ----------
+        dtype : torch.dtype
+            ``torch.float16``, or ``torch.bfloat16`` for gradients beyond 65504.
+        """
+        self._parent._gradient_dtype = dtype
