@@ -271,8 +271,8 @@ class PyTorchTrialController:
     def _profile(self, batch_idx: int) -> None:
         """Switch system metrics and timings on and off as the plan says."""
         self._timings.batch_begins(batch_idx)
-        if self._timings.active != self._sampling:
-            self._sampling = self._timings.active
+        if self._timings.within(batch_idx) != self._sampling:
+            self._sampling = not self._sampling
             (self._core.profiler.on if self._sampling else self._core.profiler.off)()
 
     def _train_batch(self, batch: Any) -> None:

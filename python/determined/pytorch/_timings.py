@@ -92,15 +92,14 @@ class Timings:
             self._profiling.enabled
             and batch_idx >= self._profiling.begin_on_batch
             and (end is None or batch_idx <= end)
-            and (self._began_s is None or time.monotonic() - self._began_s <= LONGEST_S)
         )
 
     def batch_begins(self, batch_idx: int) -> None:
         """Before anything is done for a batch, also before waiting for it."""
-        if self._profiling.enabled:
-            self.active = self.within(batch_idx)
-            if self.active and self._began_s is None:
-                self._began_s = time.monotonic()
+        self.active = self.within(batch_idx)
+        if self.active:
+            self._began_s = self._began_s or time.monotonic()
+            self.active = time.monotonic() - self._began_s <= LONGEST_S
 
     def batch_ends(self, records: Optional[int]) -> None:
         """A batch of so many records, if anybody knows, is over."""
