@@ -220,7 +220,8 @@ static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, b
     size_t shown = (size_t)(j->window.end - j->window.start);
     j->wait = arena_array(&r->arena, struct core_wait_view, shown + 1);
     for (size_t i = 0; i < shown; i++)
-        core_wait(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &j->wait[i]);
+        if (!j->job[(size_t)j->window.start + i].leaving)
+            core_wait(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &j->wait[i]);
     r->state = j;
     return req_then(r, REQ_READ, jobs_read);
 }
@@ -264,18 +265,14 @@ int api_get_job_queue_stats(struct req *r, const struct wire_get_job_queue_stats
 static int queue_change_of(const struct wire_job_queue_control *w, struct core_queue_change *ret, struct error *err)
 {
     *ret = (struct core_queue_change){.job_id = w->job_id ? w->job_id : "", .priority = w->priority,
-                                      .weight = w->weight};
-    if (w->resource_pool)
+                                      .weight = w->weight, .pool = w->resource_pool};
+    if ((w->ahead_of != NULL) + (w->behind_of != NULL) + (w->resource_pool != NULL) + w->has_priority + w->has_weight != 1)
         return error_set(err, ERR_INVALID,
-                         "job %s: this release does not move jobs to another resource pool; create it again with "
-                         "resources.resource_pool: %s", ret->job_id, w->resource_pool);
-    if ((w->ahead_of != NULL) + (w->behind_of != NULL) + w->has_priority + w->has_weight != 1)
-        return error_set(err, ERR_INVALID,
-                         "job %s: each change names one of priority, weight, aheadOf, behindOf, and nothing else",
+                         "job %s: each change names one of priority, weight, aheadOf, behindOf, resourcePool, and nothing else",
                          ret->job_id);
     ret->anchor = w->ahead_of ? w->ahead_of : w->behind_of;
     ret->what = w->ahead_of ? QUEUE_AHEAD_OF : w->behind_of ? QUEUE_BEHIND_OF
-                : w->has_priority ? QUEUE_PRIORITY : QUEUE_WEIGHT;
+                : w->resource_pool ? QUEUE_POOL : w->has_priority ? QUEUE_PRIORITY : QUEUE_WEIGHT;
     return 0;
 }
 
@@ -290,6 +287,6 @@ int api_update_job_queue(struct req *r, const struct wire_update_job_queue_reque
         if (queue_change_of(&in->updates[i], &change[i], err) < 0)
             return -1;
     struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
-                            .queue = {.change = change, .n = in->updates_n}};
+                            .queue = {.change = change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
     return api_core_step(r->api, &ev, NULL, err);
 }

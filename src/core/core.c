@@ -181,7 +181,7 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_EXPERIMENT_RESOURCES:
         return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
     case CORE_QUEUE_CHANGE:
-        return queue_change(c, ev->queue.change, ev->queue.n, err);
+        return queue_change(c, ev, err);
     case CORE_TASK_CREATE:
         return task_create(c, ev->task, err);
     case CORE_TRIAL_KILL:

@@ -168,14 +168,15 @@ struct core_resources_patch {
 };
 
 /* One of a batch of changes of the job queue. A change of priority or weight keeps the job's place among those it is
- * equal to; a moved job takes over its anchor's priority. */
-enum core_queue_what { QUEUE_PRIORITY, QUEUE_WEIGHT, QUEUE_AHEAD_OF, QUEUE_BEHIND_OF };
+ * equal to; a moved job takes over its anchor's priority; in another pool it stands by its submission. */
+enum core_queue_what { QUEUE_PRIORITY, QUEUE_WEIGHT, QUEUE_AHEAD_OF, QUEUE_BEHIND_OF, QUEUE_POOL };
 struct core_queue_change {
     const char *job_id; /* or a beginning that only it has */
     enum core_queue_what what;
     int32_t priority;
     double weight;
     const char *anchor; /* the job that it goes ahead of or behind; as job_id */
+    const char *pool;
 };
 
 /* A machine that the provider of an elastic pool lists. The agent on it has its id. */
@@ -213,6 +214,7 @@ struct core_event {
         struct {
             const struct core_queue_change *change;
             size_t n;
+            bool refuse_misfits; /* a pool whose agents cannot hold the job's trials */
         } queue;                             /* CORE_QUEUE_CHANGE: all or nothing */
         const struct core_task_spec *task;   /* CORE_TASK_CREATE; effects.task_id answers */
         struct {
@@ -338,7 +340,7 @@ struct core_effect {
         /* lines of text to be kept in the order of `from`, which grows */
         struct { int32_t experiment_id; int64_t from; const char *lines; } searcher_events;
         /* what its stored configuration says from now on */
-        struct { int32_t experiment_id, priority; double weight; } resources;
+        struct { int32_t experiment_id, priority; double weight; const char *pool; } resources;
         struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
         struct core_start start;
         struct { const char *agent_id, *container_id; int signal; } signal;
@@ -424,6 +426,7 @@ struct core_job_view {
     int32_t experiment_id, priority;
     double weight;
     bool scheduled; /* any of its allocations has its slots */
+    bool leaving;   /* it has gone to another pool, and what ran in this one has not ended yet */
     int32_t requested_slots, allocated_slots;
     int32_t jobs_ahead; /* -1: by fair share there is no order */
     int64_t queue_position;
@@ -466,6 +469,8 @@ size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
 /* The place of an experiment in its pool's queue. false as well when it waits for nothing and holds nothing. */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
+/* The experiment of a job, by its id or a beginning of it that only it has. */
+int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err);
 /* false: nothing of it waits. As of the last step. */
 bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret);
 /* Why no set of the pool's agents could hold such an allocation, were all of them there and idle; NULL: one could. */

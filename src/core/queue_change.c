@@ -1,5 +1,5 @@
 /* A batch is understood first: each change finds its jobs, and is held against the pool's policy and against the other
- * changes. Only then is it carried out: priorities and weights, then the moves, each after that of its anchor. Seen so,
+ * changes. Only then is it carried out: priorities and weights, pools, then the moves, each after that of its anchor. Seen so,
  * moves contradict each other exactly when they lead in a circle: a move puts a job beside its anchor and leaves the
  * order of all others alone. */
 #include "core/queue_change.h"
@@ -10,6 +10,7 @@
 
 #include "core/effects.h"
 #include "core/experiment.h"
+#include "core/pool_change.h"
 #include "core/rm.h"
 #include "core/sched/moves.h"
 
@@ -19,12 +20,14 @@ struct step {
     const struct core_queue_change *change;
     struct experiment *job, *anchor; /* anchor: of a move */
     size_t anchor_step;              /* the move of the anchor in the same batch; else NO_STEP */
+    struct pool *pool;               /* that it goes to */
     bool done;
 };
 
 struct batch {
     struct step *step;
     size_t n;
+    bool refuse_misfits;
 };
 
 /* ---- understanding ----------------------------------------------------------------------------------------------- */
@@ -63,14 +66,41 @@ static int find_job(const struct core *c, const char *id, struct experiment **re
     return 0;
 }
 
+int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err)
+{
+    struct experiment *x;
+    if (find_job(c, job_id, &x, err) < 0)
+        return -1;
+    *ret_experiment_id = x->row.id;
+    return 0;
+}
+
 static bool is_fair_share(const struct pool *p)
 {
     return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
 }
 
-static int check_priority(const struct step *s, struct error *err)
+static int check_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
-    const struct pool *p = s->job->pool;
+    const struct experiment *x = s->job;
+    const char *id = x->row.job_id, *name = s->change->pool;
+    s->pool = name[0] == '\0' ? NULL : pool_find(c, name);
+    if (s->pool == NULL)
+        return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
+    if (s->pool == x->pool)
+        return error_set(err, ERR_INVALID, "job %s: resource pool is unchanged (%s == %s)", id, x->pool->name, name);
+    if (run_state_is_stopping(x->sm.state))
+        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, sm_name(&x->sm));
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a) : NULL;
+    if (misfit != NULL)
+        return error_set(err, ERR_INVALID, "job %s: slots requested exceeds cluster capacity (and launch_error is set): %s", id,
+                         misfit);
+    return 0;
+}
+
+static int check_priority(const struct step *s, const struct pool *p, struct error *err)
+{
     int32_t priority = s->change->priority;
     if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
         return error_set(err, ERR_INVALID,
@@ -87,22 +117,22 @@ static int check_priority(const struct step *s, struct error *err)
     return 0;
 }
 
-static int check_weight(const struct step *s, struct error *err)
+static int check_weight(const struct step *s, const struct pool *p, struct error *err)
 {
     double weight = s->change->weight;
     if (!(weight > 0) || !isfinite(weight))
         return error_set(err, ERR_INVALID, "job %s: weight must be a number above 0, and %g was asked for",
                          s->job->row.job_id, weight);
-    if (!is_fair_share(s->job->pool))
+    if (!is_fair_share(p))
         return error_set(err, ERR_INVALID,
                          "job %s: resource pool %s is scheduled by priority and has no weights; set a priority",
-                         s->job->row.job_id, s->job->pool->name);
+                         s->job->row.job_id, p->name);
     return 0;
 }
 
 static int check_waits(const struct experiment *x, struct error *err)
 {
-    if (x->open_n > 0)
+    if (x->job->group.request_n > 0)
         return 0;
     return error_set(err, ERR_PRECONDITION, "job %s has no place in the queue: it neither runs nor waits for slots",
                      x->row.job_id);
@@ -124,15 +154,31 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
 
-static int understand_one(const struct core *c, struct step *s, struct error *err)
+static int find_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->job_id, &s->job, err) < 0)
         return -1;
+    return s->change->what == QUEUE_POOL ? check_pool(c, b, s, err) : 0;
+}
+
+/* Where it will be. */
+static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && b->step[i].change->what == QUEUE_POOL)
+            return b->step[i].pool;
+    return job->pool;
+}
+
+static int understand_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
+{
     switch (s->change->what) {
+    case QUEUE_POOL:
+        return 0;
     case QUEUE_PRIORITY:
-        return check_priority(s, err);
+        return check_priority(s, asked_pool(b, s->job), err);
     case QUEUE_WEIGHT:
-        return check_weight(s, err);
+        return check_weight(s, asked_pool(b, s->job), err);
     default:
         return check_move(c, s, err);
     }
@@ -150,8 +196,9 @@ static int check_twice(const struct batch *b, size_t i, struct error *err)
     for (size_t k = 0; k < i; k++)
         if (is_same_kind(&b->step[i], &b->step[k]))
             return error_set(err, ERR_INVALID, "contradictory batch: job %s gets two %s", b->step[i].job->row.job_id,
-                             is_move(b->step[i].change)                   ? "places"
+                             is_move(b->step[i].change)                  ? "places"
                              : b->step[i].change->what == QUEUE_PRIORITY ? "priorities"
+                             : b->step[i].change->what == QUEUE_POOL     ? "resource pools"
                                                                          : "weights");
     return 0;
 }
@@ -185,7 +232,11 @@ static int asked_priority(const struct batch *b, const struct experiment *job, i
 
 static int check_chain(const struct batch *b, size_t i, struct error *err)
 {
-    const struct experiment *job = b->step[i].job, *last = last_anchor(b, i);
+    const struct experiment *job = b->step[i].job, *anchor = b->step[i].anchor, *last = last_anchor(b, i);
+    const struct experiment *leaves = asked_pool(b, job) != job->pool ? job : asked_pool(b, anchor) != anchor->pool ? anchor : NULL;
+    if (leaves != NULL)
+        return error_set(err, ERR_INVALID, "contradictory batch: job %s goes to another resource pool, and gets a place in its old one's queue",
+                         leaves->row.job_id);
     if (last == NULL)
         return error_set(err, ERR_INVALID, "contradictory batch: the moves of job %s and others lead in a circle",
                          job->row.job_id);
@@ -200,7 +251,10 @@ static int check_chain(const struct batch *b, size_t i, struct error *err)
 static int understand(const struct core *c, struct batch *b, struct error *err)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (understand_one(c, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
+        if (find_one(c, b, &b->step[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < b->n; i++)
+        if (understand_one(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
             return -1;
     for (size_t i = 0; i < b->n; i++)
         b->step[i].anchor_step = is_move(b->step[i].change) ? move_of(b, b->step[i].anchor) : NO_STEP;
@@ -218,14 +272,17 @@ static void keep_resources(struct core *c, const struct experiment *x)
     e->resources.experiment_id = x->row.id;
     e->resources.priority = x->spec.priority;
     e->resources.weight = x->spec.weight;
+    e->resources.pool = arena_strdup(&c->out->arena, x->pool->name);
 }
 
 static void set_value(struct core *c, const struct step *s)
 {
     if (s->change->what == QUEUE_PRIORITY)
         s->job->spec.priority = s->change->priority;
-    else
+    else if (s->change->what == QUEUE_WEIGHT)
         s->job->spec.weight = s->change->weight;
+    else
+        experiment_change_pool(c, s->job, s->pool);
     job_reweigh(s->job);
     keep_resources(c, s->job);
 }
@@ -280,14 +337,15 @@ static void carry_out(struct core *c, struct batch *b)
         ;
 }
 
-int queue_change(struct core *c, const struct core_queue_change *change, size_t n, struct error *err)
+int queue_change(struct core *c, const struct core_event *ev, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
+    size_t n = ev->queue.n;
     if (n > QUEUE_BATCH_MAX)
         return error_set(err, ERR_INVALID, "%zu changes of the queue at once, allowed are %d", n, QUEUE_BATCH_MAX);
-    struct batch b = {.step = arena_array(&a, struct step, n + 1), .n = n};
+    struct batch b = {.step = arena_array(&a, struct step, n + 1), .n = n, .refuse_misfits = ev->queue.refuse_misfits};
     for (size_t i = 0; i < n; i++)
-        b.step[i].change = &change[i];
+        b.step[i].change = &ev->queue.change[i];
     if (understand(c, &b, err) < 0)
         return -1;
     carry_out(c, &b);

@@ -7,6 +7,6 @@
 enum { QUEUE_BATCH_MAX = 1000 };
 
 /* Validates the whole batch before it changes anything. */
-int queue_change(struct core *c, const struct core_queue_change *change, size_t n, struct error *err);
+int queue_change(struct core *c, const struct core_event *ev, struct error *err);
 
 #endif

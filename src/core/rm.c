@@ -97,16 +97,42 @@ int pool_priority(const struct pool *p, int wanted)
     return p->opts.equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
 }
 
-struct job *job_new(struct experiment *x)
+static struct job *new_job_in(const struct experiment *x, const struct pool *p)
 {
     struct job *job = calloc(1, sizeof *job);
     if (job == NULL)
         abort();
-    job->experiment = x;
-    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(x->pool, x->spec.priority),
+    job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
                                       .weight = x->spec.weight, .max_slots = x->spec.max_slots,
                                       .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
     return job;
+}
+
+struct job *job_new(struct experiment *x)
+{
+    struct job *job = new_job_in(x, x->pool);
+    job->experiment = x;
+    return job;
+}
+
+struct job *job_in_pool(struct experiment *x, struct pool *p)
+{
+    const struct trial *t;
+    if (x->job != NULL && x->pool == p)
+        return x->job;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (t->allocation != NULL && t->allocation->pool == p && t->allocation->filed)
+            return container_of(t->allocation->request.group, struct job, group);
+    return new_job_in(x, p);
+}
+
+struct experiment *job_experiment(const struct job *job)
+{
+    if (job->experiment != NULL || job->group.request_n == 0)
+        return job->experiment;
+    struct sched_request *any = RB_ROOT((struct sched_job *)&job->group.requests);
+    const struct trial *t = container_of(any, struct allocation, request)->trial;
+    return t != NULL ? t->experiment : NULL;
 }
 
 void job_new_for_task(struct allocation *a)
@@ -114,7 +140,7 @@ void job_new_for_task(struct allocation *a)
     a->job = calloc(1, sizeof *a->job);
     if (a->job == NULL)
         abort();
-    a->job->group = (struct sched_group){.job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
+    a->job->group = (struct sched_group){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
                                          .max_slots = -1, .queue_position = a->row.request_us,
                                          .submitted_us = a->row.request_us};
 }

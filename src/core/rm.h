@@ -34,6 +34,11 @@ int pool_priority(const struct pool *p, int wanted); /* what a job of that prior
 
 /* The experiment's own share of the queue: priority, weight, limits, place. */
 struct job *job_new(struct experiment *x); /* x->spec and x->row are set */
+/* What it is to a pool that it may have left, where some of its trials still run, or to which it comes back: the job that
+ * is there, or a new one without an experiment. */
+struct job *job_in_pool(struct experiment *x, struct pool *p);
+/* NULL: it is that of a task of its own. */
+struct experiment *job_experiment(const struct job *job);
 /* That of a task of its own goes with its only allocation, which this is. */
 void job_new_for_task(struct allocation *a);
 void job_reweigh(struct experiment *x);    /* they have changed */

@@ -109,10 +109,10 @@ static void tell_requests(struct pool *p)
 {
     struct allocation *al;
     while ((al = TAILQ_FIRST(&p->new)) != NULL) {
-        const struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
+        struct experiment *x = al->trial != NULL ? al->trial->experiment : NULL;
         TAILQ_REMOVE(&p->new, al, in_new);
         al->request = (struct sched_request){.allocation_id = al->row.id,
-                                             .group = x != NULL ? &x->job->group : &al->job->group,
+                                             .group = x != NULL ? &job_in_pool(x, p)->group : &al->job->group,
                                              .slots = al->row.slots, .single_agent = x != NULL && x->spec.single_node,
                                              .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);

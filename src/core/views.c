@@ -215,19 +215,37 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-static struct core_job_view job_of(const struct experiment *x)
+/* What it asks for and has in one pool. */
+static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_group *g)
 {
-    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = x->job->group.priority,
-                                .weight = x->spec.weight, .queue_position = x->row.queue_position};
+    struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = g->priority,
+                                .weight = g->weight, .queue_position = g->queue_position, .leaving = x->pool != p};
     const struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment) {
         const struct allocation *al = t->allocation;
-        bool placed = al != NULL && al->sm.state != ALLOCATION_PENDING;
-        job.requested_slots += al != NULL ? al->row.slots : 0;
+        if (al == NULL || al->pool != p)
+            continue;
+        bool placed = al->sm.state != ALLOCATION_PENDING;
+        job.requested_slots += al->row.slots;
         job.allocated_slots += placed ? al->row.slots : 0;
         job.scheduled = job.scheduled || placed;
     }
     return job;
+}
+
+/* Where it stands in line: in its pool, or still in the one that it leaves. NULL: nowhere. */
+static const struct allocation *in_line(const struct experiment *x)
+{
+    const struct allocation *elsewhere = NULL;
+    const struct trial *t;
+    LIST_FOREACH(t, &x->trials, in_experiment) {
+        if (t->allocation == NULL)
+            continue;
+        if (t->allocation->pool == x->pool)
+            return t->allocation;
+        elsewhere = t->allocation;
+    }
+    return elsewhere;
 }
 
 static bool is_fair_share(const struct pool *p)
@@ -238,10 +256,11 @@ static bool is_fair_share(const struct pool *p)
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
 {
     const struct experiment *x = experiment_find(c, experiment_id);
-    if (x == NULL || x->open_n == 0)
+    const struct allocation *al = x == NULL || x->open_n == 0 ? NULL : in_line(x);
+    if (al == NULL)
         return false;
-    *ret = job_of(x);
-    ret->jobs_ahead = is_fair_share(x->pool) ? -1 : (int32_t)sched_groups_ahead(&x->job->group);
+    *ret = job_of(x, al->pool, al->request.group);
+    ret->jobs_ahead = is_fair_share(al->pool) ? -1 : (int32_t)sched_groups_ahead(al->request.group);
     return true;
 }
 
@@ -262,9 +281,9 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
         return 0;
     struct core_job_view *job = *ret = arena_array(a, struct core_job_view, sched_group_n(p->sched) + 1);
     for (const struct sched_group *g = sched_first_group(p->sched); g != NULL; g = sched_next_group(g)) {
-        const struct experiment *x = container_of(g, struct job, group)->experiment;
-        if (x != NULL) /* else it has moved on */
-            job[n++] = job_of(x);
+        const struct experiment *x = job_experiment(container_of(g, struct job, group));
+        if (x != NULL)
+            job[n++] = job_of(x, p, g);
     }
     if (is_fair_share(p))
         qsort(job, n, sizeof *job, by_submission);

@@ -45,8 +45,9 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
         json_object_object_add(config, "resources", resources = json_object_new_object());
     json_object_object_add(resources, "priority", json_object_new_int(e->resources.priority));
     json_object_object_add(resources, "weight", json_object_new_double(e->resources.weight));
+    json_object_object_add(resources, "resource_pool", json_object_new_string(e->resources.pool));
     json_print(config, &text);
-    return store_experiment_set_config(db, x.id, strbuf_str(&text), x.resource_pool, err);
+    return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }
 
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)

@@ -131,7 +131,9 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
     if (query_exec_one(st, Q_EXPERIMENT_DOCUMENTS_SET_CONFIG, SQL_ARGS(sql_int(id), sql_text(config)), err,
                        "experiment %d", id) < 0)
         return -1;
-    return query_send(st, Q_EXPERIMENTS_SET_POOL, SQL_ARGS(sql_int(id), sql_text(resource_pool)), err);
+    const struct sql_args args = SQL_ARGS(sql_int(id), sql_text(resource_pool));
+    return query_send(st, Q_EXPERIMENTS_SET_POOL, args, err) < 0 ? -1
+                                                                 : query_send(st, Q_JOBS_SET_POOL_OF_EXPERIMENT, args, err);
 }
 
 int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err)

@@ -176,7 +176,11 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(queue):
     ([("a", "aheadOf", "b"), ("a", "behindOf", "c")], 400, "gets two places"),
     ([("a", "priority", 1), ("a", "priority", 2)], 400, "gets two priorities"),
     ([("a", "priority", 1), ("a", "behindOf", "c")], 400, "among jobs of priority 30"),
-    ([("a", "resourcePool", "own")], 400, "does not move jobs"),
+    ([("a", "resourcePool", "nowhere")], 404, 'resource pool "nowhere" does not exist'),
+    ([("a", "resourcePool", "")], 404, "does not exist"),
+    ([("a", "resourcePool", "default")], 400, "resource pool is unchanged (default == default)"),
+    ([("b", "priority", 3), ("a", "resourcePool", "own"), ("a", "resourcePool", "half")], 400, "gets two resource pools"),
+    ([("a", "resourcePool", "own"), ("a", "behindOf", "c")], 400, "contradictory batch"),
 ])
 def test_a_refused_batch_changes_nothing(queue, changes, status, says):
     refused = queue.update(*changes)

@@ -1,5 +1,6 @@
 """The job queue by hand: who runs on the only slot, and what `det job` shows of it."""
 import os
+import signal
 import subprocess
 
 import pytest
@@ -30,9 +31,9 @@ def det(cluster, *words):
     return done.stdout
 
 
-def table(cluster):
+def table(cluster, *options):
     """(name, priority, slots, status) of each row, in its order."""
-    rows = [[cell.strip() for cell in line.split("|")] for line in det(cluster, "job", "list").splitlines()]
+    rows = [[cell.strip() for cell in line.split("|")] for line in det(cluster, "job", "list", *options).splitlines()]
     assert rows[0] == ["#", "ID", "Type", "Job Name", "Priority", "Submitted", "Slots (acquired/needed)", "Status", "User"]
     return [(row[3], row[4], row[6], row[7]) for row in rows[2:]]
 
@@ -56,12 +57,43 @@ def test_ahead_of_swaps_who_runs_and_equal_priorities_keep_the_order(one_slot):
         one_slot.wait_experiment(x)
 
 
+@pytest.fixture
+def two_pools(new_cluster):
+    c = new_cluster(config={"resource_pools": [{"pool_name": "default"}, {"pool_name": "other"}]})
+    c.start_master()
+    for pool in ("default", "other"):
+        c.start_agent(pool, slots=1, resource_pool=pool)
+    c.login()
+    return c
+
+
+def test_a_job_that_goes_to_another_pool_stops_there_and_runs_here(two_pools):
+    c = two_pools
+    x, y = (c.create(name=name, files={"wait.py": WAITS_TO_BE_PREEMPTED}, entrypoint="python3 wait.py") for name in ("first", "second"))
+    job = c.experiment(x)["jobId"]
+    wait_for("the first to run", lambda: c.experiment(x)["state"] == "STATE_RUNNING")
+    det(c, "job", "update-batch", f"{job[:12]}.resource-pool=other")
+    wait_for("the first in the other pool", lambda: table(c, "-p", "other") == [("first", "42", "1/1", "STATE_SCHEDULED")])
+    wait_for("the second in its place", lambda: table(c) == [("second", "42", "1/1", "STATE_SCHEDULED")])
+    assert c.experiment(x)["resourcePool"] == c.experiment(x)["config"]["resources"]["resource_pool"] == "other"
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    assert table(c, "-p", "other")[0][0] == "first" and table(c)[0][0] == "second"
+    det(c, "job", "update", job[:12], "--resource-pool", "default")
+    wait_for("the first to wait", lambda: ("first", "42", "0/1", "STATE_QUEUED") in table(c))
+    assert c.experiment(x)["resourcePool"] == "default"
+    for experiment in (x, y):
+        c.post(f"/api/v1/experiments/{experiment}/kill")
+        c.wait_experiment(experiment)
+
+
 @pytest.mark.parametrize("words, says", [
     (["update", "x"], "nothing to change"),
     (["update", "x", "--priority", "100"], "between 1 and 99"),
     (["update", "x", "--priority", "4294967297"], "out of range"),
     (["update", "x", "--weight", "nan"], "weight"),
     (["update", "x", "--ahead-of", "y"], "job x not found"),
+    (["update", "x", "--resource-pool", "other"], "job x not found"),
     (["update-batch", "x"], "JOB_ID.KEY=VALUE"),
     (["update-batch", ".priority=1"], "JOB_ID.KEY=VALUE"),
     (["update-batch", "x.priority="], "value is missing"),

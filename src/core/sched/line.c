@@ -17,7 +17,7 @@ static void add_subtree(struct sched_group *g, const struct sched_group *child)
 
 static void count_below(struct sched_group *g)
 {
-    g->subtree_n = 1;
+    g->subtree_n = g->uncounted ? 0 : 1;
     g->subtree_waiting = g->waiting_slots;
     add_subtree(g, RB_LEFT(g, node));
     add_subtree(g, RB_RIGHT(g, node));
@@ -33,8 +33,6 @@ static void count_upwards(struct sched_group *g)
 
 void line_insert(struct sched_groups *line, struct sched_group *g)
 {
-    g->subtree_n = 1;
-    g->subtree_waiting = g->waiting_slots;
     RB_INSERT(sched_groups, line, g);
     count_upwards(g);
 }
@@ -70,7 +68,7 @@ struct line_ahead line_ahead(const struct sched_group *g)
         const struct sched_group *parent = RB_PARENT(child, node);
         below = NULL;
         if (parent != NULL && RB_RIGHT(parent, node) == child) {
-            ahead.jobs++;
+            ahead.jobs += parent->uncounted ? 0 : 1;
             ahead.waiting_slots += parent->waiting_slots;
             below = RB_LEFT(parent, node);
         }

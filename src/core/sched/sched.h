@@ -55,6 +55,7 @@ struct sched_group {
     double weight;
     int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
     int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
+    bool uncounted; /* nobody is told of it: it is none of those ahead of others */
     /* the scheduler's own */
     struct sched_job requests; /* by age */
     size_t request_n;

@@ -7,6 +7,9 @@ ON CONFLICT (id) DO UPDATE SET user_id = excluded.user_id, resource_pool = exclu
 -- name: jobs_set_position
 UPDATE jobs SET position = $2 WHERE id = $1 AND position <> $2;
 
+-- name: jobs_set_pool_of_experiment
+UPDATE jobs SET resource_pool = $2 WHERE id = (SELECT job_id FROM experiments WHERE id = $1) AND resource_pool <> $2;
+
 -- name: jobs_by_id
 SELECT id, type, user_id, resource_pool, position, priority, weight, submitted_us FROM jobs WHERE id = $1;
 

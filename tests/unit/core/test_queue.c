@@ -1,6 +1,7 @@
-/* What a job that waits is told: why, and when it may start. */
+/* What a job that waits is told: why, and when it may start; and jobs that change their pool. */
 #include "cmocka_setup.h"
 
+#include "common/strbuf.h"
 #include "core/core.h"
 
 enum { SECOND = 1000000 };
@@ -97,6 +98,14 @@ static void enable(struct fixture *f, const char *agent, bool on, bool drain)
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = agent, .enable = on, .drain = drain}};
     assert_int_equal(step(f, ev, NULL), 0);
+}
+
+static const struct core_effect *effect_of_type(const struct fixture *f, enum core_effect_type type)
+{
+    for (size_t i = 0; i < f->effects.n; i++)
+        if (f->effects.item[i].type == type)
+            return &f->effects.item[i];
+    return NULL;
 }
 
 /* ---- what no agents can hold ------------------------------------------------------------------------------------- */
@@ -307,6 +316,176 @@ static void test_estimate__learns_from_what_ends(void **state)
     }
 }
 
+/* ---- to another pool --------------------------------------------------------------------------------------------- */
+
+static int change_queue(struct fixture *f, const struct core_queue_change *change, size_t n, struct error *err)
+{
+    return step(f, (struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}}, err);
+}
+
+static const char *job_id(struct fixture *f, int32_t experiment_id)
+{
+    struct core_experiment_view view;
+    assert_true(core_experiment(f->core, experiment_id, &view));
+    return arena_strdup(&f->arena, view.row->job_id);
+}
+
+static int to_pool(struct fixture *f, int32_t experiment_id, const char *pool, struct error *err)
+{
+    struct core_queue_change change = {.job_id = job_id(f, experiment_id), .what = QUEUE_POOL, .pool = pool};
+    return change_queue(f, &change, 1, err);
+}
+
+/* "1 2*": in this order, those with a star have slots. */
+static const char *queue(struct fixture *f, const char *pool)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct core_job_view *job;
+    size_t n = core_queue(f->core, pool, &f->arena, &job);
+    for (size_t i = 0; i < n; i++)
+        strbuf_addf(&text, "%s%d%s", i > 0 ? " " : "", job[i].experiment_id, job[i].scheduled ? "*" : "");
+    return arena_strdup(&f->arena, strbuf_str(&text));
+}
+
+static void end_container(struct fixture *f, const char *agent, enum exit_kind kind)
+{
+    const struct container_row *k = core_agent_container(f->core, agent, 0);
+    assert_non_null(k);
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = agent, .report = {
+                            .container_id = k->id, .state = CONTAINER_TERMINATED, .exit_kind = kind, .exit_code = kind == EXIT_OK ? 0 : 137}}};
+    assert_int_equal(step(f, ev, NULL), 0);
+}
+
+static void test_pool__of_what_waits_changes_at_once(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "a1", "default", 1);
+    join(f, "b1", "keen", 1);
+    create(f, "default", 1);
+    int32_t x = create(f, "default", 1), y = create(f, "keen", 1);
+    assert_string_equal(queue(f, "keen"), "3*");
+    assert_int_equal(to_pool(f, x, "keen", NULL), 0);
+    assert_string_equal(queue(f, "default"), "1*");
+    assert_string_equal(queue(f, "keen"), "2 3*"); /* by submission: it is the older one */
+    bool kept = false;
+    for (size_t i = 0; i < f->effects.n; i++)
+        if (f->effects.item[i].type == CORE_PUT_RESOURCES)
+            kept = strcmp(f->effects.item[i].resources.pool, "keen") == 0;
+    assert_true(kept);
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = y}, NULL), 0);
+    end_container(f, "b1", EXIT_KILLED);
+    assert_string_equal(queue(f, "keen"), "2*");
+}
+
+static void test_pool__of_what_runs_changes_when_it_has_stopped(void **state)
+{
+    struct fixture *f = *state;
+    struct core_job_view job;
+    join(f, "a1", "default", 1);
+    join(f, "b1", "keen", 1);
+    int32_t x = create(f, "default", 1);
+    const struct container_row *k = core_agent_container(f->core, "a1", 0);
+    struct core_event runs = {.type = CORE_CONTAINER_CHANGED, .container = {.agent_id = "a1", .report = {
+                              .container_id = k->id, .state = CONTAINER_RUNNING, .address = "a"}}};
+    assert_int_equal(step(f, runs, NULL), 0);
+    assert_int_equal(to_pool(f, x, "keen", NULL), 0);
+    assert_int_equal(core_preemption(f->core, k->allocation_id), CORE_ANSWER_YES);
+    assert_string_equal(queue(f, "default"), "1*");
+    assert_string_equal(queue(f, "keen"), "");
+    assert_true(core_job(f->core, x, &job));
+    assert_true(job.scheduled && job.leaving);
+    struct core_queue_change move = {.job_id = job_id(f, x), .what = QUEUE_AHEAD_OF, .anchor = job_id(f, create(f, "keen", 1))};
+    cleanup_error struct error err = ERROR_INIT;
+    assert_int_equal(change_queue(f, &move, 1, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "has no place in the queue"));
+    end_container(f, "a1", EXIT_OK); /* it has written its checkpoint … */
+    struct core_experiment_view view;
+    assert_false(core_experiment(f->core, x, &view)); /* … or had just finished: it did not say that it was preempted */
+}
+
+/* There and back before it has stopped: it comes back to the place that it still has. */
+static void test_pool__changed_back_meanwhile_finds_its_place_again(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "a1", "default", 1);
+    int32_t x = create(f, "default", 1);
+    assert_int_equal(to_pool(f, x, "keen", NULL), 0);
+    assert_string_equal(queue(f, "default"), "1*");
+    assert_int_equal(to_pool(f, x, "default", NULL), 0);
+    assert_string_equal(queue(f, "default"), "1*");
+    end_container(f, "a1", EXIT_KILLED);
+    assert_string_equal(queue(f, "default"), "1*");
+    assert_string_equal(queue(f, "keen"), "");
+    assert_int_equal(to_pool(f, x, "fair", NULL), 0);
+    end_container(f, "a1", EXIT_KILLED);
+    assert_string_equal(queue(f, "default"), "");
+    assert_string_equal(queue(f, "fair"), "1");
+    assert_string_equal(reason(f, x), "pool fair has no agents");
+}
+
+static void test_pool__change_survives_a_crash_in_the_middle(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "a1", "default", 1);
+    int32_t x = create(f, "default", 1);
+    struct experiment_row row = *effect_of_type(f, CORE_PUT_EXPERIMENT)->experiment;
+    struct trial_row trial = *effect_of_type(f, CORE_PUT_TRIAL)->trial;
+    struct core_restored_experiment from = {.row = row, .spec = spec_of("keen", 1)};
+    from.searcher_snapshot = arena_strdup(&f->arena, effect_of_type(f, CORE_PUT_SEARCHER)->searcher.snapshot);
+    trial.hparams = "{}";
+    const struct container_row *k = core_agent_container(f->core, "a1", 0);
+    struct container_row container = *k;
+    struct allocation_row allocation = *core_allocation(f->core, k->allocation_id);
+    struct agent_row agent = {.id = "a1", .pool = "default", .enabled = true};
+    allocation.killed = true;
+    struct core_rows rows = {.experiment = &from, .experiment_n = 1, .trial = &trial, .trial_n = 1, .allocation = &allocation,
+                             .allocation_n = 1, .container = &container, .container_n = 1, .agent = &agent, .agent_n = 1,
+                             .last_experiment_id = x, .last_trial_id = trial.id};
+    restore(f, &rows);
+    assert_string_equal(queue(f, "default"), "1*");
+    struct core_container_report report = {.container_id = container.id, .state = CONTAINER_TERMINATED, .exit_kind = EXIT_KILLED,
+                                           .exit_code = 137};
+    const struct core_device device = {.brand = "b", .uuid = "u"};
+    struct core_event back = {.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = "a1", .pool = "default", .device = &device, .device_n = 1,
+                              .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}};
+    assert_int_equal(step(f, back, NULL), 0);
+    assert_string_equal(queue(f, "default"), "");
+    assert_string_equal(queue(f, "keen"), "1");
+}
+
+static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "b1", "keen", 2);
+    int32_t x = create(f, "default", 1), y = create(f, "default", 3);
+    const char *a = job_id(f, x), *b = job_id(f, y);
+    const struct { struct core_queue_change change[2]; const char *says; } bad[] = {
+        {{{a, QUEUE_POOL, .pool = "nowhere"}, {b, QUEUE_PRIORITY, .priority = 3}}, "resource pool \"nowhere\" does not exist"},
+        {{{a, QUEUE_POOL, .pool = ""}, {b, QUEUE_PRIORITY, .priority = 3}}, "resource pool \"\" does not exist"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {b, QUEUE_POOL, .pool = "default"}}, "resource pool is unchanged (default == default)"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_POOL, .pool = "fair"}}, "gets two resource pools"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_AHEAD_OF, .anchor = b}}, "contradictory batch"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {b, QUEUE_BEHIND_OF, .anchor = a}}, "contradictory batch"},
+        {{{a, QUEUE_POOL, .pool = "fair"}, {a, QUEUE_PRIORITY, .priority = 3}}, "has no priorities"},
+        {{{a, QUEUE_POOL, .pool = "keen"}, {a, QUEUE_WEIGHT, .weight = 3}}, "has no weights"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cleanup_error struct error err = ERROR_INIT;
+        assert_int_equal(change_queue(f, bad[i].change, 2, &err), -1);
+        assert_non_null(strstr(error_msg(&err), bad[i].says));
+        assert_int_equal(f->effects.n, 0);
+        assert_string_equal(queue(f, "default"), "1 2");
+    }
+    struct core_queue_change change = {.job_id = b, .what = QUEUE_POOL, .pool = "keen"};
+    cleanup_error struct error err = ERROR_INIT;
+    struct core_event strict = {.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1, .refuse_misfits = true}};
+    assert_int_equal(step(f, strict, &err), -1);
+    assert_non_null(strstr(error_msg(&err), "slots requested exceeds cluster capacity"));
+    struct core_queue_change weighed[] = {{a, QUEUE_WEIGHT, .weight = 3}, {a, QUEUE_POOL, .pool = "fair"}};
+    assert_int_equal(change_queue(f, weighed, 2, NULL), 0);
+    assert_string_equal(queue(f, "fair"), "1");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -323,6 +502,11 @@ int main(void)
         TEST(test_estimate__counts_those_ahead_in_median_run_times),
         TEST(test_estimate__is_empty_where_nobody_knows),
         TEST(test_estimate__learns_from_what_ends),
+        TEST(test_pool__of_what_waits_changes_at_once),
+        TEST(test_pool__of_what_runs_changes_when_it_has_stopped),
+        TEST(test_pool__changed_back_meanwhile_finds_its_place_again),
+        TEST(test_pool__change_survives_a_crash_in_the_middle),
+        TEST(test_pool__that_cannot_be_is_refused_and_nothing_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
