@@ -163,13 +163,27 @@ static bool add_launch(const struct core *c, const struct pool *p, const struct 
     if (p->elastic == NULL || (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a), r, p->opts.sched.allow_heterogeneous_fits)))
         return false;
     elastic_view(c, p, &view);
+    if (view.problem == NULL && view.starting_n == 0 && view.instance_n >= view.scale->max_instances)
+        return false;
     if (view.problem != NULL)
         strbuf_addf(out, "pool %s could not launch agents: %s", p->name, view.problem);
-    else if (view.instance_n >= view.scale->max_instances)
-        return false;
+    else if (view.starting_n == 0)
+        strbuf_addf(out, "pool %s launches agents for what waits", p->name);
     else
-        strbuf_addf(out, "pool %s launches agents for what waits, %d are starting", p->name, view.starting_n);
+        strbuf_addf(out, "pool %s launches agents for what waits, %d %s starting", p->name, view.starting_n,
+                    view.starting_n == 1 ? "is" : "are");
     return true;
+}
+
+/* There is no room, but perhaps there will be. */
+static void add_growth(const struct core *c, const struct pool *p, struct strbuf *out)
+{
+    struct core_pool_view view = {0};
+    elastic_view(c, p, &view);
+    if (view.starting_n > 0)
+        strbuf_addf(out, "; %d agent%s %s starting", view.starting_n, plural(view.starting_n), view.starting_n == 1 ? "is" : "are");
+    else if (view.problem != NULL)
+        strbuf_addf(out, "; pool %s could not launch agents: %s", p->name, view.problem);
 }
 
 /* ---- what it waits for ------------------------------------------------------------------------------------------- */
@@ -228,6 +242,7 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         return;
     case SCHED_WHY_NO_ROOM:
         add_no_room(p, r, reason, out);
+        add_growth(c, p, out);
         break;
     case SCHED_WHY_KEPT:
         break;

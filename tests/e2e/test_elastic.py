@@ -96,6 +96,8 @@ def test_a_provider_that_fails_is_tried_again(new_cluster, tmp_path):
     problem = wait_for("the problem", lambda: pool(cluster).get("launchProblem"))
     assert problem == f"cannot run {missing}: No such file or directory"
     assert "cannot run" in det(cluster, "resource-pool", "list")
+    [job] = cluster.get("/api/v1/job-queues?resourcePool=default").json["jobs"]
+    assert job["summary"]["reason"] == f"pool default could not launch agents: {problem}"
     assert cluster.metric('det_pool_launch_failures_total{pool="default"}') >= 1
     assert cluster.experiment(experiment)["state"] in ("STATE_QUEUED", "STATE_ACTIVE")
     program(missing, f'exec {AGENT} "$@"')

@@ -254,6 +254,20 @@ static void test_elastic__a_restart_launches_nothing_twice(void **state)
     assert_int_equal(machines_n(sim), 0);
 }
 
+static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **state)
+{
+    struct sim *sim = elastic(state, &two_at_most);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5});
+    sim_run(sim, 10000); /* m1 idles */
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 5, .paused = true});
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 1200);
+    sim_request(sim, CORE_EXPERIMENT_ACTIVATE, 2);
+    sim_run(sim, 10000);
+    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
+    assert_int_equal(sim->provider.launched, 1);
+}
+
 /* Crashes anywhere, machines that stop and hang, a provider that fails: all work ends, and all machines do. */
 static void random_run(uint64_t seed)
 {
@@ -319,6 +333,7 @@ int main(void)
         TEST(test_elastic__what_cannot_be_ended_is_told_so_again),
         TEST(test_elastic__the_master_dies_between_launch_and_news),
         TEST(test_elastic__a_restart_launches_nothing_twice),
+        TEST(test_elastic__a_restart_waits_for_agents_on_their_way_back),
         cmocka_unit_test(test_elastic__everything_ends_whatever_goes_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,7 @@ const struct sched_opts *sched_get_opts(const struct sched *s)
 
 void sched_agent_join(struct sched *s, struct sched_agent *agent)
 {
+    agent->held = 0;
     places_add(&s->places, agent);
     if (++s->agent_n <= s->share_cap)
         return;
@@ -71,19 +72,24 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
 static void forget_shares(struct sched_request *r, const struct sched_agent *agent)
 {
     size_t n = 0;
-    for (size_t i = 0; i < r->share_n; i++)
-        if (r->share[i].agent != agent)
+    for (size_t i = 0; i < r->share_n; i++) {
+        if (r->share[i].agent == agent)
+            r->share[i].agent->held--;
+        else
             r->share[n++] = r->share[i];
+    }
     r->share_n = n;
 }
 
+/* Whoever leaves has mostly given everything back before; else all requests are asked. */
 void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 {
     struct sched_group *g;
     struct sched_request *r;
-    RB_FOREACH(g, sched_groups, &s->groups)
-        RB_FOREACH(r, sched_job, &g->requests)
-            forget_shares(r, agent);
+    if (agent->held > 0)
+        RB_FOREACH(g, sched_groups, &s->groups)
+            RB_FOREACH(r, sched_job, &g->requests)
+                forget_shares(r, agent);
     places_remove(&s->places, agent);
     s->agent_n--;
 }
@@ -199,8 +205,10 @@ static void keep_shares(struct sched_request *r, const struct sched_share *share
     r->share = reallocarray(NULL, n + 1, sizeof *share);
     if (r->share == NULL)
         abort();
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
+        share[i].agent->held++;
+    }
     r->share_n = n;
 }
 
@@ -227,6 +235,8 @@ void sched_request_remove(struct sched *s, struct sched_request *r)
     struct sched_group *g = r->group;
     unfile(s, r);
     RB_REMOVE(sched_job, &g->requests, r);
+    for (size_t i = 0; i < r->share_n; i++)
+        r->share[i].agent->held--;
     free(r->share);
     r->share = NULL;
     r->share_n = 0;

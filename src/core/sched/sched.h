@@ -39,6 +39,7 @@ struct sched_agent {
     int aux, empty_aux;     /* zero-slot containers it may have in all, and still may have */
     /* the scheduler's own */
     uint64_t hash;
+    size_t held; /* shares of requests */
     struct sched_place by_slots, by_aux;
     UT_hash_handle hh;
 };
