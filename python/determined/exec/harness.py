@@ -11,6 +11,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 import determined as det
+from determined import errors
 
 logger = logging.getLogger("determined")
 
@@ -89,7 +90,12 @@ def main(args: Optional[List[str]] = None) -> int:
     # The user's modules lie in the working directory; python3 -m has it on the path, other ways to get here do not.
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
-    run_trial(entrypoint, info)
+    try:
+        run_trial(entrypoint, info)
+    except errors.InvalidExperimentException as e:
+        # Where in our code it was noticed helps nobody; what is wrong with the trial does.
+        logger.error("%s", e)
+        return 1
     return 0
 
 

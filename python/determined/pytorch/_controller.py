@@ -26,6 +26,9 @@ from determined.pytorch._validation import Validation, checked_metrics, evaluate
 
 logger = logging.getLogger("determined.pytorch")
 
+# Of one training metric in one batch; all are kept until the next report.
+MOST_ELEMENTS = 4096
+
 
 class _Stop(Exception):
     """Training is to end here: preempted, or on the user's request."""
@@ -281,7 +284,7 @@ class PyTorchTrialController:
         self._context._current_batch_idx = batch_idx
         if batch_in_epoch == 0:
             self._call("on_training_epoch_start", epoch_idx)
-        records = self._trial.get_batch_length(batch) if self._timings.active else None
+        records = self._records_in(batch) if self._timings.active else None
         if self._context.experimental._auto_to_device:
             with self._timings.measure("to_device"):
                 batch = self._context.to_device(batch)
@@ -299,6 +302,13 @@ class PyTorchTrialController:
         if self._at_epoch_end():
             self._state.epochs_trained += 1
             self._call("on_training_epoch_end", epoch_idx)
+
+    def _records_in(self, batch: Any) -> Optional[int]:
+        try:
+            return self._trial.get_batch_length(batch)
+        except (TypeError, ValueError) as e:
+            self._warn_once("records", f"samples_per_second is not measured: {e}")
+            return None
 
     def _exchange(self, now: bool) -> Any:
         """Gradients of all processes are averaged when the optimizer steps, and only then."""
@@ -342,9 +352,14 @@ class PyTorchTrialController:
     def _warn_of_odd_numbers(self, metrics: Dict[str, Any], of: str) -> None:
         """Say once of each metric that it is not finite: training goes on, but seldom to any good."""
         for name, value in metrics.items():
-            if isinstance(value, (float, np.floating)) and not math.isfinite(value) and (of, name) not in self._told_of:
-                self._told_of.add((of, name))
-                logger.warning("%s metric %r is %s after %d batches", of, name, value, self._state.batches_trained)
+            if isinstance(value, (float, np.floating)) and not math.isfinite(value):
+                message = f"{of} metric {name!r} is {value} after {self._state.batches_trained} batches"
+                self._warn_once((of, name), message)
+
+    def _warn_once(self, what: Any, message: str) -> None:
+        if what not in self._told_of:
+            self._told_of.add(what)
+            logger.warning("%s", message)
 
     def _add_position(self, metrics: Dict[str, Any]) -> None:
         """Searchers count in these; a trial that reports its own keeps them."""
@@ -462,11 +477,16 @@ def _keep(metrics: Dict[str, Any]) -> Dict[str, Any]:
 
     Scalars stay there, so that training does not wait for the device after each batch.
     """
-    return {name: _keep_value(value) for name, value in metrics.items()}
+    return {name: _keep_value(name, value) for name, value in metrics.items()}
 
 
-def _keep_value(value: Any) -> Any:
+def _keep_value(name: str, value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
+    if value.numel() > MOST_ELEMENTS:
+        raise ValueError(
+            f"metric {name!r} of train_batch() has {value.numel()} elements, more than {MOST_ELEMENTS}: "
+            "return its mean, or collect it with context.wrap_reducer()"
+        )
     value = value.detach()
     return value.clone() if value.numel() == 1 else value.cpu()

@@ -234,6 +234,16 @@ def combine_validation(
     return combined
 
 
+def _reduced(name: str, values: List[Any], reducer: Reducer) -> Any:
+    try:
+        return _REDUCE[reducer](values)
+    except (TypeError, ValueError) as e:
+        raise TypeError(
+            f"metric {name!r} of evaluate_batch() is not a number but {values[0]!r:.60}, and so has no "
+            f"Reducer.{reducer.name}: return numbers or tensors, or collect it with context.wrap_reducer()"
+        ) from e
+
+
 def reduce_validation(batches: List[Dict[str, Any]], reducer: Union[Reducer, Dict[str, Reducer]]) -> Dict[str, Any]:
     """Combine each validation metric over batches, by its own reducer where ``reducer`` is a dictionary."""
     _check_names(batches, "evaluate_batch()")
@@ -246,4 +256,4 @@ def reduce_validation(batches: List[Dict[str, Any]], reducer: Union[Reducer, Dic
         reducers = reducer
     else:
         reducers = dict.fromkeys(names, reducer)
-    return {name: _REDUCE[Reducer(reducers[name])]([metrics[name] for metrics in batches]) for name in names}
+    return {name: _reduced(name, [metrics[name] for metrics in batches], Reducer(reducers[name])) for name in names}

@@ -1,6 +1,7 @@
 """What a user writes."""
 
 import abc
+import contextlib
 from typing import Any, Dict, Union
 
 import torch
@@ -40,6 +41,16 @@ class PyTorchTrial(_trial.LegacyTrial):
     """
 
     trial_context_class = PyTorchTrialContext
+    context: PyTorchTrialContext
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "PyTorchTrial":
+        """Know the context, as ``self.context`` and by its older name ``self.ctx``, before the constructor runs."""
+        trial = super().__new__(cls)
+        context = args[0] if args else kwargs.get("context")
+        for name in ("context", "ctx"):
+            with contextlib.suppress(AttributeError):  # a class may have a property of that name
+                setattr(trial, name, context)
+        return trial
 
     @abc.abstractmethod
     def __init__(self, context: PyTorchTrialContext) -> None:
