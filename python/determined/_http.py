@@ -10,12 +10,13 @@ import http.client
 import json
 import logging
 import random
+import shutil
 import socket
 import ssl
 import threading
 import urllib.parse
 import urllib.request
-from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 
 from determined import _json, errors
 from determined._version import __version__
@@ -129,10 +130,68 @@ class Session:
         return Session(self._url, self._token, cert_file=self._cert_file, cert_name=self._cert_name, retry=retry)
 
     def get(self, path: str, *, params: Optional[Dict[str, Any]] = None, timeout_s: float = READ_TIMEOUT_S) -> Any:
-        """GET; see :meth:`request`."""
-        if params:
-            path = f"{path}?{urllib.parse.urlencode(params)}"
-        return self.request("GET", path, timeout_s=timeout_s)
+        """GET; see :meth:`request`. Of ``params``, None is left out and a list is repeated."""
+        return self.request("GET", path + _query(params), timeout_s=timeout_s)
+
+    def put(self, path: str, body: Any = None) -> Any:
+        """PUT; see :meth:`request`."""
+        return self.request("PUT", path, body)
+
+    def delete(self, path: str, body: Any = None) -> Any:
+        """DELETE; see :meth:`request`."""
+        return self.request("DELETE", path, body)
+
+    def stream(self, path: str, *, params: Optional[Dict[str, Any]] = None) -> Iterator[Any]:
+        """GET an answer that comes message by message, for as long as the master has more.
+
+        Yields
+        ------
+        object
+            The ``result`` of each message.
+
+        Raises
+        ------
+        errors.ApiError
+            The master refused, or says so in the midst of it.
+        errors.MasterUnreachable
+            It cannot be reached, or broke off.
+        """
+        url = self._url + path
+        connection = self._connect_apart()
+        try:
+            connection.request("GET", self._target(path + _query(params)), None, self._headers(None))
+            response = connection.getresponse()
+            if response.status >= 400:
+                kind = errors.API_ERRORS.get(response.status, errors.ApiError)
+                raise kind("GET", url, response.status, _error_text(response.read()))
+            if connection.sock is not None:
+                # Whoever follows a task that says nothing waits for as long as that takes.
+                connection.sock.settimeout(None)
+            for line in response:
+                message = _decode("GET", url, response.status, line) if line.strip() else {}
+                if "error" in message:
+                    raise errors.ApiError("GET", url, response.status, _error_text(line))
+                if "result" in message:
+                    yield message["result"]
+        except (OSError, http.client.HTTPException) as e:
+            raise errors.MasterUnreachable("GET", url, 1, e) from e
+        finally:
+            self._drop(connection)
+
+    def download(self, path: str, accept: str, target: IO[bytes]) -> None:
+        """GET an answer of whatever length into a file; errors as for :meth:`stream`."""
+        connection = self._connect_apart()
+        try:
+            connection.request("GET", self._target(path), None, {**self._headers(None), "Accept": accept})
+            response = connection.getresponse()
+            if response.status >= 400:
+                kind = errors.API_ERRORS.get(response.status, errors.ApiError)
+                raise kind("GET", self._url + path, response.status, _error_text(response.read()))
+            shutil.copyfileobj(response, target, 1 << 20)
+        except (OSError, http.client.HTTPException) as e:
+            raise errors.MasterUnreachable("GET", self._url + path, 1, e) from e
+        finally:
+            self._drop(connection)
 
     def post(self, path: str, body: Any = None) -> Any:
         """POST; see :meth:`request`."""
@@ -265,6 +324,14 @@ class Session:
             self._live.add(connection)
         return connection
 
+    def _connect_apart(self) -> http.client.HTTPConnection:
+        """A connection for one long answer; the thread's other requests go on over its own."""
+        kept = getattr(self._local, "connection", None)
+        try:
+            return self._connect(READ_TIMEOUT_S)
+        finally:
+            self._local.connection = kept
+
     def _drop(self, connection: http.client.HTTPConnection) -> None:
         connection.close()
         with self._lock:
@@ -287,14 +354,17 @@ class Session:
         return self._parts.path.rstrip("/") + path
 
     def _headers(self, payload: Optional[bytes]) -> Dict[str, str]:
-        headers = {
-            "Authorization": f"Bearer {self._token}",
-            "Accept": "application/json",
-            "User-Agent": f"determined-python/{__version__}",
-        }
+        headers = {"Accept": "application/json", "User-Agent": f"determined-python/{__version__}"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
         if payload is not None:
             headers["Content-Type"] = "application/json"
         return headers
+
+
+def _query(params: Optional[Dict[str, Any]]) -> str:
+    given = {name: value for name, value in (params or {}).items() if value is not None}
+    return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""
 
 
 def _decode(method: str, url: str, status: int, answer: bytes) -> Any:

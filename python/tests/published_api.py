@@ -34,7 +34,8 @@ def describe_default(value):
 
 def describe_class(cls):
     if issubclass(cls, enum.Enum):
-        return {"enum": {member.name: member.value for member in cls}}
+        # Some of the published values are members of an enumeration of its generated client.
+        return {"enum": {member.name: getattr(member.value, "value", member.value) for member in cls}}
     members = {}
     for klass in reversed([k for k in cls.__mro__ if k.__module__.startswith("determined")]):
         for name, member in vars(klass).items():

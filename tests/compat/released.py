@@ -74,12 +74,30 @@ class Released:
 
     def sdk(self, code):
         """Runs the body of a function in which `client` is logged in; gives back what it returns."""
-        source = "import json, os, warnings\nwarnings.simplefilter('ignore')\ndef body():\n" + textwrap.indent(
-            "client.login(os.environ['DET_MASTER'], os.environ['DET_USER'], os.environ['DET_PASS'])\n" +
-            textwrap.dedent(code), "    ") + "\nvalue = body()\nprint()\nprint(json.dumps(value))\n"
-        done = self.warm.run("SDK", source=source, stdin="", directory=str(self.directory), environment=self.environment)
+        done = self.warm.run("SDK", source=program(code), stdin="", directory=str(self.directory), environment=self.environment)
         assert done.status == 0, done
         return json.loads(done.out.splitlines()[-1])
+
+
+def program(code):
+    return "import json, os, warnings\nwarnings.simplefilter('ignore')\ndef body():\n" + textwrap.indent(
+        "client.login(os.environ['DET_MASTER'], os.environ['DET_USER'], os.environ['DET_PASS'])\n" +
+        textwrap.dedent(code), "    ") + "\nvalue = body()\nprint()\nprint(json.dumps(value))\n"
+
+
+class OurLibrary:
+    """The same programs with our library."""
+
+    def __init__(self, released):
+        self.directory = released.directory
+        self.environment = {**released.environment, "PYTHONPATH": str(ROOT / "python"), "DET_RUN_DIR": str(self.directory / "nowhere")}
+
+    def sdk(self, code):
+        source = "from determined.experimental import client\n" + program(code)
+        done = subprocess.run([ROOT / ".venv/bin/python", "-c", source], capture_output=True, timeout=120, cwd=self.directory,
+                              env=self.environment, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
 
 
 class Ours:

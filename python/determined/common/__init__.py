@@ -1,0 +1,1 @@
+"""Names by which programs for the published library know parts of ours."""

@@ -1,0 +1,28 @@
+"""Things for programs about the cluster, rather than for training: ``client``, the SDK, and ``core_v2``."""
+
+from determined.experimental import client
+from determined.experimental._api import OrderBy
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._determined import Determined
+from determined.experimental._experiment import Experiment, ExperimentReference
+from determined.experimental._model import Model, ModelOrderBy, ModelSortBy, ModelVersion
+from determined.experimental._trial import Trial, TrialOrderBy, TrialReference, TrialSortBy
+from determined.experimental._workspace import Project
+
+__all__ = [
+    "Checkpoint",
+    "Determined",
+    "Experiment",
+    "ExperimentReference",
+    "Model",
+    "ModelOrderBy",
+    "ModelSortBy",
+    "ModelVersion",
+    "OrderBy",
+    "Project",
+    "Trial",
+    "TrialOrderBy",
+    "TrialReference",
+    "TrialSortBy",
+    "client",
+]

@@ -1,0 +1,284 @@
+"""Checkpoints."""
+
+import dataclasses
+import enum
+import json
+import os
+import pathlib
+import shutil
+import tarfile
+import tempfile
+from typing import Any, Dict, Iterable, List, Optional
+
+from determined import _http, _storage, errors
+from determined.experimental import _api, _metrics
+from determined.experimental._api import OrderBy
+
+
+class DownloadMode(enum.Enum):
+    """Where a checkpoint's files are fetched.
+
+    ``DIRECT``: from the storage; ``MASTER``: from the master, which reads the storage; ``AUTO``: from the storage,
+    and if that cannot be reached, from the master.
+    """
+
+    DIRECT = "direct"
+    MASTER = "master"
+    AUTO = "auto"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class CheckpointState(enum.Enum):
+    """What has become of it."""
+
+    ACTIVE = "STATE_ACTIVE"
+    COMPLETED = "STATE_COMPLETED"
+    ERROR = "STATE_ERROR"
+    DELETED = "STATE_DELETED"
+    PARTIALLY_DELETED = "STATE_PARTIALLY_DELETED"
+
+
+class CheckpointOrderBy(enum.Enum):
+    """Older form of :class:`OrderBy`."""
+
+    ASC = "ORDER_BY_ASC"
+    DESC = "ORDER_BY_DESC"
+
+
+class CheckpointSortBy(enum.Enum):
+    """What a list of checkpoints is sorted by."""
+
+    UUID = "SORT_BY_UUID"
+    TRIAL_ID = "SORT_BY_TRIAL_ID"
+    BATCH_NUMBER = "SORT_BY_BATCH_NUMBER"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    SEARCHER_METRIC = "SORT_BY_SEARCHER_METRIC"
+
+
+@dataclasses.dataclass
+class CheckpointTrainingMetadata:
+    """The training that a checkpoint is of."""
+
+    experiment_config: Dict[str, Any]
+    experiment_id: int
+    trial_id: int
+    hparams: Dict[str, Any]
+    validation_metrics: Dict[str, Any]
+
+
+class Checkpoint:
+    """A checkpoint. Get it from ``client.get_checkpoint()``, ``trial.list_checkpoints()`` and the like.
+
+    Attributes
+    ----------
+    uuid : str
+    task_id, allocation_id : str or None
+        Where it was made.
+    report_time : str or None
+    resources : dict or None
+        Its files: path to size in bytes.
+    metadata : dict or None
+    state : CheckpointState or None
+    training : CheckpointTrainingMetadata or None
+        None if it is of no trial.
+    """
+
+    def __init__(self, session: _http.Session, uuid: str) -> None:
+        self._session = session
+        self.uuid = uuid
+        self.task_id: Optional[str] = None
+        self.allocation_id: Optional[str] = None
+        self.report_time: Optional[str] = None
+        self.resources: Optional[Dict[str, Any]] = None
+        self.metadata: Optional[Dict[str, Any]] = None
+        self.state: Optional[CheckpointState] = None
+        self.training: Optional[CheckpointTrainingMetadata] = None
+
+    def __repr__(self) -> str:
+        trial = f", trial_id={self.training.trial_id}" if self.training is not None else ""
+        return f"Checkpoint(uuid={self.uuid}, task_id={self.task_id}{trial})"
+
+    @classmethod
+    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Checkpoint":
+        checkpoint = cls(session, answer["uuid"])
+        checkpoint._take(answer)
+        return checkpoint
+
+    def _take(self, answer: Dict[str, Any]) -> None:
+        self.task_id = answer.get("taskId")
+        self.allocation_id = answer.get("allocationId")
+        self.report_time = answer.get("reportTime")
+        self.resources = answer["resources"]
+        self.metadata = answer["metadata"]
+        self.state = CheckpointState(answer["state"])
+        training = answer.get("training") or {}
+        if training.get("trialId"):
+            self.training = CheckpointTrainingMetadata(
+                training.get("experimentConfig") or {},
+                training["experimentId"],
+                training["trialId"],
+                training.get("hparams") or {},
+                training.get("validationMetrics") or {},
+            )
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._take(self._session.get(f"/api/v1/checkpoints/{_api.quoted(self.uuid)}")["checkpoint"])
+
+    # ---- files ----
+
+    def download(self, path: Optional[str] = None, mode: DownloadMode = DownloadMode.AUTO) -> str:
+        """Fetch its files.
+
+        Parameters
+        ----------
+        path : str, optional
+            Where to; by default ``checkpoints/UUID`` in the current directory. A checkpoint that lies there is taken
+            as it is.
+        mode : DownloadMode
+            Where from.
+
+        Returns
+        -------
+        str
+            The directory.
+
+        Raises
+        ------
+        ValueError
+            If it is not complete any more, or of no trial.
+        errors.CheckpointNotFound
+            If the storage does not hold it.
+        """
+        if self.state not in (CheckpointState.COMPLETED, CheckpointState.PARTIALLY_DELETED):
+            state = self.state.name if self.state is not None else "unknown; call reload() first"
+            raise ValueError(f"checkpoint {self.uuid} cannot be downloaded: its state is {state}")
+        mode = DownloadMode(mode)
+        target = pathlib.Path(path) if path is not None else pathlib.Path("checkpoints", self.uuid)
+        if not (target / "metadata.json").exists():
+            if mode != DownloadMode.MASTER:
+                self._fetch_directly(target, mode)
+            else:
+                self._fetch_from_master(target)
+        if not (target / "metadata.json").exists():
+            self.write_metadata_file(str(target / "metadata.json"))
+        return str(target)
+
+    def _fetch_directly(self, target: pathlib.Path, mode: DownloadMode) -> None:
+        if self.training is None:
+            raise ValueError(f"checkpoint {self.uuid} is of no trial, so its storage is not known")
+        try:
+            storage = _storage.from_config(self.training.experiment_config["checkpoint_storage"])
+            storage.download(self.uuid, target)
+        except (OSError, ImportError, errors.CheckpointNotFound, errors.NoDirectStorageAccess):
+            if mode == DownloadMode.DIRECT:
+                raise
+            self._fetch_from_master(target)
+
+    def _fetch_from_master(self, target: pathlib.Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile() as f:
+            self._session.download(f"/checkpoints/{_api.quoted(self.uuid)}", "application/gzip", f)
+            f.seek(0)
+            with tarfile.open(fileobj=f, mode="r:*") as archive:
+                _unpack(archive, target)
+
+    def write_metadata_file(self, path: str) -> None:
+        """Write its metadata into a file."""
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(self.metadata, f, indent=2)
+
+    # ---- changes ----
+
+    def _put_metadata(self, metadata: Dict[str, Any]) -> None:
+        empty = {"resources": {}, "training": {}, "state": "STATE_UNSPECIFIED"}
+        body = {"checkpoint": {"uuid": self.uuid, "metadata": metadata, **empty}}
+        self._session.post(f"/api/v1/checkpoints/{_api.quoted(self.uuid)}/metadata", body)
+        self.metadata = metadata
+
+    def _known_metadata(self) -> Dict[str, Any]:
+        if self.metadata is None:
+            self.reload()
+        return dict(self.metadata or {})
+
+    def add_metadata(self, metadata: Dict[str, Any]) -> None:
+        """Add to its metadata; a key that is there gets the new value."""
+        self._put_metadata({**self._known_metadata(), **metadata})
+
+    def remove_metadata(self, keys: List[str]) -> None:
+        """Take these keys out of its metadata; those that are not there do not matter."""
+        self._put_metadata({k: v for k, v in self._known_metadata().items() if k not in keys})
+
+    def delete(self) -> None:
+        """Delete it, files and all; the master does so in the background."""
+        self._session.delete("/api/v1/checkpoints", {"checkpointUuids": [self.uuid]})
+
+    def remove_files(self, globs: List[str]) -> None:
+        """Delete the files that match one of the patterns, such as ``**/optimizer*``."""
+        self._session.post("/api/v1/checkpoints/rm", {"checkpointUuids": [self.uuid], "checkpointGlobs": globs})
+
+    def get_metrics(self, group: Optional[str] = None) -> Iterable[_metrics.TrialMetrics]:
+        """Metrics of the trials that have used it, as inference or as a start.
+
+        Parameters
+        ----------
+        group : str, optional
+            Only these.
+        """
+        path = f"/api/v1/checkpoints/{_api.quoted(self.uuid)}/metrics"
+        for report in self._session.get(path, params=_api.parameters(metricGroup=group)).get("metrics") or []:
+            yield _metrics.TrialMetrics._from_answer(report)
+
+    def get_pachyderm_commit(self) -> Any:
+        """Not part of this platform."""
+        raise ValueError("there is no integration with Pachyderm")
+
+
+def _unpack(archive: tarfile.TarFile, target: pathlib.Path) -> None:
+    """Plain files and directories only, and none outside of ``target``."""
+    root = target.resolve()
+    for member in archive:
+        path = (root / member.name).resolve()
+        if path != root and root not in path.parents:
+            raise ValueError(f"the checkpoint's archive holds {member.name!r}, which leads out of it")
+        if member.isdir():
+            path.mkdir(parents=True, exist_ok=True)
+        elif member.isfile():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            source = archive.extractfile(member)
+            assert source is not None
+            with open(path, "wb") as f:
+                shutil.copyfileobj(source, f, 1 << 20)
+            os.utime(path, (member.mtime, member.mtime))
+
+
+def listed(
+    session: _http.Session,
+    path: str,
+    sort_by: Any,
+    order_by: Optional[OrderBy],
+    max_results: Optional[int],
+) -> List[Checkpoint]:
+    """Complete checkpoints of an experiment or trial; without an order the best first, by the searcher's metric."""
+    if (sort_by is None) != (order_by is None):
+        raise AssertionError("sort_by and order_by must be given together, or neither")
+    if sort_by is not None and not isinstance(sort_by, (CheckpointSortBy, str)):
+        raise ValueError(f"sort_by must be a CheckpointSortBy or the name of a metric, not {sort_by!r}")
+    by_metric = isinstance(sort_by, str)
+    params = _api.parameters(
+        sortByMetric=sort_by if by_metric else None,
+        sortByAttr=None if by_metric else sort_by or CheckpointSortBy.SEARCHER_METRIC,
+        orderBy=order_by,
+        states=[CheckpointState.COMPLETED],
+    )
+    return [Checkpoint._from_answer(c, session) for c in _api.pages(session, path, "checkpoints", params, max_results)]
+
+
+def best(checkpoints: List[Checkpoint], of_what: str) -> Checkpoint:
+    """The first, or an error that names where there is none."""
+    if not checkpoints:
+        raise ValueError(f"{of_what} has no complete checkpoint that fits")
+    return checkpoints[0]

@@ -1,0 +1,385 @@
+"""The cluster as a whole: where everything of the SDK begins."""
+
+import json
+import os
+import pathlib
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+
+from determined import _http, errors
+from determined.experimental import _api, _context, _login, _metrics
+from determined.experimental._api import OrderBy
+from determined.experimental._checkpoint import Checkpoint
+from determined.experimental._experiment import Experiment, ExperimentSortBy, ExperimentState
+from determined.experimental._model import Model, ModelSortBy
+from determined.experimental._trial import Trial
+from determined.experimental._user import User
+from determined.experimental._workspace import Workspace
+
+
+class Oauth2ScimClient:
+    """A program that may log users in."""
+
+    def __init__(self, client_id: str, domain: str, name: str, secret: Optional[str] = None) -> None:
+        self.id = client_id
+        self.secret = secret
+        self.domain = domain
+        self.name = name
+
+
+class Determined:
+    """A connection to a master.
+
+    Parameters
+    ----------
+    master : str, optional
+        Its address; by default ``DET_MASTER``, else ``localhost:8080``. In a task, the task's own.
+    user, password : str, optional
+        By default ``DET_USER`` and ``DET_PASS``, else whoever is logged in with ``det``. In a task, its owner.
+    cert_path : str, optional
+        Certificates in PEM to check the master's with.
+    cert_name : str, optional
+        Name that the master's certificate bears, where it is not the host's.
+    noverify : bool
+        Whether to go without that check.
+
+    Raises
+    ------
+    errors.Unauthenticated
+        If user and password do not fit.
+    errors.MasterUnreachable
+
+    Examples
+    --------
+    >>> from determined.experimental import client
+    >>> cluster = client.Determined("http://master:8080", "me", "…")  # doctest: +SKIP
+    >>> cluster.get_experiment(7).wait()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        master: Optional[str] = None,
+        user: Optional[str] = None,
+        password: Optional[str] = None,
+        cert_path: Optional[str] = None,
+        cert_name: Optional[str] = None,
+        noverify: bool = False,
+    ) -> None:
+        self._login = _login.login(master, user, password, cert_path, cert_name, noverify)
+        self._session: _http.Session = self._login.session
+
+    # ---- users ----
+
+    def create_user(self, username: str, admin: bool, password: Optional[str] = None, remote: bool = False) -> User:
+        """Make a user.
+
+        Parameters
+        ----------
+        username : str
+        admin : bool
+        password : str, optional
+            With at least 8 characters, an upper-case and a lower-case letter and a digit; needed unless ``remote``.
+        remote : bool
+            Whether it logs in elsewhere only.
+
+        Raises
+        ------
+        ValueError
+            If the password will not do, or is missing.
+        """
+        if password is None and not remote:
+            raise ValueError(f"user {username!r} needs a password, unless remote is True")
+        user = {"username": username, "admin": admin, "active": True, "remote": remote}
+        body: Dict[str, Any] = {"user": user}
+        if password is not None:
+            body.update({"password": _login.hashed_password(password, new=True), "isHashed": True})
+        return User._from_answer(self._session.post("/api/v1/users", body)["user"], self._session)
+
+    def get_user_by_id(self, user_id: int) -> User:
+        """A user by number."""
+        return User._from_answer(self._session.get(f"/api/v1/users/{user_id}")["user"], self._session)
+
+    def get_user_by_name(self, user_name: str) -> User:
+        """A user by name."""
+        path = f"/api/v1/users/{_api.quoted(user_name)}/by-username"
+        return User._from_answer(self._session.get(path)["user"], self._session)
+
+    def whoami(self) -> User:
+        """The user who is logged in."""
+        return User._from_answer(self._session.get("/api/v1/me")["user"], self._session)
+
+    def get_session_username(self) -> str:
+        """Its name."""
+        return self._login.user
+
+    def logout(self) -> None:
+        """End this login; it cannot be used afterwards. A task's own stays."""
+        _login.logout(self._login)
+
+    def list_users(self, active: Optional[bool] = None) -> List[User]:
+        """All users, or those who may (``active=True``) or may not log in."""
+        found = _api.pages(self._session, "/api/v1/users", "users", _api.parameters(active=active))
+        return [User._from_answer(u, self._session) for u in found]
+
+    # ---- experiments, trials, checkpoints ----
+
+    def create_experiment(
+        self,
+        config: Union[str, pathlib.Path, Dict],
+        model_dir: Optional[Union[str, pathlib.Path]] = None,
+        includes: Optional[Iterable[Union[str, pathlib.Path]]] = None,
+        project_id: Optional[int] = None,
+        template: Optional[str] = None,
+    ) -> Experiment:
+        """Create an experiment and let it run.
+
+        Parameters
+        ----------
+        config : str, pathlib.Path or dict
+            The configuration, or the path of a YAML file that holds it.
+        model_dir : path-like, optional
+            Its contents go along, but for what its ``.detignore`` names; at most 95 MiB.
+        includes : list of path-like, optional
+            More files and directories.
+        project_id : int, optional
+            Where to put it; by default the configuration's ``project``, else "Uncategorized".
+        template : str, optional
+            Name of a template that the configuration is laid over.
+
+        Raises
+        ------
+        errors.BadRequest
+            If the configuration is wrong; the message names every mistake.
+        """
+        if isinstance(config, dict):
+            text = json.dumps(config)
+        elif isinstance(config, (str, os.PathLike)):
+            text = pathlib.Path(config).read_text(encoding="utf-8")
+        else:
+            raise TypeError(f"config must be a path or a dictionary, not {type(config).__name__}")
+        body: Dict[str, Any] = {
+            "activate": True,
+            "config": text,
+            "modelDefinition": _context.read(model_dir, includes),
+            "projectId": project_id,
+            "template": template,
+        }
+        given = {name: value for name, value in body.items() if value is not None}
+        answer = self._session.post("/api/v1/experiments", given)
+        for warning in answer.get("warnings") or []:
+            _warn_of_launch(warning)
+        return Experiment._from_answer({**answer["experiment"], "config": answer["config"]}, self._session)
+
+    def get_experiment(self, experiment_id: int) -> Experiment:
+        """An experiment by number."""
+        experiment = Experiment(experiment_id, self._session)
+        experiment.reload()
+        return experiment
+
+    def list_experiments(
+        self,
+        sort_by: Optional[ExperimentSortBy] = None,
+        order_by: Optional[OrderBy] = None,
+        experiment_ids: Optional[List[int]] = None,
+        labels: Optional[List[str]] = None,
+        users: Optional[List[str]] = None,
+        states: Optional[List[ExperimentState]] = None,
+        name: Optional[str] = None,
+        project_id: Optional[int] = None,
+    ) -> List[Experiment]:
+        """Experiments, fetched page by page.
+
+        Parameters
+        ----------
+        sort_by : ExperimentSortBy, optional
+        order_by : OrderBy, optional
+        experiment_ids : list of int, optional
+        labels : list of str, optional
+            Those with one of these.
+        users : list of str, optional
+            Those of these users.
+        states : list of ExperimentState, optional
+        name : str, optional
+            Those whose name holds this.
+        project_id : int, optional
+        """
+        params = _api.parameters(
+            sortBy=sort_by,
+            orderBy=order_by,
+            labels=labels,
+            users=users,
+            states=states,
+            name=name,
+            projectId=project_id,
+            **{"experimentIdFilter.incl": experiment_ids},
+        )
+        found = _api.pages(self._session, "/api/v1/experiments", "experiments", params)
+        return [Experiment._from_answer(e, self._session) for e in found]
+
+    def get_trial(self, trial_id: int) -> Trial:
+        """A trial by number."""
+        trial = Trial(trial_id, self._session)
+        trial.reload()
+        return trial
+
+    def get_checkpoint(self, uuid: str) -> Checkpoint:
+        """A checkpoint by id."""
+        checkpoint = Checkpoint(self._session, uuid)
+        checkpoint.reload()
+        return checkpoint
+
+    def iter_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:
+        """Reports of a group, trial by trial, in the order of their steps."""
+        return _metrics.iterate(self._session, trial_ids, group)
+
+    def stream_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:
+        """Older name of :meth:`iter_trials_metrics`."""
+        _api.deprecated("stream_trials_metrics()", "iter_trials_metrics()")
+        return self.iter_trials_metrics(trial_ids, group)
+
+    def stream_trials_training_metrics(self, trial_ids: List[int]) -> Iterable[_metrics.TrialMetrics]:
+        """Older form of ``iter_trials_metrics(…, "training")``."""
+        _api.deprecated("stream_trials_training_metrics()", 'iter_trials_metrics(…, "training")')
+        return _metrics.iterate_training(self._session, trial_ids)
+
+    def stream_trials_validation_metrics(self, trial_ids: List[int]) -> Iterable[_metrics.TrialMetrics]:
+        """Older form of ``iter_trials_metrics(…, "validation")``."""
+        _api.deprecated("stream_trials_validation_metrics()", 'iter_trials_metrics(…, "validation")')
+        return _metrics.iterate_validation(self._session, trial_ids)
+
+    # ---- workspaces ----
+
+    def get_workspace(self, name: str) -> Workspace:
+        """A workspace by name.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        return Workspace(self._session, workspace_name=name)
+
+    def list_workspaces(self) -> List[Workspace]:
+        """All workspaces."""
+        found = _api.pages(self._session, "/api/v1/workspaces", "workspaces", {})
+        return [Workspace._from_answer(w, self._session) for w in found]
+
+    def create_workspace(self, name: str) -> Workspace:
+        """Make a workspace."""
+        answer = self._session.post("/api/v1/workspaces", {"name": name})["workspace"]
+        return Workspace._from_answer(answer, self._session)
+
+    def delete_workspace(self, name: str) -> None:
+        """Delete a workspace with all that is in it."""
+        self._session.delete(f"/api/v1/workspaces/{self.get_workspace(name).id}")
+
+    # ---- models ----
+
+    def create_model(
+        self,
+        name: str,
+        description: Optional[str] = "",
+        metadata: Optional[Dict[str, Any]] = None,
+        labels: Optional[List[str]] = None,
+        workspace_name: Optional[str] = None,
+    ) -> Model:
+        """Add a model to the registry.
+
+        Parameters
+        ----------
+        name : str
+            That no other model has.
+        description : str, optional
+        metadata : dict, optional
+        labels : list of str, optional
+        workspace_name : str, optional
+            By default "Uncategorized".
+        """
+        given = {"name": name, "description": description, "metadata": metadata, "labels": labels}
+        body = {k: v for k, v in {**given, "workspaceName": workspace_name}.items() if v is not None}
+        return Model._from_answer(self._session.post("/api/v1/models", body)["model"], self._session)
+
+    def get_model(self, identifier: Union[str, int]) -> Model:
+        """A model by name or number."""
+        answer = self._session.get(f"/api/v1/models/{_api.quoted(identifier)}")["model"]
+        return Model._from_answer(answer, self._session)
+
+    def get_model_by_id(self, model_id: int) -> Model:
+        """Older form of ``get_model(model_id)``."""
+        _api.deprecated("get_model_by_id()", "get_model()")
+        return self.get_model(model_id)
+
+    def list_models(
+        self,
+        sort_by: ModelSortBy = ModelSortBy.NAME,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        name: Optional[str] = None,
+        description: Optional[str] = None,
+        model_id: Optional[int] = None,
+        workspace_names: Optional[List[str]] = None,
+        workspace_ids: Optional[List[int]] = None,
+    ) -> List[Model]:
+        """Models of the registry.
+
+        Parameters
+        ----------
+        sort_by : ModelSortBy
+        order_by : OrderBy
+        name, description : str, optional
+            Those whose name or description holds this.
+        model_id : int, optional
+        workspace_names : list of str, optional
+        workspace_ids : list of int, optional
+        """
+        params = _api.parameters(
+            sortBy=sort_by,
+            orderBy=order_by,
+            name=name or None,
+            description=description or None,
+            id=model_id,
+            workspaceNames=workspace_names,
+            workspaceIds=workspace_ids,
+        )
+        found = _api.pages(self._session, "/api/v1/models", "models", params)
+        return [Model._from_answer(m, self._session) for m in found]
+
+    def get_models(
+        self,
+        sort_by: ModelSortBy = ModelSortBy.NAME,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        name: Optional[str] = None,
+        description: Optional[str] = None,
+        model_id: Optional[int] = None,
+        workspace_names: Optional[List[str]] = None,
+        workspace_ids: Optional[List[int]] = None,
+    ) -> List[Model]:
+        """Older name of :meth:`list_models`."""
+        _api.deprecated("get_models()", "list_models()")
+        return self.list_models(sort_by, order_by, name, description, model_id, workspace_names, workspace_ids)
+
+    def get_model_labels(self) -> List[str]:
+        """Labels that models have, the commonest first."""
+        return list(self._session.get("/api/v1/model/labels").get("labels") or [])
+
+    # ---- single sign-on ----
+
+    def _no_oauth(self) -> "errors.NotFound":
+        return errors.NotFound("GET", "/oauth2/clients", 404, "this platform logs nobody in for other programs")
+
+    def list_oauth_clients(self) -> Sequence[Oauth2ScimClient]:
+        """Not part of this platform."""
+        raise self._no_oauth()
+
+    def add_oauth_client(self, domain: str, name: str) -> Oauth2ScimClient:
+        """Not part of this platform."""
+        raise self._no_oauth()
+
+    def remove_oauth_client(self, client_id: str) -> None:
+        """Not part of this platform."""
+        raise self._no_oauth()
+
+
+def _warn_of_launch(warning: str) -> None:
+    import logging
+
+    words = {"LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED": "no agent has as many slots now: it waits until one has"}
+    logging.getLogger("determined").warning("the experiment was created; %s", words.get(warning, warning))

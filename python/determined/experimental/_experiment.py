@@ -1,0 +1,370 @@
+"""Experiments."""
+
+import base64
+import enum
+import io
+import pathlib
+import sys
+import tarfile
+import time
+from typing import Any, Dict, Iterator, List, Optional, Set, Union
+
+from determined import _http
+from determined.experimental import _api, _checkpoint
+from determined.experimental._api import OrderBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+from determined.experimental._trial import Trial, TrialSortBy
+
+# Tell that we still wait this often.
+WORD_EVERY_S = 60.0
+
+
+class ExperimentState(enum.Enum):
+    """What an experiment is doing."""
+
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    COMPLETED = "STATE_COMPLETED"
+    CANCELED = "STATE_CANCELED"
+    ERROR = "STATE_ERROR"
+    DELETED = "STATE_DELETED"
+    DELETING = "STATE_DELETING"
+    DELETE_FAILED = "STATE_DELETE_FAILED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+
+
+class ExperimentSortBy(enum.Enum):
+    """What a list of experiments is sorted by."""
+
+    ID = "SORT_BY_ID"
+    DESCRIPTION = "SORT_BY_DESCRIPTION"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    NUM_TRIALS = "SORT_BY_NUM_TRIALS"
+    PROGRESS = "SORT_BY_PROGRESS"
+    USER = "SORT_BY_USER"
+    NAME = "SORT_BY_NAME"
+    FORKED_FROM = "SORT_BY_FORKED_FROM"
+    RESOURCE_POOL = "SORT_BY_RESOURCE_POOL"
+    PROJECT_ID = "SORT_BY_PROJECT_ID"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+    CHECKPOINT_COUNT = "SORT_BY_CHECKPOINT_COUNT"
+    SEARCHER_METRIC_VAL = "SORT_BY_SEARCHER_METRIC_VAL"
+
+
+class ExperimentOrderBy(enum.Enum):
+    """Older form of :class:`OrderBy`."""
+
+    ASCENDING = "ORDER_BY_ASC"
+    ASC = ASCENDING
+    DESCENDING = "ORDER_BY_DESC"
+    DESC = DESCENDING
+
+
+_OVER = {
+    ExperimentState.COMPLETED,
+    ExperimentState.CANCELED,
+    ExperimentState.ERROR,
+    ExperimentState.DELETED,
+    ExperimentState.DELETE_FAILED,
+}
+
+
+class Experiment:
+    """An experiment. Get it from ``client.get_experiment()`` or ``client.create_experiment()``.
+
+    Attributes
+    ----------
+    config : dict or None
+        The effective configuration.
+    state : ExperimentState or None
+    labels : set of str or None
+    archived : bool or None
+    name, description, notes : str or None
+    progress : float or None
+        From 0 to 1.
+    project_id, workspace_id : int or None
+    """
+
+    def __init__(self, experiment_id: int, session: _http.Session) -> None:
+        self._id = experiment_id
+        self._session = session
+        self._path = f"/api/v1/experiments/{experiment_id}"
+        self.config: Optional[Dict[str, Any]] = None
+        self.state: Optional[ExperimentState] = None
+        self.labels: Optional[Set[str]] = None
+        self.archived: Optional[bool] = None
+        self.name: Optional[str] = None
+        self.progress: Optional[float] = None
+        self.description: Optional[str] = None
+        self.notes: Optional[str] = None
+        self.project_id: Optional[int] = None
+        self.workspace_id: Optional[int] = None
+
+    def __repr__(self) -> str:
+        return f"Experiment(id={self.id})"
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        return self._id
+
+    @classmethod
+    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Experiment":
+        experiment = cls(answer["id"], session)
+        experiment._take(answer)
+        return experiment
+
+    def _take(self, answer: Dict[str, Any]) -> None:
+        self.config = answer.get("config") or self.config
+        self.state = ExperimentState(answer["state"])
+        self.archived = answer["archived"]
+        self.name = answer["name"]
+        self.progress = answer.get("progress")
+        self.description = answer.get("description")
+        self.notes = answer.get("notes")
+        self.labels = set(answer.get("labels") or [])
+        self.project_id = answer["projectId"]
+        self.workspace_id = answer.get("workspaceId")
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._take(self._session.get(self._path)["experiment"])
+
+    # ---- changes ----
+
+    def _patch(self, **changes: Any) -> Dict[str, Any]:
+        answer = self._session.patch(self._path, {"id": self._id, **changes})["experiment"]
+        self.labels = set(answer.get("labels") or [])
+        return answer
+
+    def set_name(self, name: str) -> None:
+        """Give it another name."""
+        self.name = self._patch(name=name)["name"]
+
+    def set_description(self, description: str) -> None:
+        """Describe it."""
+        self.description = self._patch(description=description).get("description")
+
+    def set_notes(self, notes: str) -> None:
+        """Replace its notes."""
+        self.notes = self._patch(notes=notes).get("notes")
+
+    def set_labels(self, labels: Set[str]) -> None:
+        """Replace its labels."""
+        self._patch(labels=sorted(labels))
+
+    def add_label(self, label: str) -> None:
+        """Add a label; one that is there already stays."""
+        self.reload()
+        self.set_labels({*(self.labels or ()), label})
+
+    def remove_label(self, label: str) -> None:
+        """Take a label away; one that is not there does not matter."""
+        self.reload()
+        self.set_labels(set(self.labels or ()) - {label})
+
+    def activate(self) -> None:
+        """Let it run again after :meth:`pause`."""
+        self._session.post(f"{self._path}/activate")
+
+    def pause(self) -> None:
+        """Let its trials save a checkpoint and leave their slots."""
+        self._session.post(f"{self._path}/pause")
+
+    def cancel(self) -> None:
+        """Let its trials save a checkpoint and end it."""
+        self._session.post(f"{self._path}/cancel")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._session.post(f"{self._path}/kill")
+
+    def archive(self) -> None:
+        """Take it out of everyday lists."""
+        self._session.post(f"{self._path}/archive")
+        self.archived = True
+
+    def unarchive(self) -> None:
+        """Put it back into everyday lists."""
+        self._session.post(f"{self._path}/unarchive")
+        self.archived = False
+
+    def delete(self) -> None:
+        """Delete it with all that belongs to it; the master does so in the background."""
+        self._session.delete(self._path)
+
+    def move_to_project(self, workspace_name: str, project_name: str) -> None:
+        """Move it to another project.
+
+        Raises
+        ------
+        ValueError
+            If there is no such workspace or project.
+        """
+        from determined.experimental._workspace import Workspace
+
+        project = Workspace(self._session, workspace_name=workspace_name).get_project(project_name)
+        body = {"experimentId": self._id, "destinationProjectId": project.id}
+        self._session.post(f"{self._path}/move", body)
+        self.project_id, self.workspace_id = project.id, project.workspace_id
+
+    def delete_tensorboard_files(self) -> None:
+        """Delete what it has stored for TensorBoard."""
+        self._session.delete(f"{self._path}/tensorboard-files")
+
+    # ---- what belongs to it ----
+
+    def download_code(self, output_dir: Optional[str] = None) -> str:
+        """Fetch the files that it was created with, as a tar.gz.
+
+        Parameters
+        ----------
+        output_dir : str, optional
+            Where to put it; by default the current directory.
+
+        Returns
+        -------
+        str
+            The file's path.
+        """
+        packed = base64.b64decode(self._session.get(f"{self._path}/model_def")["b64Tgz"])
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz"):
+            pass  # so that nothing else is called a tar.gz
+        path = pathlib.Path(output_dir or ".").expanduser() / f"exp-{self._id}_model_def.tar.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(packed)
+        return str(path)
+
+    def iter_trials(
+        self,
+        sort_by: TrialSortBy = TrialSortBy.ID,
+        order_by: OrderBy = OrderBy.ASCENDING,
+        limit: Optional[int] = None,
+    ) -> Iterator[Trial]:
+        """Its trials, fetched page by page.
+
+        Parameters
+        ----------
+        sort_by : TrialSortBy
+        order_by : OrderBy
+        limit : int, optional
+            How many at most.
+        """
+        params = _api.parameters(sortBy=sort_by, orderBy=order_by)
+        for answer in _api.pages(self._session, f"{self._path}/trials", "trials", params, limit):
+            yield Trial._from_answer(answer, self._session)
+
+    def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
+        """All its trials."""
+        return list(self.iter_trials(sort_by, order_by))
+
+    def get_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
+        """Older name of :meth:`list_trials`."""
+        _api.deprecated("Experiment.get_trials()", "Experiment.list_trials()")
+        return self.list_trials(sort_by, order_by)
+
+    def await_first_trial(self, interval: float = 0.1) -> Trial:
+        """Wait for its first trial to exist.
+
+        Parameters
+        ----------
+        interval : float
+            Seconds between two questions.
+        """
+        while True:
+            for trial in self.iter_trials(TrialSortBy.START_TIME, OrderBy.ASCENDING, limit=1):
+                return trial
+            time.sleep(interval)
+
+    def wait(self, interval: float = 5.0) -> ExperimentState:
+        """Wait for its end.
+
+        Parameters
+        ----------
+        interval : float
+            Seconds between two questions.
+
+        Returns
+        -------
+        ExperimentState
+            In which it has ended.
+
+        Raises
+        ------
+        ValueError
+            If it is paused, and would be waited for in vain.
+        """
+        said = time.monotonic()
+        while True:
+            self.reload()
+            assert self.state is not None
+            if self.state in _OVER:
+                return self.state
+            if self.state == ExperimentState.PAUSED:
+                raise ValueError(f"experiment {self.id} is paused: activate() it before waiting for its end")
+            if time.monotonic() - said >= WORD_EVERY_S:
+                said = time.monotonic()
+                print(f"still waiting for experiment {self.id} ({self.state.name})", file=sys.stderr)
+            time.sleep(interval)
+
+    def list_checkpoints(
+        self,
+        sort_by: Optional[Union[str, CheckpointSortBy]] = None,
+        order_by: Optional[OrderBy] = None,
+        max_results: Optional[int] = None,
+    ) -> List[Checkpoint]:
+        """Complete checkpoints of its trials; parameters as for :meth:`Trial.list_checkpoints`."""
+        return _checkpoint.listed(self._session, f"{self._path}/checkpoints", sort_by, order_by, max_results)
+
+    def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
+        """The best one. Deprecated: ``list_checkpoints(max_results=1)``."""
+        _api.deprecated("Experiment.top_checkpoint()", "Experiment.list_checkpoints(max_results=1)")
+        order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
+        found = self.list_checkpoints(sort_by, order, 1)
+        if not found:
+            raise AssertionError(f"experiment {self.id} has no complete checkpoint")
+        return found[0]
+
+    def top_n_checkpoints(
+        self, limit: int, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None
+    ) -> List[Checkpoint]:
+        """The best one of each of the best trials. Deprecated: :meth:`list_checkpoints`.
+
+        Parameters
+        ----------
+        limit : int
+            How many at most.
+        sort_by : str, optional
+            A validation metric; by default the searcher's.
+        smaller_is_better : bool, optional
+            With ``sort_by``.
+        """
+        _api.deprecated("Experiment.top_n_checkpoints()", "Experiment.list_checkpoints()")
+        order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
+        best: Dict[Optional[int], Checkpoint] = {}
+        for checkpoint in self.list_checkpoints(sort_by, order):
+            best.setdefault(checkpoint.training.trial_id if checkpoint.training else None, checkpoint)
+        if not best:
+            raise AssertionError(f"experiment {self.id} has no complete checkpoint")
+        return list(best.values())[:limit]
+
+    def get_pachyderm_config(self) -> Dict[str, Any]:
+        """Not part of this platform."""
+        raise ValueError("there is no integration with Pachyderm")
+
+
+class ExperimentReference(Experiment):
+    """Older name of :class:`Experiment`."""
+
+    def __init__(self, experiment_id: int, session: _http.Session) -> None:
+        _api.deprecated("ExperimentReference", "Experiment")
+        super().__init__(experiment_id, session)

@@ -1,0 +1,309 @@
+"""Trials."""
+
+import datetime
+import enum
+import inspect
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Union
+
+from determined import _http
+from determined.experimental import _api, _checkpoint, _metrics
+from determined.experimental._api import OrderBy
+from determined.experimental._checkpoint import Checkpoint, CheckpointSortBy
+
+if TYPE_CHECKING:
+    from determined.experimental._experiment import Experiment
+
+
+class LogLevel(enum.Enum):
+    """How grave a line of a log is."""
+
+    TRACE = "LOG_LEVEL_TRACE"
+    DEBUG = "LOG_LEVEL_DEBUG"
+    INFO = "LOG_LEVEL_INFO"
+    WARNING = "LOG_LEVEL_WARNING"
+    ERROR = "LOG_LEVEL_ERROR"
+    CRITICAL = "LOG_LEVEL_CRITICAL"
+
+
+class TrialState(enum.Enum):
+    """What a trial is doing."""
+
+    ACTIVE = "STATE_ACTIVE"
+    PAUSED = "STATE_PAUSED"
+    STOPPING_CANCELED = "STATE_STOPPING_CANCELED"
+    STOPPING_KILLED = "STATE_STOPPING_KILLED"
+    STOPPING_COMPLETED = "STATE_STOPPING_COMPLETED"
+    STOPPING_ERROR = "STATE_STOPPING_ERROR"
+    CANCELED = "STATE_CANCELED"
+    COMPLETED = "STATE_COMPLETED"
+    ERROR = "STATE_ERROR"
+    QUEUED = "STATE_QUEUED"
+    PULLING = "STATE_PULLING"
+    STARTING = "STATE_STARTING"
+    RUNNING = "STATE_RUNNING"
+
+
+class TrialSortBy(enum.Enum):
+    """What a list of trials is sorted by."""
+
+    ID = "SORT_BY_ID"
+    START_TIME = "SORT_BY_START_TIME"
+    END_TIME = "SORT_BY_END_TIME"
+    STATE = "SORT_BY_STATE"
+    BEST_VALIDATION_METRIC = "SORT_BY_BEST_VALIDATION_METRIC"
+    LATEST_VALIDATION_METRIC = "SORT_BY_LATEST_VALIDATION_METRIC"
+    BATCHES_PROCESSED = "SORT_BY_BATCHES_PROCESSED"
+    DURATION = "SORT_BY_DURATION"
+    RESTARTS = "SORT_BY_RESTARTS"
+    CHECKPOINT_SIZE = "SORT_BY_CHECKPOINT_SIZE"
+    LOG_RETENTION_DAYS = "SORT_BY_LOG_RETENTION_DAYS"
+
+
+class TrialOrderBy(enum.Enum):
+    """Older form of :class:`OrderBy`."""
+
+    ASCENDING = "ORDER_BY_ASC"
+    ASC = ASCENDING
+    DESCENDING = "ORDER_BY_DESC"
+    DESC = DESCENDING
+
+
+def _levels_from(level: Optional[LogLevel]) -> Optional[List[LogLevel]]:
+    """This one and all that are graver; lines of none count as INFO."""
+    if level is None:
+        return None
+    levels = list(LogLevel)
+    return levels[levels.index(LogLevel(level)) :]
+
+
+class Trial:
+    """A trial. Get it from ``client.get_trial()`` or ``experiment.list_trials()``.
+
+    Attributes
+    ----------
+    id : int
+    experiment_id : int or None
+    hparams : dict or None
+    summary_metrics : dict or None
+        For each group and metric: count, sum, least, greatest and last value.
+    state : TrialState or None
+    """
+
+    def __init__(self, trial_id: int, session: _http.Session) -> None:
+        self.id = trial_id
+        self._session = session
+        self.experiment_id: Optional[int] = None
+        self.hparams: Optional[Dict[str, Any]] = None
+        self.summary_metrics: Optional[Dict[str, Any]] = None
+        self.state: Optional[TrialState] = None
+
+    def __repr__(self) -> str:
+        return f"Trial(id={self.id})"
+
+    @classmethod
+    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "Trial":
+        trial = cls(answer["id"], session)
+        trial._take(answer)
+        return trial
+
+    def _take(self, answer: Dict[str, Any]) -> None:
+        self.experiment_id = answer["experimentId"]
+        self.hparams = answer["hparams"]
+        self.state = TrialState(answer["state"])
+        self.summary_metrics = answer.get("summaryMetrics")
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._take(self._session.get(f"/api/v1/trials/{self.id}")["trial"])
+
+    def get_experiment(self) -> "Experiment":
+        """The experiment that it belongs to."""
+        from determined.experimental._experiment import Experiment
+
+        if self.experiment_id is None:
+            self.reload()
+        assert self.experiment_id is not None
+        experiment = Experiment(self.experiment_id, self._session)
+        experiment.reload()
+        return experiment
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._session.post(f"/api/v1/trials/{self.id}/kill")
+
+    # ---- logs ----
+
+    def iter_logs(
+        self,
+        follow: bool = False,
+        *,
+        head: Optional[int] = None,
+        tail: Optional[int] = None,
+        container_ids: Optional[List[str]] = None,
+        rank_ids: Optional[List[int]] = None,
+        stdtypes: Optional[List[str]] = None,
+        min_level: Optional[LogLevel] = None,
+        timestamp_before: Optional[Union[str, int]] = None,
+        timestamp_after: Optional[Union[str, int]] = None,
+        sources: Optional[List[str]] = None,
+        search_text: Optional[str] = None,
+    ) -> Iterable[str]:
+        """The lines of its log, one after the other, each with its newline.
+
+        Parameters
+        ----------
+        follow : bool
+            Whether to wait for more until the trial ends.
+        head, tail : int, optional
+            Only so many of the first, or of the last, lines; not both, and not with ``follow``.
+        container_ids, rank_ids, stdtypes, sources : list, optional
+            Only lines of these.
+        min_level : LogLevel, optional
+            Only lines at least as grave.
+        timestamp_before, timestamp_after : str or int, optional
+            Only lines before or after this time: ISO 8601, or seconds since 1970.
+        search_text : str, optional
+            Only lines that hold this.
+
+        Raises
+        ------
+        ValueError
+            If ``head``, ``tail`` and ``follow`` contradict each other.
+        """
+        if sum((head is not None, tail is not None, bool(follow))) > 1:
+            raise ValueError("of head, tail and follow only one can be given")
+        for name, count in (("head", head), ("tail", tail)):
+            if count is not None and count < 0:
+                raise ValueError(f"{name}={count}: must not be negative")
+        params = _api.parameters(
+            follow=follow or None,
+            limit=head if head is not None else tail,
+            orderBy=OrderBy.DESC if tail is not None else None,
+            containerIds=container_ids,
+            rankIds=rank_ids,
+            stdtypes=stdtypes,
+            levels=_levels_from(min_level),
+            timestampBefore=_time(timestamp_before),
+            timestampAfter=_time(timestamp_after),
+            sources=sources,
+            searchText=search_text,
+        )
+        return self._lines(params, backwards=tail is not None)
+
+    def _lines(self, params: Dict[str, Any], *, backwards: bool) -> Iterable[str]:
+        lines = (line["message"] for line in self._session.stream(f"/api/v1/trials/{self.id}/logs", params=params))
+        return reversed(list(lines)) if backwards else lines
+
+    def logs(self, *args: Any, **kwargs: Any) -> Iterable[str]:
+        """Older name of :meth:`iter_logs`."""
+        _api.deprecated("Trial.logs()", "Trial.iter_logs()")
+        return self.iter_logs(*args, **kwargs)
+
+    logs.__signature__ = inspect.signature(iter_logs)  # type: ignore[attr-defined]
+
+    # ---- checkpoints ----
+
+    def list_checkpoints(
+        self,
+        sort_by: Optional[Union[str, CheckpointSortBy]] = None,
+        order_by: Optional[OrderBy] = None,
+        max_results: Optional[int] = None,
+    ) -> List[Checkpoint]:
+        """Its complete checkpoints.
+
+        Parameters
+        ----------
+        sort_by : str or CheckpointSortBy, optional
+            A string is the name of a validation metric. With ``order_by`` or not at all; then the best come first, by
+            the searcher's metric.
+        order_by : OrderBy, optional
+        max_results : int, optional
+        """
+        return _checkpoint.listed(
+            self._session, f"/api/v1/trials/{self.id}/checkpoints", sort_by, order_by, max_results
+        )
+
+    def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
+        """The best one. Deprecated: ``list_checkpoints(max_results=1)``."""
+        _api.deprecated("Trial.top_checkpoint()", "Trial.list_checkpoints(max_results=1)")
+        order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
+        return _checkpoint.best(self.list_checkpoints(sort_by, order, 1), f"trial {self.id}")
+
+    def select_checkpoint(
+        self,
+        latest: bool = False,
+        best: bool = False,
+        uuid: Optional[str] = None,
+        sort_by: Optional[str] = None,
+        smaller_is_better: Optional[bool] = None,
+    ) -> Checkpoint:
+        """One of them. Deprecated: :meth:`list_checkpoints`.
+
+        Parameters
+        ----------
+        latest, best : bool
+        uuid : str, optional
+            Exactly one of these three.
+        sort_by : str, optional
+            The metric that makes it best; with ``smaller_is_better``.
+        smaller_is_better : bool, optional
+        """
+        _api.deprecated("Trial.select_checkpoint()", "Trial.list_checkpoints()")
+        if sum((latest, best, uuid is not None)) != 1:
+            raise AssertionError("exactly one of latest, best and uuid must be given")
+        if (sort_by is None) != (smaller_is_better is None):
+            raise AssertionError("sort_by and smaller_is_better must be given together, or neither")
+        if sort_by is not None and not best:
+            raise AssertionError("sort_by and smaller_is_better go with best only")
+        if uuid is not None:
+            checkpoint = Checkpoint(self._session, uuid)
+            checkpoint.reload()
+            return checkpoint
+        if latest:
+            found = self.list_checkpoints(CheckpointSortBy.BATCH_NUMBER, OrderBy.DESC, 1)
+        else:
+            order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
+            found = self.list_checkpoints(sort_by, order, 1)
+        return _checkpoint.best(found, f"trial {self.id}")
+
+    def get_checkpoints(
+        self, sort_by: Optional[Union[str, CheckpointSortBy]] = None, order_by: Optional[OrderBy] = None
+    ) -> List[Checkpoint]:
+        """Older name of :meth:`list_checkpoints`."""
+        _api.deprecated("Trial.get_checkpoints()", "Trial.list_checkpoints()")
+        return self.list_checkpoints(sort_by, order_by)
+
+    # ---- metrics ----
+
+    def iter_metrics(self, group: str) -> Iterable[_metrics.TrialMetrics]:
+        """Its reports of a group, in the order of their steps."""
+        return _metrics.iterate(self._session, [self.id], group)
+
+    def stream_metrics(self, group: str) -> Iterable[_metrics.TrialMetrics]:
+        """Older name of :meth:`iter_metrics`."""
+        _api.deprecated("Trial.stream_metrics()", "Trial.iter_metrics()")
+        return self.iter_metrics(group)
+
+    def stream_training_metrics(self) -> Iterable[_metrics.TrialMetrics]:
+        """Older form of ``iter_metrics("training")``."""
+        _api.deprecated("Trial.stream_training_metrics()", 'Trial.iter_metrics("training")')
+        return _metrics.iterate_training(self._session, [self.id])
+
+    def stream_validation_metrics(self) -> Iterable[_metrics.TrialMetrics]:
+        """Older form of ``iter_metrics("validation")``."""
+        _api.deprecated("Trial.stream_validation_metrics()", 'Trial.iter_metrics("validation")')
+        return _metrics.iterate_validation(self._session, [self.id])
+
+
+class TrialReference(Trial):
+    """Older name of :class:`Trial`."""
+
+    def __init__(self, trial_id: int, session: _http.Session) -> None:
+        _api.deprecated("TrialReference", "Trial")
+        super().__init__(trial_id, session)
+
+
+def _time(given: Optional[Union[str, int]]) -> Optional[str]:
+    if given is None or isinstance(given, str):
+        return given
+    return datetime.datetime.fromtimestamp(given, datetime.timezone.utc).isoformat()

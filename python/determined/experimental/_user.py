@@ -1,0 +1,97 @@
+"""Users of the cluster."""
+
+from typing import Any, Dict, Optional
+
+from determined import _http
+from determined.experimental import _login
+
+
+class User:
+    """A user. Get it from ``client.get_user_by_name()`` and the like.
+
+    Attributes
+    ----------
+    user_id : int
+    username, display_name : str or None
+    admin, active, remote : bool or None
+        Whether it is an administrator, may log in, and logs in elsewhere only.
+    agent_uid, agent_gid : int or None
+    agent_user, agent_group : str or None
+        The account that tasks of this user run as.
+    """
+
+    def __init__(self, user_id: int, session: _http.Session) -> None:
+        self.user_id = user_id
+        self._session = session
+        self.username: Optional[str] = None
+        self.admin: Optional[bool] = None
+        self.active: Optional[bool] = None
+        self.remote: Optional[bool] = None
+        self.agent_uid: Optional[int] = None
+        self.agent_gid: Optional[int] = None
+        self.agent_user: Optional[str] = None
+        self.agent_group: Optional[str] = None
+        self.display_name: Optional[str] = None
+
+    def __repr__(self) -> str:
+        return f"User(user_id={self.user_id}, username={self.username!r})"
+
+    @classmethod
+    def _from_answer(cls, answer: Dict[str, Any], session: _http.Session) -> "User":
+        user = cls(answer["id"], session)
+        user._take(answer)
+        return user
+
+    def _take(self, answer: Dict[str, Any]) -> None:
+        self.username = answer["username"]
+        self.admin = answer["admin"]
+        self.active = answer.get("active", True)
+        self.remote = bool(answer.get("remote"))
+        self.display_name = answer.get("displayName")
+        agent = answer.get("agentUserGroup") or {}
+        self.agent_uid, self.agent_gid = agent.get("agentUid"), agent.get("agentGid")
+        self.agent_user, self.agent_group = agent.get("agentUser"), agent.get("agentGroup")
+
+    def reload(self) -> None:
+        """Ask the master again."""
+        self._take(self._session.get(f"/api/v1/users/{self.user_id}")["user"])
+
+    def _patch(self, **changes: Any) -> None:
+        self._take(self._session.patch(f"/api/v1/users/{self.user_id}", changes)["user"])
+
+    def rename(self, new_username: str) -> None:
+        """Give it another name to log in with."""
+        self._patch(username=new_username)
+
+    def activate(self) -> None:
+        """Let it log in."""
+        self._patch(active=True)
+
+    def deactivate(self) -> None:
+        """Keep it from logging in."""
+        self._patch(active=False)
+
+    def change_display_name(self, display_name: str) -> None:
+        """Show it under another name."""
+        self._patch(displayName=display_name)
+
+    def change_password(self, new_password: str) -> None:
+        """Set its password.
+
+        Raises
+        ------
+        ValueError
+            If it has less than 8 characters, or no upper-case letter, lower-case letter or digit.
+        """
+        self._patch(password=_login.hashed_password(new_password, new=True), isHashed=True)
+
+    def link_with_agent(
+        self,
+        agent_uid: Optional[int] = None,
+        agent_gid: Optional[int] = None,
+        agent_user: Optional[str] = None,
+        agent_group: Optional[str] = None,
+    ) -> None:
+        """Run its tasks as this account of the agents' machines."""
+        given = {"agentUid": agent_uid, "agentGid": agent_gid, "agentUser": agent_user, "agentGroup": agent_group}
+        self._patch(agentUserGroup={name: value for name, value in given.items() if value is not None})
