@@ -5,6 +5,7 @@
 ##  all              the four programs in build/ (release)
 ##  install          into PREFIX (default /usr/local) below DESTDIR
 ##  bench            measures the numbers of docs/performance.md
+##  test-frameworks  the tests of the library with Hugging Face's Trainer, and what they need (part of `make test`)
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
@@ -28,7 +29,7 @@ PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 AZURITE := tests/support/azurite
 
-.PHONY: all deps apt-packages test-deps demo test bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps apt-packages test-deps demo test test-frameworks bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -65,14 +66,22 @@ $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
 	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
+$(VENV)/.stamp-frameworks: $(VENV)/.stamp-test python/requirements/frameworks.txt
+	@echo "deps: Hugging Face, Lightning and DeepSpeed into $(VENV) from python/requirements/frameworks.txt"
+	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/frameworks.txt
+	@touch $@
+
 deps: apt-packages $(VENV)/.stamp
 test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(AZURITE)/.stamp
 
 demo: deps all
 	@tools/demo
 
-test: test-deps all
+test: test-deps $(VENV)/.stamp-frameworks all
 	@tests/run-all
+
+test-frameworks: test-deps $(VENV)/.stamp-frameworks
+	@PYTHON=$(abspath $(PY)) python/scripts/test -rfEs -p no:cacheprovider tests/frameworks
 
 bench: test-deps all
 	@$(PY) bench/run.py
