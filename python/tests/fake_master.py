@@ -217,6 +217,12 @@ class FakeMaster:
             raise _Refusal(404, "no validation metric yet")
         return {"metric": self.best_validation}
 
+    def ReportTrialSourceInfo(self, body: Any, _: Any) -> Any:
+        return {
+            "trialId": body["trialSourceInfo"]["trialId"],
+            "checkpointUuid": body["trialSourceInfo"]["checkpointUuid"],
+        }
+
     def GetTrial(self, trial: str, _: Any, __: Any) -> Any:
         latest = {"totalBatches": self.last_validation} if self.last_validation is not None else None
         return {"trial": {"id": int(trial), "latestValidation": latest}}

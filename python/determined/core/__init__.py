@@ -7,12 +7,14 @@
 ``searcher``          how long to train, where the configuration says so
 ``distributed``       the processes of this trial
 ``profiler``          system metrics
+``experimental``      what an inference works with
 ====================  ==========================================================
 """
 
 from determined.core._checkpoint import CheckpointContext, DownloadMode, DummyCheckpointContext
 from determined.core._context import Context, init
 from determined.core._distributed import DistributedContext, DummyDistributedContext
+from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
 from determined.core._searcher import (
@@ -35,12 +37,14 @@ __all__ = [
     "DownloadMode",
     "DummyCheckpointContext",
     "DummyDistributedContext",
+    "DummyExperimentalCoreContext",
     "DummyPreemptContext",
     "DummyProfilerContext",
     "DummySearcherContext",
     "DummySearcherOperation",
     "DummyTrainContext",
     "EarlyExitReason",
+    "ExperimentalCoreContext",
     "PendingUpload",
     "PreemptContext",
     "PreemptMode",

@@ -14,6 +14,7 @@ from determined import _http, _info, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
+from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
 from determined.core._reports import Reporter
@@ -52,6 +53,7 @@ class Context:
     searcher : SearcherContext
     distributed : DistributedContext
     profiler : ProfilerContext
+    experimental : ExperimentalCoreContext
     info : ClusterInfo or None
         None off the cluster.
     """
@@ -66,6 +68,7 @@ class Context:
         searcher: Optional[SearcherContext] = None,
         info: Optional[_info.ClusterInfo] = None,
         profiler: Optional[ProfilerContext] = None,
+        experimental: Optional[ExperimentalCoreContext] = None,
         _reporter: Optional[Reporter] = None,
         _tensorboard_files: Optional[TensorboardFiles] = None,
         _tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
@@ -76,6 +79,7 @@ class Context:
         self.train = train or DummyTrainContext()
         self.searcher = searcher or SearcherContextMissing()
         self.profiler = profiler or DummyProfilerContext()
+        self.experimental = experimental or DummyExperimentalCoreContext()
         self.info = info
         self._session = _session
         self._reporter = _reporter
@@ -292,6 +296,7 @@ def _trial_context(
         searcher=_searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=ProfilerContext(info.agent_id, reporter, distributed),
+        experimental=ExperimentalCoreContext(session, trial.trial_id),
         _reporter=reporter,
         _tensorboard_files=tensorboard_files,
         _tensorboard_mode=tensorboard_mode,

@@ -73,7 +73,10 @@ class _Wrapped:
         self.for_validation = for_validation
 
     def reduce(self, allgather: Callable[[Any], List]) -> Dict[str, Any]:
-        value = self.reducer.cross_slot_reduce(allgather(self.reducer.per_slot_reduce()))
+        return self.combine(allgather(self.reducer.per_slot_reduce()))
+
+    def combine(self, per_slot_metrics: List) -> Dict[str, Any]:
+        value = self.reducer.cross_slot_reduce(per_slot_metrics)
         what = f"the reducer {type(self.reducer).__name__}"
         if self.name is None:
             if not isinstance(value, dict):
@@ -129,6 +132,21 @@ class ReducerContext:
         """Let all reducers begin anew."""
         for wrapped in self._wrapped_reducers:
             wrapped.reducer.reset()
+
+    def run_cross_slot_reduction(self, reducables: List[_Wrapped], gathered: List) -> Dict[str, Any]:
+        """The metrics of some reducers, from what every process's :meth:`MetricReducer.per_slot_reduce` returned.
+
+        Parameters
+        ----------
+        reducables : list
+            Of what :meth:`wrap_reducer` keeps.
+        gathered : list of list
+            For each process, the values of these reducers.
+        """
+        metrics: Dict[str, Any] = {}
+        for wrapped, per_slot_metrics in zip(reducables, zip(*gathered)):
+            metrics.update(wrapped.combine(list(per_slot_metrics)))
+        return metrics
 
     def reduce_metrics(self, for_training: bool) -> Dict[str, Any]:
         """The metrics of all reducers meant for training, or for validation."""

@@ -208,7 +208,7 @@ def _network_of_machines(interface: Optional[str]) -> None:
 
 
 @contextlib.contextmanager
-def _launched(trial: Optional[det.TrialInfo]) -> Iterator[Optional[core.DistributedContext]]:
+def launched(trial: Optional[det.TrialInfo]) -> Iterator[Optional[core.DistributedContext]]:
     """What the launcher of this process prepared: its process group, and the context that goes with it."""
     if not os.environ.get("USE_TORCH_DISTRIBUTED"):
         yield None
@@ -226,7 +226,8 @@ def _launched(trial: Optional[det.TrialInfo]) -> Iterator[Optional[core.Distribu
         torch.distributed.destroy_process_group()
 
 
-def _check_launched(info: Optional[det.ClusterInfo], distributed: Optional[core.DistributedContext]) -> None:
+def check_launched(info: Optional[det.ClusterInfo], distributed: Optional[core.DistributedContext]) -> None:
+    """Refuse to be one process alone in a trial of several slots."""
     if info is not None and distributed is None and sum(info.container_slot_counts) > 1:
         raise ValueError(
             f"this trial has {sum(info.container_slot_counts)} slots, but its program was started only once: start it "
@@ -285,9 +286,9 @@ def init(
         hparams = hparams if hparams is not None else trial.hparams
         _seed_everything(trial.trial_seed)
     with contextlib.ExitStack() as stack:
-        distributed = distributed or stack.enter_context(_launched(trial))
+        distributed = distributed or stack.enter_context(launched(trial))
         if trial is not None:
-            _check_launched(info, distributed)
+            check_launched(info, distributed)
         core_context = stack.enter_context(_core_context(distributed))
         yield PyTorchTrialContext(
             core_context=core_context,
