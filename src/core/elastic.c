@@ -21,6 +21,7 @@ struct instance {
     bool failed;         /* counted as a failed launch */
     bool inherited;      /* launched before this start of the master: its agent may be on its way back */
     int64_t idle_us, lost_us; /* since when; 0: it is not */
+    char last_words[200]; /* of one that has stopped */
 };
 
 struct elastic {
@@ -126,6 +127,17 @@ static const char *duration_text(struct core *c, int64_t us)
 
 /* ---- the picture ------------------------------------------------------------------------------------------------- */
 
+/* Cut, if need be, between characters. */
+static void set_last_words(struct instance *x, const char *text)
+{
+    size_t n = strlen(text);
+    if (n >= sizeof x->last_words)
+        for (n = sizeof x->last_words - 1; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    memcpy(x->last_words, text, n);
+    x->last_words[n] = '\0';
+}
+
 static struct instance known_or_new(const struct elastic *e, const struct core_instance *seen)
 {
     const struct instance *known = find(e, seen->id);
@@ -136,6 +148,7 @@ static struct instance known_or_new(const struct elastic *e, const struct core_i
     }
     now.state = seen->state;
     now.launch_us = seen->launch_us;
+    set_last_words(&now, seen->detail != NULL ? seen->detail : "");
     return now;
 }
 
@@ -199,8 +212,7 @@ static void note_stopped(struct core *c, struct elastic *e, const struct core_in
     if (seen->state != INSTANCE_STOPPED || x->came || x->failed)
         return;
     x->failed = true;
-    fail(c, e, "instance %s ended before its agent had connected%s%s", x->id, seen->detail != NULL ? ": " : "",
-         seen->detail != NULL ? seen->detail : "");
+    fail(c, e, "instance %s ended before its agent had connected%s%s", x->id, x->last_words[0] != '\0' ? ": " : "", x->last_words);
 }
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err)
@@ -285,7 +297,7 @@ static const char *reason_of(struct core *c, const struct elastic *e, const stru
 {
     switch (is) {
     case SCALE_STOPPED:
-        return "stopped";
+        return arena_printf(&c->out->arena, "stopped%s%s", x->last_words[0] != '\0' ? ": " : "", x->last_words);
     case SCALE_LONG_IDLE:
         return arena_printf(&c->out->arena, "idle for %s", duration_text(c, e->opts.max_idle_us));
     case SCALE_LONG_DISCONNECTED:

@@ -9,44 +9,43 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/process.h"
+#include "master/local_agent.h"
 #include "master/provider.h"
 
 #define YOUNG_US 2000000
 
 enum { AGENT_PATIENCE_MS = 5000, SUPERVISORS_PATIENCE_MS = 3000, LOG_TAIL = 4096, DETAIL_MAX = 300 };
 
+struct known {
+    char *id;
+    struct process process;
+};
+
 struct provider {
     struct provider_setup setup;
     struct arena arena;
     const char *directory; /* of the pool's instances */
     const char *program;
-    pid_t *child; /* launched in this life, not yet known to have ended */
-    size_t child_n;
+    struct known *known;
+    size_t known_n;
+    bool scanned; /* the table of processes, once: there may be some without a directory */
 };
 
 static struct json_object *member(struct json_object *o, const char *name)
 {
     struct json_object *v = NULL;
     return o && json_object_object_get_ex(o, name, &v) ? v : NULL;
-}
-
-static int slots_per_instance(struct json_object *config)
-{
-    return json_object_get_int(member(config, "instance_slots"));
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
@@ -123,7 +122,9 @@ static struct provider *open_local(const struct provider_setup *setup)
 
 static void close_local(struct provider *p)
 {
-    free(p->child);
+    for (size_t i = 0; i < p->known_n; i++)
+        free(p->known[i].id);
+    free(p->known);
     arena_release(&p->arena);
     free(p);
 }
@@ -175,6 +176,7 @@ struct listing {
     struct arena *arena;
     struct core_instance *instance;
     size_t n;
+    bool complete; /* nobody but known processes */
 };
 
 static struct core_instance *find_instance(const struct listing *l, const char *id)
@@ -206,19 +208,6 @@ static const char *id_of(const struct process *p, const char *directory)
     return NULL;
 }
 
-static void list_process(const struct process *p, void *ctx)
-{
-    struct listing *l = ctx;
-    const char *id = id_of(p, l->provider->directory);
-    struct core_instance *known = id ? find_instance(l, id) : NULL;
-    if (!id)
-        return;
-    if (!known)
-        known = add_instance(l, id);
-    known->state = INSTANCE_RUNNING;
-    known->launch_us = process_start_us(p);
-}
-
 /* The last line of an agent's log, for whoever wonders why it has ended. */
 static const char *last_words(const struct provider *p, const char *id, struct arena *a)
 {
@@ -237,148 +226,101 @@ static const char *last_words(const struct provider *p, const char *id, struct a
     return arena_printf(a, "%.*s", DETAIL_MAX, newline ? newline + 1 : text);
 }
 
-/* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as young
- * as that is not called stopped. */
+/* ---- known processes: so that the table of all is not read each time ---- */
+
+static void remember(struct provider *p, const char *id, const struct process *process)
+{
+    struct known *all = reallocarray(p->known, p->known_n + 1, sizeof(*all));
+    if (!all || !(all[p->known_n].id = strdup(id)))
+        abort();
+    p->known = all;
+    p->known[p->known_n++].process = *process;
+}
+
+static void forget_ended(struct provider *p)
+{
+    for (size_t i = p->known_n; i-- > 0;) {
+        struct known *k = &p->known[i];
+        struct process now;
+        if (process_alive(k->process.pid) && process_find(k->process.pid, &now) && now.start == k->process.start)
+            continue;
+        free(k->id);
+        *k = p->known[--p->known_n];
+    }
+}
+
+static const struct known *known_of(const struct provider *p, const char *id)
+{
+    for (size_t i = 0; i < p->known_n; i++)
+        if (strcmp(p->known[i].id, id) == 0)
+            return &p->known[i];
+    return NULL;
+}
+
+static void set_running(struct core_instance *x, const struct process *process)
+{
+    x->state = INSTANCE_RUNNING;
+    x->launch_us = process_start_us(process);
+}
+
 static int list_directory(const char *id, void *ctx)
 {
     struct listing *l = ctx;
-    struct stat st = {0};
-    if (find_instance(l, id) || (stat(file_of(l->provider, id, "agent.json", l->arena), &st) < 0 &&
-                                 stat(file_of(l->provider, id, "", l->arena), &st) < 0))
-        return 0;
+    const struct known *known = known_of(l->provider, id);
     struct core_instance *x = add_instance(l, id);
-    x->launch_us = st.st_mtim.tv_sec * 1000000ll + st.st_mtim.tv_nsec / 1000;
-    x->state = clock_now_us() - x->launch_us < YOUNG_US ? INSTANCE_RUNNING : INSTANCE_STOPPED;
-    if (x->state == INSTANCE_STOPPED)
-        x->detail = last_words(l->provider, id, l->arena);
+    x->state = INSTANCE_STOPPED;
+    if (known)
+        set_running(x, &known->process);
+    l->complete = l->complete && known;
     return 0;
 }
 
-static void reap(struct provider *p)
+static void list_process(const struct process *process, void *ctx)
 {
-    for (size_t i = p->child_n; i-- > 0;)
-        if (waitpid(p->child[i], NULL, WNOHANG) != 0)
-            p->child[i] = p->child[--p->child_n];
+    struct listing *l = ctx;
+    const char *id = id_of(process, l->provider->directory);
+    if (!id)
+        return;
+    struct core_instance *x = find_instance(l, id);
+    if (!x)
+        x = add_instance(l, id);
+    set_running(x, process);
+    if (!known_of(l->provider, id))
+        remember(l->provider, id, process);
+}
+
+/* A process that has just been started has no arguments for a moment, which makes it no process of ours: what is as young
+ * as that is not called stopped. */
+static void describe_stopped(struct listing *l, struct core_instance *x)
+{
+    struct stat st = {0};
+    if (stat(file_of(l->provider, x->id, "agent.json", l->arena), &st) == 0 ||
+        stat(file_of(l->provider, x->id, "", l->arena), &st) == 0)
+        x->launch_us = st.st_mtim.tv_sec * 1000000ll + st.st_mtim.tv_nsec / 1000;
+    if (clock_now_us() - x->launch_us < YOUNG_US)
+        x->state = INSTANCE_RUNNING;
+    else
+        x->detail = last_words(l->provider, x->id, l->arena);
 }
 
 static int list_local(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err)
 {
-    struct listing l = {.provider = p, .arena = a};
-    reap(p);
-    process_each(list_process, &l);
+    struct listing l = {.provider = p, .arena = a, .complete = p->scanned};
+    forget_ended(p);
     if (for_each_entry(p->directory, list_directory, &l, err) < 0)
         return -1;
+    if (!l.complete)
+        process_each(list_process, &l);
+    p->scanned = true;
+    for (size_t i = 0; i < l.n; i++)
+        if (l.instance[i].state == INSTANCE_STOPPED)
+            describe_stopped(&l, &l.instance[i]);
     *ret = l.instance;
     *ret_n = l.n;
     return 0;
 }
 
 /* ---- launch ------------------------------------------------------------------------------------------------------ */
-
-static void set_text(struct json_object *o, const char *key, const char *value)
-{
-    json_object_object_add(o, key, json_object_new_string(value));
-}
-
-static struct json_object *part_of(struct json_object *o, const char *name)
-{
-    struct json_object *part = member(o, name);
-    if (!json_object_is_type(part, json_type_object)) {
-        part = json_object_new_object();
-        json_object_object_add(o, name, part);
-    }
-    return part;
-}
-
-static void add_tls(struct json_object *c, const struct provider_setup *s)
-{
-    struct json_object *tls = part_of(part_of(c, "security"), "tls"), *name = member(s->config, "master_cert_name");
-    json_object_object_add(tls, "enabled", json_object_new_boolean(true));
-    if (!member(tls, "master_cert") && !json_object_get_boolean(member(tls, "skip_verify")) && *s->master_cert)
-        set_text(tls, "master_cert", s->master_cert);
-    if (name && *json_object_get_string(name))
-        set_text(tls, "master_cert_name", json_object_get_string(name));
-}
-
-/* What the administrator gives the agents, and over it what makes them ours. */
-static struct json_object *agent_config(const struct provider *p, const char *id, const char *token_file)
-{
-    const struct provider_setup *s = &p->setup;
-    struct json_object *given = member(s->config, "agent_config_file_contents"), *c = NULL;
-    if (!given || json_object_deep_copy(given, &c, NULL) < 0)
-        c = json_object_new_object();
-    set_text(c, "master_host", s->master_host);
-    json_object_object_add(c, "master_port", json_object_new_int(s->master_port));
-    set_text(c, "agent_id", id);
-    set_text(c, "resource_pool", s->pool);
-    set_text(c, "token_file", token_file);
-    int slots = slots_per_instance(s->config);
-    if (!member(c, "artificial_slots") && !member(c, "slot_type") && slots > 0)
-        json_object_object_add(c, "artificial_slots", json_object_new_int(slots));
-    else if (!member(c, "artificial_slots") && !member(c, "slot_type"))
-        set_text(c, "slot_type", "none");
-    static const char *const same[] = {"agent_reconnect_attempts", "agent_reconnect_backoff"};
-    for (size_t i = 0; i < 2; i++)
-        if (!member(c, same[i]))
-            json_object_object_add(c, same[i], json_object_get(member(s->config, same[i])));
-    if (s->master_tls)
-        add_tls(c, s);
-    return c;
-}
-
-static int write_files(const struct provider *p, const char *id, struct arena *a, struct error *err)
-{
-    const char *token_file = file_of(p, id, "token", a);
-    cleanup_json struct json_object *config = agent_config(p, id, token_file);
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    json_print(config, &text);
-    if (file_write(token_file, p->setup.agent_token, strlen(p->setup.agent_token), 0600, err) < 0)
-        return -1;
-    return file_write(file_of(p, id, "agent.json", a), text.s, text.n, 0600, err);
-}
-
-/* The master's own settings, and its secrets, are not the agent's. */
-static char **environment(struct arena *a)
-{
-    size_t n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **env = arena_array(a, char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], "DET_", 4) != 0)
-            env[kept++] = environ[i];
-    return env;
-}
-
-/* A session of its own, so that what ends the master ends no agent; with no signals blocked or ignored. */
-static int spawn(struct provider *p, char *const argv[], const char *log, struct arena *a, struct error *err)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    pid_t pid;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawn(&pid, argv[0], &actions, &attr, argv, environment(a));
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0)
-        return error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(rc));
-    pid_t *children = realloc(p->child, (p->child_n + 1) * sizeof(*children));
-    if (!children)
-        abort();
-    p->child = children;
-    p->child[p->child_n++] = pid;
-    return 0;
-}
 
 static int new_id(struct arena *a, const char **ret, struct error *err)
 {
@@ -393,17 +335,18 @@ static int launch_one(struct provider *p, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const char *id = NULL;
+    struct process started;
+    pid_t pid;
     if (new_id(&a, &id, err) < 0)
         return -1;
-    char *directory = (char *)file_of(p, id, "", &a);
-    char *const argv[] = {(char *)p->program, "run", "--config-file", (char *)file_of(p, id, "agent.json", &a),
-                          "--data-dir", directory, NULL};
-    /* 0711: tasks of other users find their own directories below */
-    if (dir_make(directory, 0711, err) == 0 && write_files(p, id, &a, err) == 0 &&
-        spawn(p, argv, file_of(p, id, "agent.log", &a), &a, err) == 0)
-        return 0;
-    tree_remove(directory, NULL);
-    return -1;
+    const char *directory = file_of(p, id, "", &a);
+    if (local_agent_start(&p->setup, p->program, id, directory, &pid, err) < 0) {
+        tree_remove(directory, NULL);
+        return -1;
+    }
+    if (process_find(pid, &started))
+        remember(p, id, &started);
+    return 0;
 }
 
 static int launch_local(struct provider *p, int n, struct error *err)
@@ -440,7 +383,7 @@ static int terminate_local(struct provider *p, const char *id, struct error *err
     if (!process_end(is_agent, &m, AGENT_PATIENCE_MS, p->setup.stopping) ||
         !process_end(is_supervisor, &m, SUPERVISORS_PATIENCE_MS, p->setup.stopping))
         return error_set(err, ERR_UNAVAILABLE, "processes of %s go on", id);
-    reap(p);
+    forget_ended(p);
     if (tree_remove(m.directory, err) < 0)
         return -1;
     rmdir(p->directory); /* when it was the last one */
@@ -450,7 +393,7 @@ static int terminate_local(struct provider *p, const char *id, struct error *err
 const struct provider_type provider_local = {
     .name = "local",
     .list_period_us = 1000000,
-    .slots_per_instance = slots_per_instance,
+    .slots_per_instance = local_agent_slots,
     .open = open_local,
     .close = close_local,
     .list = list_local,

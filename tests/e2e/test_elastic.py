@@ -13,10 +13,15 @@ from support.cluster import BUILD, PASSWORD, wait_for
 AGENT = BUILD / "determined-agent"
 
 
-def elastic(new_cluster, **provider):
+def elastic(new_cluster, name="default", security=None, **provider):
     provider = {"type": "local", "max_instances": 2, "max_idle_agent_period": "2s", "max_agent_starting_period": "100s",
                 "agent_config_file_contents": {"container_runtime": "process", "allow_root_tasks": True}, **provider}
-    cluster = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "2s", "provider": provider}]})
+    cluster = new_cluster(config={"resource_pools": [{"pool_name": name, "agent_reconnect_wait": "2s", "provider": provider}],
+                                  "resource_manager": {"type": "agent", "default_compute_resource_pool": name,
+                                                       "default_aux_resource_pool": name}})
+    if security:
+        cluster.config["security"].update(security)
+        cluster.trust_any()
     cluster.start_master()
     cluster.login("admin")
     return cluster
@@ -182,6 +187,24 @@ def test_a_master_that_ends_leaves_its_instances_running(new_cluster, tmp_path):
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
     assert the_trial(cluster, experiment)["restarts"] == 0
     assert list(instances(cluster)) in ([], list(before))
+
+
+def test_agents_trust_a_master_that_speaks_tls(new_cluster):
+    cluster = elastic(new_cluster, security={"tls": {"self_signed": True}}, min_instances=1)
+    wait_for("the least number of agents", lambda: len(agents(cluster)) == 1)
+    experiment = shell(cluster, "echo ran")
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+
+
+def test_tasks_without_slots_in_a_pool_of_any_name(new_cluster):
+    name = "../a pool / für Ä"
+    cluster = elastic(new_cluster, name=name, instance_slots=0)
+    experiment = shell(cluster, "echo ran", slots=0)
+    assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
+    [found] = cluster.get("/api/v1/agents").json["agents"]
+    assert (found["resourcePools"], found["slots"]) == ([name], {})
+    assert len(list((cluster.dir / "data-instances").glob("*/*"))) == 1
+    wait_no_instances(cluster)
 
 
 def test_a_provider_that_this_build_lacks_is_refused_with_a_way_out(new_cluster):

@@ -87,7 +87,7 @@ static void test_elastic__keeps_the_least_and_replaces_one_that_has_stopped(void
     sim_run(sim, 100000);
     sim_expect(sim,
                "[200000] m1 > stops\n"
-               "[201000] order > end m1: stopped\n"
+               "[201000] order > end m1: stopped: out of luck\n"
                "[201500] order > launch 1\n"
                "[204000] m2 > back\n");
 }

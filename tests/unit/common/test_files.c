@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/files.h"
@@ -112,6 +113,29 @@ static void test_files__paths_join_and_split(void **state)
     assert_string_equal(bare, "y");
 }
 
+static void test_files__tree_remove_takes_all_below_and_follows_no_link(void **state)
+{
+    char path[128], kept[128], link[160];
+    snprintf(path, sizeof path, "%s/tree/a/b", dir);
+    snprintf(kept, sizeof kept, "%s/kept", dir);
+    assert_int_equal(dir_make(path, 0700, NULL), 0);
+    assert_int_equal(dir_make(kept, 0700, NULL), 0);
+    snprintf(link, sizeof link, "%s/file", kept);
+    assert_int_equal(file_write(link, "x", 1, 0600, NULL), 0);
+    snprintf(link, sizeof link, "%s/link", path);
+    assert_int_equal(symlink(kept, link), 0);
+    assert_int_equal(chmod(path, 0), 0); /* its owner may have done that */
+    snprintf(path, sizeof path, "%s/tree", dir);
+    assert_int_equal(tree_remove(path, NULL), 0);
+    assert_int_equal(mode_of(path), -1);
+    assert_int_equal(entries_of(kept), 1);
+    assert_int_equal(tree_remove(path, NULL), 0); /* there is none */
+    snprintf(link, sizeof link, "%s/file", kept);
+    assert_int_equal(tree_remove(link, NULL), 0);
+    assert_int_equal(entries_of(kept), 0);
+    assert_int_equal(tree_remove(kept, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_files__dir_make_builds_the_whole_path_with_the_mode),
         cmocka_unit_test(test_files__dir_make_does_not_pass_through_a_file),
         cmocka_unit_test(test_files__paths_join_and_split),
+        cmocka_unit_test(test_files__tree_remove_takes_all_below_and_follows_no_link),
     };
     return cmocka_run_group_tests(tests, make_scratch, drop_scratch);
 }
