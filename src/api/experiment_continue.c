@@ -6,6 +6,7 @@
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/launch.h"
+#include "api/pool_bindings.h"
 #include "common/json.h"
 #include "core/spec.h"
 #include "gen/handlers.h"
@@ -147,6 +148,8 @@ int api_continue_experiment(struct req *r, const struct wire_continue_experiment
         check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
         store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
         check_searcher(c, err) < 0)
+        return -1;
+    if (pool_check_workspace(r, c->config->resources.pool, c->was.workspace_id, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
     if (launch_warm_start(r, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) < 0)

@@ -7,6 +7,7 @@
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/launch.h"
+#include "api/pool_bindings.h"
 #include "common/cleanup.h"
 #include "core/core.h"
 #include "core/expconf.h"
@@ -227,6 +228,8 @@ static int create(struct req *r, const struct creation *request, struct error *e
     r->state = c;
     r->on_end = end_creation;
     if (prepare_config(r, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, c, err) < 0)
+        return -1;
+    if (!c->in->unmanaged && pool_check_workspace(r, c->config->resources.pool, c->project.workspace_id, err) < 0)
         return -1;
     if (c->in->validate_only)
         return only_validate(r, c);

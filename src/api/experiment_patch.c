@@ -22,8 +22,8 @@ static int check_resources(const patch_resources *p, struct error *err)
     if (p->has_max_slots && p->max_slots < 0)
         return error_set(err, ERR_INVALID, "resources.max_slots is %d, allowed is 0 or more, or null for no limit",
                          p->max_slots);
-    if (p->has_weight && !(p->weight >= 0 && isfinite(p->weight)))
-        return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is 0 or more", p->weight);
+    if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
+        return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is a number above 0", p->weight);
     if (p->has_priority && (p->priority < 1 || p->priority > 99))
         return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is 1 to 99 (lower goes first)",
                          p->priority);

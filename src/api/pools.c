@@ -3,10 +3,12 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/pool_bindings.h"
 #include "common/config.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
+#include "store/pool_bindings.h"
 
 /* ---- pools ---- */
 
@@ -104,21 +106,64 @@ static void pool_to_wire(struct req *r, const struct core_pool_view *v, const st
         add_scaling(r, v, d, ret);
 }
 
-int api_get_resource_pools(struct req *r, const struct wire_get_resource_pools_request *in,
-                           struct wire_get_resource_pools_response *ret, struct error *err)
+/* Indexes of those that are wanted: all, or those that are bound to no workspace. */
+struct pool_list {
+    size_t *index, n;
+};
+
+static int show_pools(struct req *r, struct error *err)
 {
+    const struct wire_get_resource_pools_request *in = r->in;
+    struct wire_get_resource_pools_response *ret = r->ret;
+    const struct pool_list *list = r->state;
     struct page page = page_of(in->offset, in->limit);
     struct page_window w;
-    if (page_of_memory_list(page, (int64_t)core_pool_n(api_core(r->api)), &w, err) < 0)
+    if (page_of_memory_list(page, (int64_t)list->n, &w, err) < 0)
         return -1;
     ret->resource_pools = arena_array(&r->arena, struct wire_resourcepool_resource_pool, (size_t)(w.end - w.start) + 1);
     for (int32_t i = w.start; i < w.end; i++) {
         struct core_pool_view v;
-        if (core_pool(api_core(r->api), (size_t)i, &v))
-            pool_to_wire(r, &v, &r->api->defaults.pool[i], &ret->resource_pools[ret->resource_pools_n++]);
+        size_t at = list->index[i];
+        if (core_pool(api_core(r->api), at, &v))
+            pool_to_wire(r, &v, &r->api->defaults.pool[at], &ret->resource_pools[ret->resource_pools_n++]);
     }
     ret->pagination = pagination(page, w, &r->arena);
     return 0;
+}
+
+static bool is_among(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static int leave_out_bound(struct req *r, struct error *err)
+{
+    const struct api_defaults *d = &r->api->defaults;
+    struct pool_list *list = r->state;
+    const char **bound;
+    size_t n;
+    if (store_pools_bound(r->db, &r->arena, &bound, &n, err) < 0)
+        return -1;
+    list->n = 0;
+    for (size_t i = 0; i < d->pool_n; i++)
+        if (!is_among(d->pool[i].name, bound, n))
+            list->index[list->n++] = i;
+    return req_then(r, REQ_LOOP, show_pools);
+}
+
+int api_get_resource_pools(struct req *r, const struct wire_get_resource_pools_request *in,
+                           struct wire_get_resource_pools_response *ret, struct error *err)
+{
+    struct pool_list *list = arena_new(&r->arena, struct pool_list);
+    size_t n = core_pool_n(api_core(r->api));
+    list->index = arena_array(&r->arena, size_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        list->index[list->n++] = i;
+    r->state = list;
+    return in->unbound ? req_then(r, REQ_READ, leave_out_bound) : show_pools(r, err);
 }
 
 /* ---- jobs: the order from the core, names and owners from the store ---- */
@@ -197,11 +242,24 @@ static bool wanted(const struct core_job_view *v, const enum wire_job_state *sta
     return false;
 }
 
+static int find_pool(struct req *r, const char *name, struct error *err)
+{
+    struct core_pool_view v;
+    for (size_t i = 0; name && core_pool(api_core(r->api), i, &v); i++)
+        if (strcmp(v.name, name) == 0)
+            return 0;
+    if (!name)
+        return error_set(err, ERR_INVALID, "name a resource pool: this cluster has no default one");
+    return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", name);
+}
+
 static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, bool v2, struct error *err)
 {
     struct jobs *j = arena_new(&r->arena, struct jobs);
     struct core_job_view *all;
     j->pool = in->resource_pool && *in->resource_pool ? in->resource_pool : r->api->defaults.compute_pool;
+    if (find_pool(r, j->pool, err) < 0)
+        return -1;
     size_t n = core_queue(api_core(r->api), j->pool, &r->arena, &all);
     j->job = all;
     for (size_t i = 0; i < n; i++)
@@ -276,17 +334,53 @@ static int queue_change_of(const struct wire_job_queue_control *w, struct core_q
     return 0;
 }
 
+struct queue_request {
+    struct core_queue_change *change;
+    int32_t *experiment_id; /* of those that change the pool */
+};
+
+static int change_queue(struct req *r, struct error *err)
+{
+    const struct queue_request *q = r->state;
+    const struct wire_update_job_queue_request *in = r->in;
+    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
+                            .queue = {.change = q->change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
+    return api_core_step(r->api, &ev, NULL, err);
+}
+
+/* Where a job's workspace may not go, the job does not go. */
+static int check_bindings(struct req *r, struct error *err)
+{
+    const struct wire_update_job_queue_request *in = r->in;
+    const struct queue_request *q = r->state;
+    struct store_experiment x;
+    for (size_t i = 0; i < in->updates_n; i++)
+        if (q->change[i].what == QUEUE_POOL &&
+            (store_experiment_get(r->db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
+             pool_check_workspace(r, q->change[i].pool, x.workspace_id, err) < 0))
+            return -1;
+    return req_then(r, REQ_LOOP, change_queue);
+}
+
 int api_update_job_queue(struct req *r, const struct wire_update_job_queue_request *in,
                          struct wire_update_job_queue_response *ret, struct error *err)
 {
-    struct core_queue_change *change = arena_array(&r->arena, struct core_queue_change, in->updates_n + 1);
+    struct queue_request *q = arena_new(&r->arena, struct queue_request);
+    bool changes_pools = false;
     if (config_bool(api_info(r->api)->config, "security.authz.strict_job_queue_control") &&
         req_need_admin(r, "change the job queue", err) < 0)
         return -1;
-    for (size_t i = 0; i < in->updates_n; i++)
-        if (queue_change_of(&in->updates[i], &change[i], err) < 0)
+    q->change = arena_array(&r->arena, struct core_queue_change, in->updates_n + 1);
+    q->experiment_id = arena_array(&r->arena, int32_t, in->updates_n + 1);
+    for (size_t i = 0; i < in->updates_n; i++) {
+        if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
             return -1;
-    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
-                            .queue = {.change = change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
-    return api_core_step(r->api, &ev, NULL, err);
+        if (q->change[i].what != QUEUE_POOL)
+            continue;
+        changes_pools = true;
+        if (core_job_find(api_core(r->api), q->change[i].job_id, &q->experiment_id[i], err) < 0)
+            return -1;
+    }
+    r->state = q;
+    return changes_pools ? req_then(r, REQ_READ, check_bindings) : change_queue(r, err);
 }

@@ -404,6 +404,9 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
     struct experiment *x = experiment_find(c, id);
     if (x == NULL)
         return not_found(id, err);
+    if ((p->set_priority && pool_check_priority(x->pool, p->priority, err) < 0) ||
+        (p->set_weight && pool_check_weight(x->pool, p->weight, err) < 0))
+        return error_wrap(err, "experiment %d", id);
     if (p->set_max_slots)
         x->spec.max_slots = p->max_slots;
     if (p->set_weight)

@@ -4,7 +4,6 @@
  * order of all others alone. */
 #include "core/queue_change.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -99,35 +98,21 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
     return 0;
 }
 
-static int check_priority(const struct step *s, const struct pool *p, struct error *err)
+/* Where it will be. */
+static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
 {
-    int32_t priority = s->change->priority;
-    if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
-        return error_set(err, ERR_INVALID,
-                         "job %s: priority must be between 1 and 99 (lower goes first), and %d was asked for",
-                         s->job->row.job_id, priority);
-    if (is_fair_share(p))
-        return error_set(err, ERR_INVALID,
-                         "job %s: resource pool %s is scheduled by fair_share and has no priorities; set a weight",
-                         s->job->row.job_id, p->name);
-    if (p->opts.equal_priorities)
-        return error_set(err, ERR_INVALID,
-                         "job %s: resource pool %s is scheduled by round_robin, where all priorities are equal",
-                         s->job->row.job_id, p->name);
-    return 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->step[i].job == job && b->step[i].change->what == QUEUE_POOL)
+            return b->step[i].pool;
+    return job->pool;
 }
 
-static int check_weight(const struct step *s, const struct pool *p, struct error *err)
+static int check_value(const struct batch *b, const struct step *s, struct error *err)
 {
-    double weight = s->change->weight;
-    if (!(weight > 0) || !isfinite(weight))
-        return error_set(err, ERR_INVALID, "job %s: weight must be a number above 0, and %g was asked for",
-                         s->job->row.job_id, weight);
-    if (!is_fair_share(p))
-        return error_set(err, ERR_INVALID,
-                         "job %s: resource pool %s is scheduled by priority and has no weights; set a priority",
-                         s->job->row.job_id, p->name);
-    return 0;
+    const struct pool *p = asked_pool(b, s->job);
+    int rv = s->change->what == QUEUE_PRIORITY ? pool_check_priority(p, s->change->priority, err)
+                                               : pool_check_weight(p, s->change->weight, err);
+    return rv < 0 ? error_wrap(err, "job %s", s->job->row.job_id) : 0;
 }
 
 static int check_waits(const struct experiment *x, struct error *err)
@@ -161,27 +146,11 @@ static int find_one(const struct core *c, const struct batch *b, struct step *s,
     return s->change->what == QUEUE_POOL ? check_pool(c, b, s, err) : 0;
 }
 
-/* Where it will be. */
-static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
-{
-    for (size_t i = 0; i < b->n; i++)
-        if (b->step[i].job == job && b->step[i].change->what == QUEUE_POOL)
-            return b->step[i].pool;
-    return job->pool;
-}
-
 static int understand_one(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
-    switch (s->change->what) {
-    case QUEUE_POOL:
+    if (s->change->what == QUEUE_POOL)
         return 0;
-    case QUEUE_PRIORITY:
-        return check_priority(s, asked_pool(b, s->job), err);
-    case QUEUE_WEIGHT:
-        return check_weight(s, asked_pool(b, s->job), err);
-    default:
-        return check_move(c, s, err);
-    }
+    return is_move(s->change) ? check_move(c, s, err) : check_value(b, s, err);
 }
 
 /* ---- against each other ------------------------------------------------------------------------------------------ */

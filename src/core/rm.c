@@ -1,5 +1,6 @@
 #include "core/rm.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,26 @@ void pool_remove(struct pool *p, struct allocation *a)
 int pool_priority(const struct pool *p, int wanted)
 {
     return p->opts.equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
+}
+
+int pool_check_priority(const struct pool *p, int32_t priority, struct error *err)
+{
+    if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
+        return error_set(err, ERR_INVALID, "priority must be between 1 and 99 (lower goes first), and %d was asked for", priority);
+    if (p->opts.sched.policy == SCHED_BY_FAIR_SHARE)
+        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by fair_share and has no priorities; set a weight", p->name);
+    if (p->opts.equal_priorities)
+        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by round_robin, where all priorities are equal", p->name);
+    return 0;
+}
+
+int pool_check_weight(const struct pool *p, double weight, struct error *err)
+{
+    if (!(weight > 0) || !isfinite(weight))
+        return error_set(err, ERR_INVALID, "weight must be a number above 0, and %g was asked for", weight);
+    if (p->opts.sched.policy != SCHED_BY_FAIR_SHARE)
+        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by priority and has no weights; set a priority", p->name);
+    return 0;
 }
 
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)

@@ -31,6 +31,9 @@ void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
 void pool_timer(struct timer *t);
 int pool_priority(const struct pool *p, int wanted); /* what a job of that priority counts as */
+/* Could a job get such a one in this pool? */
+int pool_check_priority(const struct pool *p, int32_t priority, struct error *err);
+int pool_check_weight(const struct pool *p, double weight, struct error *err);
 
 /* The experiment's own share of the queue: priority, weight, limits, place. */
 struct job *job_new(struct experiment *x); /* x->spec and x->row are set */

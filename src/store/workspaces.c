@@ -252,6 +252,7 @@ static void read_place(struct query *q, struct arena *a, void *row)
 {
     struct store_project_place *p = row;
     p->id = take_i32(q);
+    p->workspace_id = take_i32(q);
     p->name = take_text(q, a);
     p->archived = take_bool(q);
     p->deleting = take_bool(q);

@@ -89,7 +89,7 @@ int store_project_by_key(struct store *st, const char *key, struct arena *a, str
 /* Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in
  * it. */
 struct store_project_place {
-    int32_t id;
+    int32_t id, workspace_id;
     const char *name;
     bool archived; /* the project or its workspace */
     bool deleting; /* the project or its workspace, or that has failed */

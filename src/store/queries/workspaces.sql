@@ -123,14 +123,14 @@ LEFT JOIN users u ON u.id = p.user_id
 
 -- Where experiments go: what creating one asks, without the counts above, which read every experiment of the project.
 -- name: project_places_by_id
-SELECT p.id, p.name, p.archived <> 0 OR w.archived <> 0, p.state IS NOT NULL OR w.state IS NOT NULL,
+SELECT p.id, p.workspace_id, p.name, p.archived <> 0 OR w.archived <> 0, p.state IS NOT NULL OR w.state IS NOT NULL,
     w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
 FROM projects p JOIN workspaces w ON w.id = p.workspace_id
 WHERE p.id = $1;
 
 -- A workspace without such a project gives a row without one.
 -- name: project_places_by_names
-SELECT coalesce(p.id, 0), coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0,
+SELECT coalesce(p.id, 0), w.id, coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0,
     p.state IS NOT NULL OR w.state IS NOT NULL, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
 FROM workspaces w LEFT JOIN projects p ON p.workspace_id = w.id AND p.name = $2
 WHERE w.name = $1;

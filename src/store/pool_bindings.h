@@ -1,0 +1,17 @@
+/* Which workspaces may use which resource pools. A pool that is bound to none is there for all. */
+#ifndef DET_STORE_POOL_BINDINGS_H
+#define DET_STORE_POOL_BINDINGS_H
+
+#include "store/store.h"
+
+/* What is bound already stays bound. */
+int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
+int store_pool_unbind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
+int store_pool_bind_only(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
+/* In order of their ids. */
+int store_pool_workspaces(struct store *st, const char *pool, struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
+/* Those that are bound to any. */
+int store_pools_bound(struct store *st, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
+int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, bool *ret, struct error *err);
+
+#endif
