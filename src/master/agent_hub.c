@@ -326,8 +326,12 @@ struct log_batch {
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
-    return store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, b->line, b->line_n,
-                                          &b->first_id, &b->skipped, &b->seq, err);
+    struct store_log_batch packed;
+    store_log_batch_make(&packed, b->line, b->line_n);
+    int rc = store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &packed, &b->first_id,
+                                            &b->skipped, &b->seq, err);
+    store_log_batch_release(&packed);
+    return rc;
 }
 
 static void log_batch_done(void *job, const struct error *err)

@@ -36,7 +36,7 @@ struct waiter {
 };
 
 /* Why nothing can be committed at the moment. It passes, and the writer tries on. */
-enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY };
+enum trouble { TROUBLE_NONE, TROUBLE_FULL, TROUBLE_AWAY, TROUBLE_TANGLED /* passes at once */ };
 
 struct writer {
     struct loop *loop;
@@ -193,6 +193,8 @@ static _Noreturn void die(const struct error *err)
 
 static bool passes(enum error_kind kind) { return kind == ERR_UNAVAILABLE || kind == ERR_NO_MEMORY; }
 
+static bool is_in_trouble(const struct store *db) { return trouble_of(db) != TROUBLE_NONE || store_is_tangled(db); }
+
 /* In a savepoint of its own. -1 when it met trouble: what that leaves behind goes with the whole transaction. */
 static int run_job(struct writer *w, struct job *j, struct error *why)
 {
@@ -202,9 +204,9 @@ static int run_job(struct writer *w, struct job *j, struct error *why)
     if (rc == 0 && j->work(w->db, j->arg, &j->err) == 0 && store_release(w->db, &j->err) == 0)
         return 0;
     bool again = j->must && passes(j->err.kind);
-    if (rc == 0 && !again && trouble_of(w->db) == TROUBLE_NONE)
+    if (rc == 0 && !again && !is_in_trouble(w->db))
         rc = store_rollback_to(w->db, &err);
-    if (again || trouble_of(w->db) != TROUBLE_NONE) {
+    if (again || is_in_trouble(w->db)) {
         error_copy(why, err.kind ? &err : &j->err);
         return -1;
     }
@@ -245,6 +247,8 @@ static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, 
 static enum trouble roll_back(struct writer *w, const struct error *err)
 {
     enum trouble trouble = trouble_of(w->db);
+    if (trouble == TROUBLE_NONE && store_is_tangled(w->db))
+        trouble = TROUBLE_TANGLED;
     if (trouble == TROUBLE_NONE && passes(err->kind))
         trouble = TROUBLE_AWAY;
     if (trouble == TROUBLE_NONE)
@@ -254,11 +258,13 @@ static enum trouble roll_back(struct writer *w, const struct error *err)
     return trouble;
 }
 
-/* One transaction. Rolled back when it meets trouble, and then *why is set. */
-static enum trouble commit_group(struct writer *w, struct job_list *group, struct error *why)
+/* One transaction. Rolled back when it meets trouble, and then *why is set. Jobs trust each other at first: that one of
+ * them fails late, so that the next one hears of it, is rare, and then all are done again one by one. */
+static enum trouble commit_group(struct writer *w, struct job_list *group, bool trusting, struct error *why)
 {
     int64_t start_us = clock_monotonic_us();
     int jobs;
+    store_trust(w->db, trusting);
     if (store_begin(w->db, why) < 0 || run_jobs(w, group, start_us, &jobs, why) < 0 || store_commit(w->db, why) < 0)
         return roll_back(w, why);
     count_commit(w, jobs, clock_monotonic_us() - start_us);
@@ -298,9 +304,12 @@ static void hand_over(struct writer *w, struct job_list *group)
 
 static void retry_until_committed(struct writer *w, struct job_list *group)
 {
-    for (;;) {
+    for (bool trusting = true;;) {
         cleanup_error struct error why = ERROR_INIT;
-        enum trouble trouble = commit_group(w, group, &why);
+        enum trouble trouble = commit_group(w, group, trusting, &why);
+        trusting = trusting && trouble != TROUBLE_TANGLED;
+        if (trouble == TROUBLE_TANGLED)
+            continue;
         set_trouble(w, trouble, &why);
         if (trouble == TROUBLE_NONE)
             return;

@@ -33,6 +33,7 @@ enum engine_failure {
     ENGINE_FENCED = 1 << 1,
     ENGINE_BROKEN = 1 << 2,
     ENGINE_AWAY = 1 << 3,
+    ENGINE_TANGLED = 1 << 4,
 };
 
 /* Rows for one table, COPY_COLUMNS_MAX columns at most, made one after the other: fill() sets the column_n values of row i, which it lends until the
@@ -62,6 +63,10 @@ struct engine_ops {
     int (*exec)(struct engine *e, const char *sql, struct error *err); /* statements without parameters and rows */
     /* A write transaction has the database for itself, as far as writing goes. A read transaction sees one version. */
     int (*begin)(struct engine *e, bool write, struct error *err);
+    /* A write transaction, and one number out of the database: `ask` is a SELECT. NULL: the two are as fast apart. */
+    int (*begin_asking)(struct engine *e, const char *ask, int64_t *ret, struct error *err);
+    /* Whether a release may leave what was sent since to be looked at later (store_trust). NULL: nothing is sent ahead. */
+    void (*trust)(struct engine *e, bool trusting);
     int (*commit)(struct engine *e, struct error *err); /* on failure the transaction may still be open */
     void (*rollback)(struct engine *e);                 /* whatever is left of it */
     int (*savepoint)(struct engine *e, struct error *err);

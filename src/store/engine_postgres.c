@@ -85,15 +85,21 @@ static void op_rollback(struct engine *base)
 
 static int begin_write(struct postgres_engine *e, struct error *err)
 {
-    char sql[320];
+    cleanup_strbuf struct strbuf sql = STRBUF_INIT;
     uint64_t mark = ++e->last_mark;
-    if (!e->serving)
-        return postgres_finish(e, postgres_query(e, "BEGIN; SELECT " WRITER_LOCK), "BEGIN", err);
-    snprintf(sql, sizeof(sql), "BEGIN; SELECT " WRITER_LOCK "; INSERT INTO kv (key, value) VALUES ('" MARK_KEY "', '%s-%llu')"
-             " ON CONFLICT (key) DO UPDATE SET value = excluded.value", e->mark_of, (unsigned long long)mark);
-    if (postgres_finish(e, postgres_query(e, sql), "BEGIN", err) < 0)
+    strbuf_adds(&sql, "BEGIN; SELECT " WRITER_LOCK);
+    if (e->serving)
+        strbuf_addf(&sql, "; INSERT INTO kv (key, value) VALUES ('" MARK_KEY "', '%s-%llu') ON CONFLICT (key) DO UPDATE"
+                    " SET value = excluded.value", e->mark_of, (unsigned long long)mark);
+    if (e->ask)
+        strbuf_addf(&sql, "; %s", e->ask);
+    PGresult *result = postgres_query(e, sql.s);
+    if (e->ask && PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 1)
+        e->answer = strtoll(PQgetvalue(result, 0, 0), NULL, 10); /* of statements without parameters, as text */
+    if (postgres_finish(e, result, "BEGIN", err) < 0)
         return -1;
-    e->mark = mark;
+    if (e->serving)
+        e->mark = mark;
     return 0;
 }
 
@@ -120,6 +126,17 @@ static int op_begin(struct engine *base, bool write, struct error *err)
         error_release(err);
     }
     return postgres_reconnect(e, err) < 0 ? -1 : begin_once(e, write, err);
+}
+
+static int op_begin_asking(struct engine *base, const char *ask, int64_t *ret, struct error *err)
+{
+    struct postgres_engine *e = postgres_of(base);
+    e->ask = ask;
+    e->answer = 0;
+    int rc = op_begin(base, true, err);
+    e->ask = NULL;
+    *ret = e->answer;
+    return rc;
 }
 
 /* ---- the end of a commit ---- */
@@ -190,13 +207,18 @@ static int op_savepoint(struct engine *base, struct error *err)
     return postgres_send_text(postgres_of(base), "SAVEPOINT job", "SAVEPOINT", err);
 }
 
-/* What the job sent ahead may have failed, and must be known to belong to it. */
+static void op_trust(struct engine *base, bool trusting) { postgres_of(base)->trusting = trusting; }
+
+/* What the job sent ahead may have failed, and must be known to belong to it: now, or when it shows. */
 static int op_release(struct engine *base, struct error *err)
 {
     struct postgres_engine *e = postgres_of(base);
     if (postgres_send_text(e, "RELEASE job", "RELEASE", err) < 0)
         return -1;
-    return e->ahead_of_job ? postgres_settle(e, NULL, err) : 0;
+    if (e->ahead_of_job && !e->trusting)
+        return postgres_settle(e, NULL, err);
+    e->ahead_released = e->ahead_n;
+    return 0;
 }
 
 /* What was sent ahead goes with the savepoint; should it have been lost with the connection, this fails for it. */
@@ -216,6 +238,8 @@ const struct engine_ops engine_postgres = {
     .close = op_close,
     .exec = op_exec,
     .begin = op_begin,
+    .begin_asking = op_begin_asking,
+    .trust = op_trust,
     .commit = op_commit,
     .rollback = op_rollback,
     .savepoint = op_savepoint,

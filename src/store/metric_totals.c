@@ -22,6 +22,7 @@ static void read_trial(struct query *q, struct arena *a, void *row)
     take_chars(q, state, sizeof(state));
     t->state = RUN_ACTIVE;
     run_state_parse(state, &t->state);
+    t->has_best = take_opt_real(q, &t->best);
     t->summary = take_opt_text(q, a);
 }
 
@@ -90,18 +91,16 @@ int metric_totals_validated(struct store *st, const struct store_report *r, cons
 {
     double v = 0;
     bool has = searcher_value(t, metrics, &v);
-    int64_t changes;
-    if (query_exec(st, Q_TRIALS_LATEST_VALIDATION, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_opt_real(has, v),
-                                                            sql_int(r->steps)), NULL, err) < 0)
+    if (query_send(st, Q_TRIALS_LATEST_VALIDATION, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_opt_real(has, v),
+                                                            sql_int(r->steps)), err) < 0)
         return -1;
-    if (!has)
-        return 0;
-    if (query_exec(st, Q_TRIALS_IMPROVE, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_real(v),
-                                                  sql_bool(t->smaller_is_better)), &changes, err) < 0)
+    *ret_best = has && (!t->has_best || (t->smaller_is_better ? v < t->best : v > t->best));
+    if (!*ret_best)
+        return 0; /* nor is it the experiment's best then */
+    if (query_send(st, Q_TRIALS_IMPROVE, SQL_ARGS(sql_int(r->trial_id), sql_int(id), sql_real(v)), err) < 0)
         return -1;
-    *ret_best = changes > 0;
-    return query_exec(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)),
-                      NULL, err);
+    return query_send(st, Q_EXPERIMENTS_IMPROVE, SQL_ARGS(sql_int(t->experiment_id), sql_int(r->trial_id), sql_real(v)),
+                      err);
 }
 
 /* ---- rebuilding ---- */

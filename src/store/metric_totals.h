@@ -13,6 +13,7 @@ struct metric_trial {
     bool smaller_is_better;
     int32_t report_run_id, stale_steps, total_batches, run_id;
     enum run_state state;
+    bool has_best; double best; /* validation */
     const char *summary; /* of the report's group, as it is kept; NULL: none yet */
 };
 /* ERR_NOT_FOUND if there is no such trial. */

@@ -196,17 +196,19 @@ static int merge(struct store *st, const struct store_report *r, const struct re
     join(stored->avg_metrics, fresh, ret_all);
     if (fresh->n == 0 && !r->batch_metrics)
         return 0; /* said before, and said again */
-    return query_exec(st, Q_REPORTS_MERGE,
+    return query_send(st, Q_REPORTS_MERGE,
                       SQL_ARGS(sql_int(stored->id), sql_int(r->run_id), sql_int(r->report_us), sql_text(ret_all->s),
-                               sql_opt_text(r->batch_metrics ? r->batch_metrics : stored->batch_metrics)), NULL, err);
+                               sql_opt_text(r->batch_metrics ? r->batch_metrics : stored->batch_metrics)), err);
 }
 
+/* Only a validation's id is waited for: its trial refers to it. */
 static int insert(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
-    return query_int(st, Q_REPORTS_INSERT,
-                     SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_text(r->group),
-                              sql_int(r->has_steps ? r->steps : 0), sql_bool(!r->has_steps), sql_int(r->report_us),
-                              sql_text(r->avg_metrics), sql_opt_text(r->batch_metrics)), ret_id, err);
+    const struct sql_args args = SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_text(r->group),
+                                          sql_int(r->has_steps ? r->steps : 0), sql_bool(!r->has_steps),
+                                          sql_int(r->report_us), sql_text(r->avg_metrics), sql_opt_text(r->batch_metrics));
+    return metric_group_is_validation(r->group) ? query_int(st, Q_REPORTS_INSERT, args, ret_id, err)
+                                                : query_send(st, Q_REPORTS_INSERT, args, err);
 }
 
 /* ---- archiving ---- */
@@ -232,13 +234,13 @@ static int archive_older(struct store *st, const struct store_report *r, struct 
     *ret_archived = changes + blocks > 0;
     if (!new_run && !scan)
         return 0;
-    return query_exec(st, Q_TRIALS_SET_REPORT_RUN, SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id),
-                                                            sql_int(t->stale_steps)), NULL, err);
+    return query_send(st, Q_TRIALS_SET_REPORT_RUN, SQL_ARGS(sql_int(r->trial_id), sql_int(t->report_run_id),
+                                                            sql_int(t->stale_steps)), err);
 }
 
 /* ---- a report ---- */
 
-/* What the report changed: its id, the keys that are new, all keys it has now. */
+/* What the report changed: its id if it is a validation's or was there, the keys that are new, all keys it has now. */
 struct written {
     int64_t id;
     struct strbuf fresh, all;
@@ -293,7 +295,6 @@ int store_report_add(struct store *st, const struct store_report *report, struct
     int rc = put_report(st, &r, &t, &w, err);
     if (rc == 0)
         rc = keep_totals(st, &r, &t, &w, &result, err);
-    result.id = w.id;
     strbuf_release(&w.fresh);
     strbuf_release(&w.all);
     if (rc == 0)

@@ -36,7 +36,6 @@ enum {
 int store_report_valid(const struct store_report *r, struct error *err);
 
 struct store_report_result {
-    int64_t id;
     bool archived_older; /* rows of an earlier run were archived */
     bool best_of_trial;  /* validation: the trial's best is now this one */
 };

@@ -46,7 +46,12 @@ struct postgres_engine {
     int retry_pause_ms;
     const char *ahead[POSTGRES_AHEAD_MAX]; /* what was sent and not looked at yet */
     int ahead_n;
+    int ahead_released;     /* so many of them belong to savepoints that were released */
     bool ahead_of_job;      /* among them is more than the beginning and the end of savepoints */
+    bool trusting;          /* a release does not wait */
+    const char *ask;        /* what the beginning of a write transaction asks for, and the answer */
+    int64_t answer;
+    unsigned long round_trips; /* how often the server's answer was waited for, but for connecting */
 };
 
 struct engine_stmt {

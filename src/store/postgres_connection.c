@@ -59,6 +59,7 @@ PGresult *postgres_result(struct postgres_engine *e)
 
 PGresult *postgres_query(struct postgres_engine *e, const char *sql)
 {
+    e->round_trips++;
     return PQsendQuery(e->conn, sql) ? postgres_result(e) : NULL;
 }
 

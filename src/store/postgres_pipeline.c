@@ -1,11 +1,12 @@
 /* Statements that travel together. What needs no answer at once is sent ahead (libpq's pipeline mode); the next
  * statement that is waited for carries it along, so a group of jobs costs one round trip a result, not one a statement.
  *
- *     job 1: SAVEPOINT ─ INSERT ─ INSERT ─ RELEASE ┐ settle: one round trip
- *     job 2: SAVEPOINT ─ SELECT ───────────────────┘ its RELEASE goes with job 3 …
+ *     job 1: SAVEPOINT ─ SELECT ┘ one round trip ─ INSERT ─ INSERT ─ RELEASE ┐
+ *     job 2: SAVEPOINT ─ SELECT ─────────────────────────────────────────────┘ one round trip ─ UPDATE ─ RELEASE …
  *
- * The server runs them in order and skips, after one that failed, all others up to the settling: so a job's failure
- * must be known before its savepoint is released (engine_postgres.c), and can't touch the job after it.
+ * The server runs them in order and skips, after one that failed, all others up to the settling. So when a job is told of
+ * a failure that belongs to one before it, neither is to blame alone: the engine says that it is tangled, and the group is
+ * done once more without trust, in which every release waits (store_trust).
  *
  * Many rows of one table go by COPY, in chunks, so that memory holds only one of them. */
 #include <stdio.h>
@@ -71,14 +72,21 @@ void postgres_forget_text(struct postgres_engine *e, const char *text)
 
 /* ---- settling ---- */
 
+static int fail_result(struct postgres_engine *e, const PGresult *result, int i, int released, struct error *err)
+{
+    if (i < released)
+        e->base.failure |= ENGINE_TANGLED;
+    return postgres_fail(e, result, e->ahead[i], err);
+}
+
 /* The results in their order; the first failure is the one that counts, those after it were skipped. */
-static int take_results(struct postgres_engine *e, int n, PGresult **ret_last, struct error *err)
+static int take_results(struct postgres_engine *e, int n, int released, PGresult **ret_last, struct error *err)
 {
     int rc = 0;
     for (int i = 0; i < n && PQstatus(e->conn) == CONNECTION_OK; i++) {
         PGresult *result = postgres_result(e);
         if (rc == 0 && !postgres_is_good(result))
-            rc = postgres_fail(e, result, e->ahead[i], err);
+            rc = fail_result(e, result, i, released, err);
         if (rc == 0 && i == n - 1 && ret_last)
             *ret_last = result;
         else
@@ -97,15 +105,16 @@ static int close_pipeline(struct postgres_engine *e, struct error *err)
 
 int postgres_settle(struct postgres_engine *e, PGresult **ret_last, struct error *err)
 {
-    int n = e->ahead_n;
+    int n = e->ahead_n, released = e->ahead_released;
     PGresult *last = NULL;
-    e->ahead_n = 0;
+    e->ahead_n = e->ahead_released = 0;
     e->ahead_of_job = false;
     if (PQpipelineStatus(e->conn) == PQ_PIPELINE_OFF)
         return 0;
     if (!PQpipelineSync(e->conn))
         return fail_send(e, "a group of statements", err);
-    int rc = take_results(e, n, &last, err);
+    e->round_trips++;
+    int rc = take_results(e, n, released, &last, err);
     if (PQstatus(e->conn) == CONNECTION_OK && close_pipeline(e, rc < 0 ? NULL : err) < 0)
         rc = -1;
     if (rc < 0 || !ret_last)
@@ -152,6 +161,7 @@ int postgres_copy(struct engine *base, const char *into, const struct engine_row
     if (PQresultStatus(result) != PGRES_COPY_IN)
         return postgres_finish(e, result, sql, err) < 0 ? -1 : error_set(err, ERR_INTERNAL, "%s: no COPY", sql);
     PQclear(result);
+    e->round_trips++;
     int rc = put_rows(e, rows, err);
     if (PQputCopyEnd(e->conn, rc < 0 ? "a row can't be sent" : NULL) != 1)
         return rc < 0 ? -1 : fail_send(e, sql, err);

@@ -47,6 +47,7 @@ static int prepare_with(struct engine_stmt *s, int type_n, bool *ret_narrow, str
     struct postgres_engine *e = s->engine;
     *ret_narrow = false;
     snprintf(s->name, sizeof(s->name), "s%u", ++e->last_name);
+    e->round_trips += 2;
     PGresult *r = PQsendPrepare(e->conn, s->name, s->sql, type_n, s->type) ? postgres_result(e) : NULL;
     if (postgres_finish(e, r, s->sql, err) < 0)
         return -1;

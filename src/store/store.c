@@ -178,13 +178,8 @@ int store_commit(struct store *st, struct error *err)
     return -1;
 }
 
-static int check_epoch(struct store *st, struct error *err)
+static int check_epoch(struct store *st, int64_t now, struct error *err)
 {
-    int64_t now;
-    if (!st->epoch)
-        return 0;
-    if (query_int(st, Q_EPOCH_GET, SQL_NO_ARGS, &now, err) < 0)
-        return -1;
     if (now == st->epoch)
         return 0;
     st->engine->failure |= ENGINE_FENCED;
@@ -192,11 +187,20 @@ static int check_epoch(struct store *st, struct error *err)
                      (long long)now, (long long)st->epoch);
 }
 
+static int begin_and_ask(struct store *st, int64_t *ret_epoch, struct error *err)
+{
+    const struct engine_ops *ops = st->engine->ops;
+    if (ops->begin_asking)
+        return ops->begin_asking(st->engine, sql_queries[Q_EPOCH_GET].text[ops->dialect], ret_epoch, err);
+    return ops->begin(st->engine, true, err) < 0 ? -1 : query_int(st, Q_EPOCH_GET, SQL_NO_ARGS, ret_epoch, err);
+}
+
 int store_begin(struct store *st, struct error *err)
 {
-    if (st->engine->ops->begin(st->engine, true, err) < 0)
-        return -1;
-    if (check_epoch(st, err) == 0)
+    int64_t now;
+    if (!st->epoch)
+        return st->engine->ops->begin(st->engine, true, err);
+    if (begin_and_ask(st, &now, err) == 0 && check_epoch(st, now, err) == 0)
         return 0;
     store_rollback(st);
     return -1;
@@ -224,6 +228,13 @@ int store_savepoint(struct store *st, struct error *err) { return st->engine->op
 int store_release(struct store *st, struct error *err) { return st->engine->ops->release(st->engine, err); }
 int store_rollback_to(struct store *st, struct error *err) { return st->engine->ops->rollback_to(st->engine, err); }
 
+void store_trust(struct store *st, bool trusting)
+{
+    if (st->engine->ops->trust)
+        st->engine->ops->trust(st->engine, trusting);
+}
+
+bool store_is_tangled(const struct store *st) { return st->engine->failure & ENGINE_TANGLED; }
 bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
 bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE_AWAY; }
 bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }

@@ -66,6 +66,11 @@ int store_savepoint(struct store *st, struct error *err);
 int store_release(struct store *st, struct error *err);
 int store_rollback_to(struct store *st, struct error *err);
 
+/* With trust a release does not wait for what its job sent ahead, which is a round trip less for each. A job may then be
+ * told of a failure that was another's: store_is_tangled(). Roll all of the transaction back, and do it again without. */
+void store_trust(struct store *st, bool trusting);
+bool store_is_tangled(const struct store *st);
+
 bool store_is_full(const struct store *st);
 bool store_is_away(const struct store *st);
 bool store_is_fenced(const struct store *st);

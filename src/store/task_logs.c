@@ -27,6 +27,26 @@ static int get_state(struct store *st, const char *task_id, struct arena *a, str
     return query_one(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), read_state, a, ret, err) < 0 ? -1 : 0;
 }
 
+/* Where the next line goes. */
+struct place {
+    struct log_state state;
+    int64_t mark; /* the container's last line that is stored */
+};
+
+static void read_place(struct query *q, struct arena *a, void *row)
+{
+    struct place *p = row;
+    read_state(q, a, &p->state);
+    p->mark = take_int(q);
+}
+
+static int get_place(struct store *st, const char *task_id, const char *container_id, struct arena *a, struct place *ret,
+                     struct error *err)
+{
+    const struct sql_args args = SQL_ARGS(sql_text(task_id), sql_text(container_id));
+    return query_one(st, Q_TASK_LOG_PLACE, args, read_place, a, ret, err) < 0 ? -1 : 0;
+}
+
 int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err)
 {
     return query_int(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), ret, err);
@@ -87,8 +107,8 @@ static int set_state(struct store *st, const char *task_id, const struct log_sta
         json_print(fields, &text);
     else
         strbuf_adds(&text, s->fields);
-    return query_exec(st, Q_TASK_LOG_STATE_SET, SQL_ARGS(sql_text(task_id), sql_int(s->last_id + (int64_t)n),
-                                                         sql_text(text.s)), NULL, err);
+    return query_send(st, Q_TASK_LOG_STATE_SET, SQL_ARGS(sql_text(task_id), sql_int(s->last_id + (int64_t)n),
+                                                         sql_text(text.s)), err);
 }
 
 /* ---- appending ---- */
@@ -120,11 +140,21 @@ int insert_log_block(struct store *st, const char *task_id, int64_t first_id, co
                      bool sealed, const struct strbuf *words, struct error *err)
 {
     struct sql_value words_value = words ? sql_blob(words->s, words->n) : sql_null();
-    return query_exec(st, Q_TASK_LOG_BLOCKS_INSERT,
+    return query_send(st, Q_TASK_LOG_BLOCKS_INSERT,
                       SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)b->line_n - 1),
                                sql_bool(sealed), sql_int(b->first_us), sql_int(b->last_us), sql_int(b->levels),
                                sql_int(b->ranks), sql_int((int64_t)b->text_n), words_value,
-                               sql_blob(b->block.s, b->block.n)), NULL, err);
+                               sql_blob(b->block.s, b->block.n)), err);
+}
+
+static int append(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
+                  int64_t *ret_first_id, struct error *err)
+{
+    if (insert_log_block(st, task_id, state->last_id + 1, b, /* sealed= */ false, /* words= */ NULL, err) < 0 ||
+        set_state(st, task_id, state, b->line, b->line_n, err) < 0)
+        return -1;
+    *ret_first_id = state->last_id + 1;
+    return 0;
 }
 
 int store_task_log_append_batch(struct store *st, const char *task_id, const struct store_log_batch *b,
@@ -134,12 +164,7 @@ int store_task_log_append_batch(struct store *st, const char *task_id, const str
     struct log_state state;
     if (b->line_n == 0)
         return error_set(err, ERR_INVALID, "task %s: a batch of logs needs at least one line", task_id);
-    if (get_state(st, task_id, &a, &state, err) < 0 ||
-        insert_log_block(st, task_id, state.last_id + 1, b, /* sealed= */ false, /* words= */ NULL, err) < 0 ||
-        set_state(st, task_id, &state, b->line, b->line_n, err) < 0)
-        return -1;
-    *ret_first_id = state.last_id + 1;
-    return 0;
+    return get_state(st, task_id, &a, &state, err) < 0 ? -1 : append(st, task_id, &state, b, ret_first_id, err);
 }
 
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
@@ -157,32 +182,42 @@ int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret
     return query_int(st, Q_CONTAINER_LOG_MARKS_GET, SQL_ARGS(sql_text(container_id)), ret_seq, err);
 }
 
-int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
-                                   const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
-                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err)
+/* What is left of a batch of which the first lines are stored: rare, a link was cut before their acknowledgement. */
+static int append_rest(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
+                       size_t skip, int64_t *ret_first_id, struct error *err)
 {
-    int64_t mark, first_id = 0;
-    if (store_task_log_mark(st, container_id, &mark, err) < 0)
+    struct store_log_batch rest;
+    store_log_batch_make(&rest, b->line + skip, b->line_n - skip);
+    int rc = append(st, task_id, state, &rest, ret_first_id, err);
+    store_log_batch_release(&rest);
+    return rc;
+}
+
+int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
+                                   const struct store_log_batch *b, int64_t *ret_first_id, size_t *ret_skipped,
+                                   int64_t *ret_seq, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct place at;
+    int64_t first_id = 0;
+    if (get_place(st, task_id, container_id, &a, &at, err) < 0)
         return -1;
-    if (first_seq < 1 || first_seq > mark + 1)
+    if (first_seq < 1 || first_seq > at.mark + 1)
         return error_set(err, ERR_OUT_OF_RANGE,
                          "container %s sent log lines from %lld on, but %lld are stored: lines between"
-                         " are missing", container_id, (long long)first_seq, (long long)mark);
-    size_t skip = (size_t)(mark + 1 - first_seq);
-    if (skip > line_n)
-        skip = line_n;
-    if (skip < line_n) {
-        if (store_task_log_append(st, task_id, line + skip, line_n - skip, &first_id, err) < 0)
-            return -1;
-        mark = first_seq + (int64_t)line_n - 1;
-        if (query_exec(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id),
-                                                               sql_int(mark)),
-                       NULL, err) < 0)
+                         " are missing", container_id, (long long)first_seq, (long long)at.mark);
+    size_t stored = (size_t)(at.mark + 1 - first_seq), skip = stored < b->line_n ? stored : b->line_n;
+    if (skip < b->line_n) {
+        int rc = skip ? append_rest(st, task_id, &at.state, b, skip, &first_id, err)
+                      : append(st, task_id, &at.state, b, &first_id, err);
+        at.mark = first_seq + (int64_t)b->line_n - 1;
+        if (rc < 0 || query_send(st, Q_CONTAINER_LOG_MARKS_SET, SQL_ARGS(sql_text(container_id), sql_text(task_id),
+                                                                         sql_int(at.mark)), err) < 0)
             return -1;
     }
     *ret_first_id = first_id;
     *ret_skipped = skip;
-    *ret_seq = mark;
+    *ret_seq = at.mark;
     return 0;
 }
 

@@ -32,12 +32,12 @@ int store_task_log_append_batch(struct store *st, const char *task_id, const str
 /* Appends the batch to the task's log in one row; *ret_first_id is the number of its first line. */
 int store_task_log_append(struct store *st, const char *task_id, const struct store_log_line *line, size_t line_n,
                           int64_t *ret_first_id, struct error *err);
-/* As above for a container's numbered lines: line[0] is number first_seq (from 1). Lines at or below the mark are
+/* A batch of a container's numbered lines: b->line[0] is number first_seq (from 1). Lines at or below the mark are
  * skipped (*ret_skipped), a gap above it is ERR_OUT_OF_RANGE. The mark moves in the same transaction; *ret_seq is where
  * it is now. */
 int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
-                                   const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
-                                   size_t *ret_skipped, int64_t *ret_seq, struct error *err);
+                                   const struct store_log_batch *b, int64_t *ret_first_id, size_t *ret_skipped,
+                                   int64_t *ret_seq, struct error *err);
 /* The last line of the container that is stored; 0: none yet. */
 int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err);
 

@@ -1,6 +1,12 @@
 -- name: task_log_state_get
 SELECT last_id, fields FROM task_log_state WHERE task_id = $1;
 
+-- What a batch needs to know, in one row: the task's last line and fields, and how much of the container is stored.
+-- name: task_log_place
+SELECT coalesce((SELECT last_id FROM task_log_state WHERE task_id = $1), 0),
+    coalesce((SELECT fields FROM task_log_state WHERE task_id = $1), '{}'),
+    coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0);
+
 -- name: task_log_state_set
 INSERT INTO task_log_state (task_id, last_id, fields) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET last_id = excluded.last_id, fields = excluded.fields;

@@ -83,7 +83,7 @@ UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;
 -- What a report needs to know of its trial.
 -- name: trials_searcher
 SELECT t.experiment_id, x.searcher_metric, x.smaller_is_better, t.report_run_id, t.stale_steps, t.total_batches, t.run_id,
-    t.state, s.metrics
+    t.state, t.best_metric, s.metrics
 FROM trials t JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $2
 WHERE t.id = $1;
@@ -100,7 +100,7 @@ WHERE id = $1 AND (latest_validation_id IS NULL OR latest_validation_id = $2
 
 -- name: trials_improve
 UPDATE trials SET best_validation_id = $2, best_metric = $3
-WHERE id = $1 AND (best_metric IS NULL OR ($4 <> 0 AND $3 < best_metric) OR ($4 = 0 AND $3 > best_metric));
+WHERE id = $1;
 
 -- name: trials_set_validations
 UPDATE trials SET best_validation_id = $2, best_metric = $3, latest_validation_id = $4, latest_metric = $5,

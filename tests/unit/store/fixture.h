@@ -19,6 +19,7 @@
 #include "store/experiments.h"
 #include "store/query.h"
 #include "store/store.h"
+#include "store/task_logs.h"
 #include "store/tasks.h"
 #include "store/trials.h"
 #include "store/users.h"
@@ -203,5 +204,16 @@ static inline int fixture_setup_trial(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 #define TEST_TRIAL(name) cmocka_unit_test_setup_teardown(name, fixture_setup_trial, fixture_teardown)
+
+static inline int fixture_append_numbered(struct fixture *f, const char *task_id, const char *container_id, int64_t first_seq,
+                                          const struct store_log_line *line, size_t line_n, int64_t *ret_first_id,
+                                          size_t *ret_skipped, int64_t *ret_seq, struct error *err)
+{
+    struct store_log_batch b;
+    store_log_batch_make(&b, line, line_n);
+    int rc = store_task_log_append_numbered(f->st, task_id, container_id, first_seq, &b, ret_first_id, ret_skipped, ret_seq, err);
+    store_log_batch_release(&b);
+    return rc;
+}
 
 #endif

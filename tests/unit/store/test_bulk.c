@@ -3,6 +3,8 @@
 
 #include "store/agents.h"
 #include "store/meta.h"
+#include "store/metrics.h"
+#include "store/postgres.h"
 
 enum { MANY = 1000 };
 
@@ -207,6 +209,109 @@ static void test_sent_ahead__is_tried_again_when_the_connection_took_it_along(vo
     assert_int_equal(agents(f), 1);
 }
 
+/* ---- what a report and a batch of lines cost in round trips ---- */
+
+static unsigned long round_trips(const struct fixture *f) { return postgres_of(store_engine(f->st))->round_trips; }
+
+static void add_report(struct fixture *f, const char *group, int32_t steps)
+{
+    const struct store_report r = {.trial_id = 1, .run_id = 1, .group = group, .has_steps = true, .steps = steps,
+                                   .report_us = T0 + steps, .avg_metrics = "{\"loss\":0.5}"};
+    struct store_report_result result;
+    begin_job(f);
+    OK(f, store_report_add(f->st, &r, &result, &f->err));
+    OK(f, store_release(f->st, &f->err));
+}
+
+static void add_lines(struct fixture *f, int64_t seq)
+{
+    const struct store_log_line line = {.time_us = T0, .level = 3, .text = "x\n", .text_n = 2};
+    int64_t first, last;
+    size_t skipped;
+    begin_job(f);
+    OK(f, fixture_append_numbered(f, "t", "c", seq, &line, 1, &first, &skipped, &last, &f->err));
+    OK(f, store_release(f->st, &f->err));
+}
+
+static void begin_group(struct fixture *f, bool trusting)
+{
+    store_trust(f->st, trusting);
+    OK(f, store_begin(f->st, &f->err));
+}
+
+/* Two groups of ten jobs each: the first prepares the statements and is not counted. */
+static unsigned long trips_of_ten(struct fixture *f, void job(struct fixture *f, int i), bool trusting)
+{
+    unsigned long before = 0;
+    for (int i = 0; i < 20; i++) {
+        if (i % 10 == 0)
+            before = round_trips(f);
+        if (i % 10 == 0)
+            begin_group(f, trusting);
+        job(f, i);
+        if (i % 10 == 9)
+            OK(f, store_commit(f->st, &f->err));
+    }
+    return round_trips(f) - before;
+}
+
+static void training_job(struct fixture *f, int i) { add_report(f, "training", 10 * i + 1); }
+static void validation_job(struct fixture *f, int i) { add_report(f, "validation", 1000 + 10 * i); }
+static void lines_job(struct fixture *f, int i) { add_lines(f, i + 1); }
+
+static void test_reports_and_lines__cost_a_round_trip_for_each_answer_that_they_need(void **state)
+{
+    struct fixture *f = *state;
+    int64_t epoch;
+    if (!fixture_server())
+        skip();
+    OK(f, store_next_epoch(f->st, &epoch, &f->err));
+    /* begin with lock, mark and epoch; what each job reads; commit */
+    assert_int_equal(trips_of_ten(f, training_job, true), 1 + 10 + 1);
+    assert_int_equal(trips_of_ten(f, lines_job, true), 1 + 10 + 1);
+}
+
+static void test_validations__wait_for_their_id_as_well(void **state)
+{
+    struct fixture *f = *state;
+    if (!fixture_server())
+        skip();
+    assert_int_equal(trips_of_ten(f, validation_job, true), 1 + 20 + 1);
+}
+
+static void test_without_trust__each_release_waits(void **state)
+{
+    struct fixture *f = *state;
+    if (!fixture_server())
+        skip();
+    assert_int_equal(trips_of_ten(f, training_job, false), 1 + 20 + 1);
+}
+
+/* ---- a failure that comes late ---- */
+
+static void test_with_trust__a_late_failure_tangles_the_group(void **state)
+{
+    struct fixture *f = *state;
+    struct trial_row twice = fixture_trial_row(1, 1);
+    struct agent_row *row;
+    size_t n;
+    if (!fixture_server())
+        skip();
+    put_agent(f, "kept"); /* else preparing the statement would be what waits */
+    begin_group(f, true);
+    begin_job(f);
+    OK(f, store_trial_put(f->st, &twice, true, &f->err)); /* nobody has looked yet */
+    OK(f, store_release(f->st, &f->err));
+    begin_job(f);
+    put_agent(f, "lost");
+    assert_int_equal(store_agents_all(f->st, &f->a, &row, &n, &f->err), -1);
+    assert_true(store_is_tangled(f->st));
+    error_release(&f->err);
+    store_rollback(f->st);
+    store_clear_failure(f->st);
+    assert_int_equal(agents(f), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +323,10 @@ int main(void)
         TEST(test_sent_ahead__goes_with_the_savepoint),
         TEST(test_sent_ahead__goes_with_the_transaction),
         TEST(test_sent_ahead__is_tried_again_when_the_connection_took_it_along),
+        TEST_TRIAL(test_reports_and_lines__cost_a_round_trip_for_each_answer_that_they_need),
+        TEST_TRIAL(test_validations__wait_for_their_id_as_well),
+        TEST_TRIAL(test_without_trust__each_release_waits),
+        TEST_TRIAL(test_with_trust__a_late_failure_tangles_the_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

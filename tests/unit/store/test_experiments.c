@@ -252,7 +252,7 @@ static void test_delete__leaves_nothing_behind(void **state)
     struct store_job *job;
     size_t n, skipped;
     int64_t id, seq;
-    OK(f, store_task_log_append_numbered(f->st, t.task_id, "c1", 1, &line, 1, &id, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, t.task_id, "c1", 1, &line, 1, &id, &skipped, &seq, &f->err));
     bool more = true;
     int parts = 0;
     for (; more; parts++)

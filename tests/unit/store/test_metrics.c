@@ -110,12 +110,26 @@ static void test_report__has_the_contracts_shape(void **state)
     assert_int_equal(trial(f).total_batches, 10);
 }
 
+static int64_t id_at(struct fixture *f, const char *group, int32_t steps)
+{
+    struct store_metric_cursor cursor = {0};
+    struct store_metric_row *row;
+    size_t n;
+    OK(f, store_metrics_next(f->st, 1, group, &cursor, 1000, &f->a, &row, &n, &f->err));
+    for (size_t i = 0; i < n; i++)
+        if (row[i].total_batches == steps)
+            return row[i].id;
+    fail_msg("no report of group %s at step %d", group, steps);
+    return 0;
+}
+
 static void test_report__of_one_step_merges_its_keys(void **state)
 {
     struct fixture *f = *state;
-    int64_t first = add(f, 1, "training", 10, "{\"a\":1}").id;
-    int64_t second = add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}").id; /* 1 and 1.0 are equal */
-    assert_int_equal(first, second);
+    add(f, 1, "training", 10, "{\"a\":1}");
+    int64_t first = id_at(f, "training", 10);
+    add(f, 1, "training", 10, "{\"b\":2,\"a\":1.0}"); /* 1 and 1.0 are equal */
+    assert_int_equal(first, id_at(f, "training", 10));
     assert_string_equal(rows(f, "training"), "10:{\"avg_metrics\":{\"a\":1,\"b\":2}} ");
     assert_string_equal(summary(f),
                         "{\"avg_metrics\":{\"a\":{\"count\":1,\"sum\":1.0,\"min\":1.0,\"max\":1.0,\"mean\":1.0,"
@@ -446,21 +460,22 @@ static void test_sealed_reports__leave_their_rows_and_keep_their_ids(void **stat
     struct store_metric_cursor cursor = {0};
     struct store_metric_row *row;
     size_t n;
-    int64_t first = add(f, 1, "training", 1, "{\"a\":1}").id;
+    add(f, 1, "training", 1, "{\"a\":1}");
+    int64_t first = id_at(f, "training", 1);
     for (int i = 2; i <= 100; i++)
         add(f, 1, "training", i, "{\"a\":1.5}");
     add(f, 1, "validation", 100, "{\"a\":1}");
     seal_all(f, 1);
     assert_int_equal(count(f, "metric_reports"), 1); /* validations stay rows */
     assert_int_equal(count(f, "metric_blocks"), 1);
-    int64_t next = add(f, 1, "training", 101, "{\"a\":2}").id;
-    assert_true(next > first + 100); /* no id comes twice, though the highest left its row */
+    add(f, 1, "training", 101, "{\"a\":2}");
+    assert_true(id_at(f, "training", 101) > first + 100); /* no id comes twice, though the highest left its row */
     OK(f, store_metrics_next(f->st, 1, "training", &cursor, 1000, &f->a, &row, &n, &f->err));
     assert_int_equal(n, 101);
     assert_int_equal(row[0].id, first);
     assert_string_equal(row[0].metrics, "{\"avg_metrics\":{\"a\":1}}");
     assert_string_equal(row[99].metrics, "{\"avg_metrics\":{\"a\":1.5}}");
-    assert_int_equal(row[100].id, next);
+    assert_int_equal(row[100].id, id_at(f, "training", 101));
 }
 
 static void test_seal__waits_for_enough_reports(void **state)

@@ -98,19 +98,19 @@ static void test_numbered_lines__are_stored_exactly_once(void **state)
     struct store_log_line l[] = {line(1, "1"), line(2, "2"), line(3, "3"), line(4, "4")};
     int64_t first, seq;
     size_t skipped;
-    OK(f, store_task_log_append_numbered(f->st, "t", "c1", 1, l, 2, &first, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, "t", "c1", 1, l, 2, &first, &skipped, &seq, &f->err));
     assert_int_equal(seq, 2);
     /* Sent again with what came in between: only the new lines are kept. */
-    OK(f, store_task_log_append_numbered(f->st, "t", "c1", 1, l, 4, &first, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, "t", "c1", 1, l, 4, &first, &skipped, &seq, &f->err));
     assert_int_equal(first, 3);
     assert_int_equal(skipped, 2);
     assert_int_equal(seq, 4);
-    OK(f, store_task_log_append_numbered(f->st, "t", "c1", 2, l + 1, 2, &first, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, "t", "c1", 2, l + 1, 2, &first, &skipped, &seq, &f->err));
     assert_int_equal(skipped, 2);
     assert_int_equal(seq, 4);
     FAILS(f, ERR_OUT_OF_RANGE, "lines from 6 on, but 4 are stored",
-          store_task_log_append_numbered(f->st, "t", "c1", 6, l, 1, &first, &skipped, &seq, &f->err));
-    OK(f, store_task_log_append_numbered(f->st, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err)); /* its own
+          fixture_append_numbered(f, "t", "c1", 6, l, 1, &first, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, "t", "c2", 1, l, 1, &first, &skipped, &seq, &f->err)); /* its own
                                                                                                           numbers */
     assert_string_equal(READ(0), "1 1|2 2|3 3|4 4|5 1|");
 }
@@ -122,7 +122,7 @@ static void test_numbered_lines__and_their_mark_are_one_transaction(void **state
     int64_t first, seq;
     size_t skipped;
     OK(f, store_begin(f->st, &f->err));
-    OK(f, store_task_log_append_numbered(f->st, "t", "c1", 1, l, 1, &first, &skipped, &seq, &f->err));
+    OK(f, fixture_append_numbered(f, "t", "c1", 1, l, 1, &first, &skipped, &seq, &f->err));
     store_rollback(f->st);
     OK(f, store_task_log_mark(f->st, "c1", &seq, &f->err));
     assert_int_equal(seq, 0);
