@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "master/agent_inbox.h"
 #include "master/agent_metrics.h"
 #include "master/master.h"
 #include "store/task_logs.h"
@@ -29,6 +30,7 @@ struct held {
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
+    struct agent_inbox *inbox;
     uint64_t serial; /* completions that were on their way find out that the connection is another one now */
     char agent_id[CORE_AGENT_ID_MAX];
     bool greeted, welcomed;
@@ -318,20 +320,18 @@ struct log_batch {
     struct arena arena;
     const char *agent_id, *task_id, *container_id;
     int64_t first_seq, seq;
-    struct store_log_line *line;
-    size_t line_n, skipped;
+    struct store_log_batch lines;
+    size_t skipped;
     int64_t first_id; /* of the first line that was not skipped */
 };
 
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
-    struct store_log_batch packed;
-    store_log_batch_make(&packed, b->line, b->line_n);
-    int rc = store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &packed, &b->first_id,
-                                            &b->skipped, &b->seq, err);
-    store_log_batch_release(&packed);
-    return rc;
+    if (b->lines.block.n == 0) /* few lines: no worker has had them */
+        store_log_batch_make(&b->lines, b->lines.line, b->lines.line_n);
+    return store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id,
+                                          &b->skipped, &b->seq, err);
 }
 
 static void log_batch_done(void *job, const struct error *err)
@@ -339,12 +339,12 @@ static void log_batch_done(void *job, const struct error *err)
     struct log_batch *b = job;
     if (err) {
         log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id,
-                    b->container_id, (long long)b->first_seq, b->line_n, log_quote(error_msg(err)));
+                    b->container_id, (long long)b->first_seq, b->lines.line_n, log_quote(error_msg(err)));
         /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to
          * fill: it learns at its next hello where to go on. */
-        b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->line_n - 1;
-    } else if (b->skipped < b->line_n) {
-        api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->line + b->skipped, b->line_n - b->skipped);
+        b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->lines.line_n - 1;
+    } else if (b->skipped < b->lines.line_n) {
+        api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->lines.line + b->skipped, b->lines.line_n - b->skipped);
     }
     struct link *l = find_link(b->hub, b->agent_id);
     if (l && l->serial == b->serial && b->seq) {
@@ -353,45 +353,38 @@ static void log_batch_done(void *job, const struct error *err)
         out.logs_ack = &ack;
         link_send(l, &out);
     }
+    store_log_batch_release(&b->lines);
     arena_release(&b->arena);
     free(b);
 }
 
-/* Takes the arena that holds the decoded message. */
-static void on_logs(struct link *l, const struct wire_link_task_logs *logs, struct arena *a)
+/* Takes the letter's arena and lines. */
+static void on_logs(struct link *l, struct agent_letter *letter)
 {
-    struct log_batch *b = calloc(1, sizeof(*b));
-    if (!b || logs->lines_n == 0 || logs->lines_n > LINES_PER_BATCH_MAX) {
-        free(b);
+    const struct wire_link_task_logs *logs = letter->message->logs;
+    if (logs->lines_n == 0 || logs->lines_n > LINES_PER_BATCH_MAX)
         return;
-    }
-    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = *a, .task_id = logs->task_id ? logs->task_id : "",
-                            .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq,
-                            .line_n = logs->lines_n};
-    *a = (struct arena)ARENA_INIT;
+    struct log_batch *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena, .lines = letter->lines,
+                            .task_id = logs->task_id ? logs->task_id : "",
+                            .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
+    letter->arena = (struct arena)ARENA_INIT;
+    letter->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
-    b->line = arena_array(&b->arena, struct store_log_line, logs->lines_n);
-    for (size_t i = 0; i < logs->lines_n; i++) {
-        const struct wire_link_log_line *w = &logs->lines[i];
-        b->line[i] = (struct store_log_line){
-            .time_us = w->timestamp, .allocation_id = logs->allocation_id, .agent_id = b->agent_id,
-            .container_id = b->container_id, .has_rank = w->has_rank_id, .rank = w->rank_id, .level = (int32_t)w->level,
-            .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
-    }
     struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
     writer_submit(l->hub->m->writer, &job, 1);
 }
 
 /* ---- the connection ---- */
 
-static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, void *ctx)
+static void on_letter(void *ctx, struct agent_letter *letter)
 {
     struct link *l = ctx;
-    cleanup_arena struct arena a = ARENA_INIT;
-    cleanup_error struct error err = ERROR_INIT;
-    struct wire_link_agent_message *in = arena_new(&a, struct wire_link_agent_message);
-    if (codec_decode(&wire_msg_link_agent_message, data, n, &a, in, &err) < 0) {
-        refuse(l, false, error_msg(&err));
+    const struct wire_link_agent_message *in = letter->message;
+    if (letter->err.kind) {
+        refuse(l, false, error_msg(&letter->err));
         return;
     }
     if (in->epoch > l->hub->m->info.epoch) {
@@ -400,15 +393,20 @@ static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, 
         return;
     }
     if (in->hello && !l->greeted)
-        on_hello(l, in->hello, &a);
+        on_hello(l, in->hello, &letter->arena);
     else if (!l->greeted)
         refuse(l, false, "the first message must be a hello");
     else if (in->state)
         on_state(l, in->state);
     else if (in->logs)
-        on_logs(l, in->logs, &a);
+        on_logs(l, letter);
     else if (in->metrics)
-        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &a);
+        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &letter->arena);
+}
+
+static void on_message(struct ws *ws, const void *data, size_t n, bool is_text, void *ctx)
+{
+    agent_inbox_put(((struct link *)ctx)->inbox, data, n);
 }
 
 static void on_close(struct ws *ws, int code, const char *why, void *ctx)
@@ -416,6 +414,7 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
     struct link *l = ctx;
     struct agent_hub *h = l->hub;
     l->ws = NULL;
+    agent_inbox_close(l->inbox);
     HASH_DEL(h->by_id, l);
     if (l->greeted && !h->stopping) {
         log_info("agent.disconnected", "id=%s code=%d reason=%s", l->agent_id, code, log_quote(why ? why : ""));
@@ -456,6 +455,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         free(l);
         return -1;
     }
+    l->inbox = agent_inbox_new(h->m->workers, l->agent_id, on_letter, l);
     HASH_ADD_STR(h->by_id, agent_id, l);
     return 0;
 }

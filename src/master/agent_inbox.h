@@ -1,0 +1,32 @@
+/* What an agent says, decoded where it costs nobody time and heard in the order in which it was said.
+ *
+ * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker;
+ * what comes after them waits until they were heard: a task's exit must not overtake its last lines. */
+#ifndef DET_MASTER_AGENT_INBOX_H
+#define DET_MASTER_AGENT_INBOX_H
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "gen/wire.h"
+#include "net/pool.h"
+#include "store/task_logs.h"
+
+struct agent_inbox;
+
+/* One message. Whoever hears it may take its arena along (and leave ARENA_INIT), with the lines in it. */
+struct agent_letter {
+    struct arena arena;
+    struct wire_link_agent_message *message; /* undefined if err is set */
+    struct error err;
+    struct store_log_batch lines; /* of message->logs; lines.block is empty unless they were packed */
+};
+
+typedef void agent_hear_fn(void *ctx, struct agent_letter *letter); /* on the loop; may close the inbox */
+
+struct agent_inbox *agent_inbox_new(struct pool *workers, const char *agent_id, agent_hear_fn *hear, void *ctx);
+void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n);
+/* Nothing is heard any more, and it is freed as soon as no worker has a part of it. What was not heard the agent says
+ * again: nobody has acknowledged it. */
+void agent_inbox_close(struct agent_inbox *in);
+
+#endif
