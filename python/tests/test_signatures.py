@@ -15,6 +15,7 @@ MODULES = [
     "determined.core",
     "determined.experimental",
     "determined.experimental.client",
+    "determined.experimental.core_v2",
     "determined.pytorch",
     "determined.pytorch.experimental",
     "determined.pytorch.samplers",
