@@ -180,9 +180,10 @@ int api_start_trial(struct req *r, const struct wire_start_trial_request *in, st
         return error_set(err, ERR_PRECONDITION, "trial %d has already been started; resume it, or create another one",
                          in->trial_id);
     if (store_unmanaged_trial_start(r->db, in->trial_id, r->now_us, err) < 0 ||
-        store_unmanaged_settle(r->db, t.row.experiment_id, err) < 0)
+        store_unmanaged_settle(r->db, t.row.experiment_id, err) < 0 ||
+        store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
-    ret->trial_run_id = t.row.run_id + 1;
+    ret->trial_run_id = t.row.run_id;
     ret->latest_checkpoint = t.row.latest_checkpoint[0] ? arena_strdup(&r->arena, t.row.latest_checkpoint) : NULL;
     ret->steps_completed = t.row.latest_checkpoint[0] ? t.row.steps_completed : 0;
     return 0;

@@ -77,6 +77,8 @@ def test_metrics_and_checkpoints_arrive(master):
                                                "state": "STATE_COMPLETED", "metadata": {"steps_completed": 5}}).status == 200
     got = master.get(f"/api/v1/trials/{t['id']}").json["trial"]
     assert got["bestValidation"]["metrics"]["avgMetrics"] == {"loss": 0.5} and got["checkpointCount"] == 1
+    again = master.post(f"/api/v1/trials/{t['id']}/start", {"resume": True}).json
+    assert (again["trialRunId"], again["latestCheckpoint"], again["stepsCompleted"]) == (2, uuid, 5), again
 
 
 def test_the_same_external_ids_give_the_same_things(master):

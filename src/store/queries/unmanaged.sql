@@ -11,8 +11,14 @@ WHERE x.external_id = $1 AND t.external_id = $2;
 -- name: unmanaged_trial_set_state
 UPDATE trials SET state = $2, end_us = $3, last_activity_us = $4 WHERE id = $1;
 
+-- The core, which notes the latest checkpoint of other trials, does not know these.
 -- name: unmanaged_trial_start
-UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $2 WHERE id = $1;
+UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_activity_us = $2,
+    latest_checkpoint = (SELECT c.uuid FROM checkpoints c WHERE c.trial_id = $1 AND c.state = 'COMPLETED'
+        ORDER BY c.steps_completed DESC, c.report_us DESC LIMIT 1),
+    steps_completed = coalesce((SELECT max(c.steps_completed) FROM checkpoints c
+        WHERE c.trial_id = $1 AND c.state = 'COMPLETED'), 0)
+WHERE id = $1;
 
 -- name: unmanaged_trial_states
 SELECT state, end_us FROM trials WHERE experiment_id = $1;
