@@ -29,6 +29,20 @@ int checkpoint_site_place(const struct checkpoint_site *site, struct arena *a, c
     return 0;
 }
 
+int checkpoint_site_is_here(const struct checkpoint_site *site, bool *ret, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error why = ERROR_INIT;
+    const char *place;
+    if (checkpoint_site_place(site, &a, &place, &why) < 0) {
+        *ret = false;
+        return why.kind == ERR_UNIMPLEMENTED ? 0 : (error_copy(err, &why), -1);
+    }
+    cleanup_close int storage = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret = storage >= 0;
+    return 0;
+}
+
 /* Never through a link, never upwards: `name` may come from a task. */
 static int open_beneath(int dir, const char *name)
 {
@@ -204,6 +218,30 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, stru
     if (json_object_object_length(r->left) == 0 && unlinkat(storage, site->uuid, AT_REMOVEDIR) < 0 && errno != ENOENT)
         return error_errno(err, "checkpoint %s", site->uuid);
     return 0;
+}
+
+int tensorboard_files_remove(const char *experiment_config, const char *cluster_id, int32_t experiment_id,
+                             struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const struct checkpoint_site site = {.uuid = "TensorBoard", .experiment_config = experiment_config};
+    const char *place;
+    if (checkpoint_site_place(&site, &a, &place, err) < 0)
+        return -1;
+    cleanup_close int storage = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (storage < 0)
+        return error_errno(err, "%s", place);
+    cleanup_close int all = open_beneath(storage, arena_printf(&a, "%s/tensorboard/experiment", cluster_id));
+    if (all < 0)
+        return errno == ENOENT ? 0 : error_errno(err, "TensorBoard files in %s", place);
+    cleanup_json struct json_object *list = json_object_new_array(), *left = json_object_new_object();
+    struct removal r = {.globs = list, .left = left, .path = STRBUF_INIT};
+    bool removed = false;
+    const char *name = arena_printf(&a, "%d", experiment_id);
+    strbuf_adds(&r.path, name);
+    int rc = remove_directory(&r, all, name, &removed, err);
+    strbuf_release(&r.path);
+    return rc < 0 ? error_wrap(err, "TensorBoard files in %s", place) : 0;
 }
 
 int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct strbuf *ret_left,

@@ -42,12 +42,18 @@ static int check_unused(struct req *r, const struct store_checkpoint *c, struct 
                      "trial is over, or kill it", c->uuid, trial_id);
 }
 
+/* Where it is must be known; if that is not on this machine, a task on an agent removes it. */
 static int check_storage(struct req *r, const struct store_checkpoint *c, struct error *err)
 {
     struct checkpoint_site site = {.uuid = c->uuid};
     int storage, dir;
+    bool here;
     if (store_checkpoint_storage(r->db, c->uuid, &r->arena, &site.storage, &site.experiment_config, err) < 0 ||
-        checkpoint_site_open(&site, &storage, &dir, err) < 0)
+        checkpoint_site_is_here(&site, &here, err) < 0)
+        return -1;
+    if (!here)
+        return 0;
+    if (checkpoint_site_open(&site, &storage, &dir, err) < 0)
         return -1;
     close(storage);
     if (dir >= 0)
@@ -70,7 +76,7 @@ static int judge(struct req *r, const char *uuid, bool *ret_has_files, struct er
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
-static int tell_collector(struct req *r, struct error *err)
+int tell_collector(struct req *r, struct error *err)
 {
     r->api->services.collect(r->api->services.ctx);
     return 0;

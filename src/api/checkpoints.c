@@ -8,6 +8,7 @@
 #include "gen/handlers.h"
 #include "store/checkpoints.h"
 #include "store/experiments.h"
+#include "store/removals.h"
 #include "store/tasks.h"
 #include "store/trials.h"
 
@@ -177,7 +178,14 @@ int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoin
     return get_checkpoint(r, w->uuid, &ret->checkpoint, err);
 }
 
-/* What is left of each checkpoint after its owner deleted files. */
+/* "" for users; the task's id, which its allocation's begins with. */
+static const char *reporting_task(struct req *r)
+{
+    const char *dot = strrchr(r->who.allocation_id, '.');
+    return dot ? arena_strndup(&r->arena, r->who.allocation_id, (size_t)(dot - r->who.allocation_id)) : "";
+}
+
+/* What is left of each checkpoint after somebody deleted files: its owner's task, or one that collects checkpoints. */
 int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in,
                           struct wire_patch_checkpoints_response *ret, struct error *err)
 {
@@ -186,7 +194,7 @@ int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_req
         if (!c->resources)
             continue;
         const char *left = resources_json(c->resources->resources, c->resources->resources_n, &r->arena);
-        if (store_checkpoint_set_resources(r->db, c->uuid, left, err) < 0)
+        if (store_removal_reported(r->db, c->uuid, left, reporting_task(r), err) < 0)
             return -1;
     }
     return 0;

@@ -19,4 +19,7 @@ struct api {
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };
 
+/* A step on the loop: checkpoints were marked for removal, or an experiment asks for its checkpoints to be thinned out. */
+int tell_collector(struct req *r, struct error *err);
+
 #endif

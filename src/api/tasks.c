@@ -97,7 +97,8 @@ int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
     for (size_t i = 0; i < n; i++)
-        add_allocation(&l, row[i]);
+        if (row[i]->trial_id) /* what collects checkpoints is nobody's business */
+            add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;
     return n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;

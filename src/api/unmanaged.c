@@ -222,7 +222,9 @@ int api_patch_trial(struct req *r, const struct wire_patch_trial_request *in, st
                store_unmanaged_settle(r->db, t.row.experiment_id, err) < 0) {
         return -1;
     }
-    return show(r, in->trial_id, &ret->trial, err);
+    if (show(r, in->trial_id, &ret->trial, err) < 0)
+        return -1;
+    return run_state_is_over(state) ? req_then(r, REQ_LOOP, tell_collector) : 0;
 }
 
 /* ---- what it starts from ----------------------------------------------------------------------------------------- */

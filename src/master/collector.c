@@ -8,17 +8,18 @@
 #include "api/checkpoint_files.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "master/collection_tasks.h"
 #include "master/master.h"
 #include "store/removals.h"
 
-enum { REMOVALS_PER_TURN = 16, TRIES_TO_LONGEST_PAUSE = 6 };
-#define SHORTEST_PAUSE_US 60000000ll
-#define LONGEST_PAUSE_US 3600000000ll
+enum { REMOVALS_PER_TURN = 16, TASKS_AT_ONCE = 8 };
+#define PAUSE_AFTER_FAILURE_US 60000000ll
+#define LOOK_EVERY_US 300000000ll /* whatever becomes due without anybody's word, such as the end of a silent trial */
 
 struct outcome {
     const struct store_removal *of;
-    const char *left; /* resources; NULL: it failed */
-    const char *reason;
+    const char *left;   /* resources; NULL: … */
+    const char *reason; /* … it failed; NULL: the storage is elsewhere */
 };
 
 /* What one turn found and did. */
@@ -31,6 +32,11 @@ struct turn {
     struct store_texts chosen;
     struct outcome *outcome;
     size_t outcome_n;
+    struct store_tensorboard_removal tensorboard; /* experiment_id 0: none was due */
+    const char *tensorboard_reason;
+    bool tensorboard_here;
+    struct store_removal_group group; /* for a task … */
+    bool wants_task;                  /* … that is to be started */
 };
 
 struct waiter {
@@ -67,6 +73,11 @@ static struct outcome remove_one(const struct store_removal *r, struct arena *a)
     cleanup_strbuf struct strbuf left = STRBUF_INIT;
     const struct checkpoint_site site = {.uuid = r->uuid, .storage = r->storage,
                                          .experiment_config = r->experiment_config};
+    bool here;
+    if (checkpoint_site_is_here(&site, &here, &err) < 0)
+        return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
+    if (!here)
+        return (struct outcome){.of = r};
     if (checkpoint_files_remove(&site, r->globs, &left, &err) < 0)
         return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
     return (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
@@ -76,31 +87,56 @@ static void remove_some(struct store *db, struct turn *t)
 {
     struct store_removal *due;
     size_t n;
-    if (store_removals_due(db, t->now_us, REMOVALS_PER_TURN, &t->arena, &due, &n, &t->failed) < 0 ||
-        (n == 0 && store_removals_next(db, t->now_us, &t->next_us, &t->failed) < 0))
+    if (store_removals_due(db, t->now_us, REMOVALS_PER_TURN, &t->arena, &due, &n, &t->failed) < 0)
         return;
     t->outcome = arena_array(&t->arena, struct outcome, n + 1);
     for (size_t i = 0; i < n && !atomic_load(&t->of->stopping); i++)
         t->outcome[t->outcome_n++] = remove_one(&due[i], &t->arena);
 }
 
+static void remove_tensorboard(struct store *db, struct turn *t)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    struct store_tensorboard_removal *b = &t->tensorboard;
+    if (store_tensorboard_removal_due(db, t->now_us, &t->arena, b, &t->failed) < 0 || !b->experiment_id)
+        return;
+    const struct checkpoint_site site = {.uuid = "TensorBoard", .experiment_config = b->experiment_config};
+    if (checkpoint_site_is_here(&site, &t->tensorboard_here, &err) < 0 ||
+        (t->tensorboard_here &&
+         tensorboard_files_remove(b->experiment_config, t->of->m->info.cluster_id, b->experiment_id, &err) < 0))
+        t->tensorboard_reason = arena_strdup(&t->arena, error_msg(&err));
+}
+
+static void look_for_task(struct store *db, struct turn *t)
+{
+    int64_t running;
+    if (store_collecting_tasks(db, &running, &t->failed) < 0)
+        return;
+    if (running < TASKS_AT_ONCE &&
+        store_removal_group_next(db, t->now_us, &t->arena, &t->group, &t->wants_task, &t->failed) < 0)
+        return;
+    if (!t->wants_task)
+        store_removals_next(db, t->now_us, &t->next_us, &t->failed);
+}
+
+/* The first thing there is to do. */
 static void work(void *worker, void *job)
 {
     struct turn *t = job;
     if (store_collection_next(worker, &t->experiment_id, &t->failed) < 0)
         return;
-    if (t->experiment_id)
+    if (t->experiment_id) {
         choose(worker, t);
-    else
-        remove_some(worker, t);
+        return;
+    }
+    remove_some(worker, t);
+    if (!t->failed.kind && !t->outcome_n)
+        remove_tensorboard(worker, t);
+    if (!t->failed.kind && !t->outcome_n && !t->tensorboard.experiment_id)
+        look_for_task(worker, t);
 }
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
-
-static int64_t pause_us(int32_t tries)
-{
-    return tries < TRIES_TO_LONGEST_PAUSE ? SHORTEST_PAUSE_US << tries : LONGEST_PAUSE_US;
-}
 
 static int record_choice(struct store *db, const struct turn *t, struct error *err)
 {
@@ -115,7 +151,19 @@ static int record_outcome(struct store *db, const struct turn *t, const struct o
     const struct store_removal *r = o->of;
     if (o->left)
         return store_removal_done(db, r->uuid, r->globs, o->left, err);
-    return store_removal_failed(db, r->uuid, r->globs, t->now_us + pause_us(r->tries), o->reason, err);
+    if (!o->reason)
+        return store_removal_hand_over(db, r->uuid, r->globs, err);
+    return store_removal_failed(db, r->uuid, r->globs, t->now_us + store_removal_pause_us(r->tries), o->reason, err);
+}
+
+static int record_tensorboard(struct store *db, const struct turn *t, struct error *err)
+{
+    const struct store_tensorboard_removal *b = &t->tensorboard;
+    if (t->tensorboard_reason)
+        return store_tensorboard_removal_failed(db, b->experiment_id, t->now_us + store_removal_pause_us(b->tries),
+                                                t->tensorboard_reason, err);
+    return t->tensorboard_here ? store_tensorboard_removal_done(db, b->experiment_id, err)
+                               : store_tensorboard_removal_hand_over(db, b->experiment_id, err);
 }
 
 static int record(struct store *db, void *job, struct error *err)
@@ -126,7 +174,7 @@ static int record(struct store *db, void *job, struct error *err)
     for (size_t i = 0; i < t->outcome_n; i++)
         if (record_outcome(db, t, &t->outcome[i], err) < 0)
             return -1;
-    return 0;
+    return t->tensorboard.experiment_id ? record_tensorboard(db, t, err) : 0;
 }
 
 /* ---- on the loop ------------------------------------------------------------------------------------------------- */
@@ -176,16 +224,18 @@ static void end_pass(struct collector *c, int64_t next_us)
     c->busy = false;
     if (stopping)
         return;
-    if (c->again)
+    if (c->again) {
         begin_pass(c);
-    else if (next_us)
-        loop_timer_arm(c->timer, next_us - clock_now_us() > 0 ? next_us - clock_now_us() : 0);
+        return;
+    }
+    int64_t wait_us = next_us ? next_us - clock_now_us() : LOOK_EVERY_US;
+    loop_timer_arm(c->timer, wait_us < 0 ? 0 : wait_us < LOOK_EVERY_US ? wait_us : LOOK_EVERY_US);
 }
 
 static void give_up_for_now(struct collector *c, const struct error *err)
 {
     log_warning("checkpoint.collection_failed", "reason=%s action=try_again", log_quote(error_msg(err)));
-    end_pass(c, clock_now_us() + SHORTEST_PAUSE_US);
+    end_pass(c, clock_now_us() + PAUSE_AFTER_FAILURE_US);
 }
 
 static void say(const struct turn *t)
@@ -196,27 +246,46 @@ static void say(const struct turn *t)
         const struct outcome *o = &t->outcome[i];
         if (o->left)
             log_info("checkpoint.removed", "uuid=%s globs=%s", o->of->uuid, log_quote(o->of->globs));
+        else if (!o->reason)
+            log_info("checkpoint.handed_over", "uuid=%s reason=the_storage_is_elsewhere to=task", o->of->uuid);
         else
             log_warning("checkpoint.remove_failed", "uuid=%s tries=%d reason=%s", o->of->uuid, o->of->tries + 1,
                         log_quote(o->reason));
     }
+    if (t->tensorboard_reason)
+        log_warning("tensorboard.remove_failed", "exp=%d tries=%d reason=%s", t->tensorboard.experiment_id,
+                    t->tensorboard.tries + 1, log_quote(t->tensorboard_reason));
+}
+
+static void next_turn(void *ctx, const struct error *err)
+{
+    struct collector *c = ctx;
+    if (err)
+        give_up_for_now(c, err);
+    else if (atomic_load(&c->stopping))
+        end_pass(c, 0);
+    else
+        begin_turn(c);
 }
 
 static void recorded(void *job, const struct error *err)
 {
     struct turn *t = job;
     struct collector *c = t->of;
-    if (err)
-        give_up_for_now(c, err);
-    else
+    if (!err)
         say(t);
     turn_free(t);
-    if (err)
-        return;
-    if (atomic_load(&c->stopping))
-        end_pass(c, 0);
-    else
-        begin_turn(c);
+    next_turn(c, err);
+}
+
+static void start_task(struct turn *t)
+{
+    struct collector *c = t->of;
+    cleanup_error struct error err = ERROR_INIT;
+    int rc = collection_task_start(c->m, &t->group, next_turn, c, &err);
+    turn_free(t);
+    if (rc < 0)
+        give_up_for_now(c, &err);
 }
 
 /* There is nothing to choose by, and trying again would not help: with a word in the log it is forgotten, until somebody
@@ -234,7 +303,11 @@ static void done(void *job)
     bool failed = t->failed.kind != ERR_NONE;
     if (is_hopeless(t))
         log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->experiment_id, log_quote(error_msg(&t->failed)));
-    if (is_hopeless(t) || (!failed && (t->experiment_id || t->outcome_n))) {
+    if (!failed && t->wants_task && !atomic_load(&c->stopping)) {
+        start_task(t);
+        return;
+    }
+    if (is_hopeless(t) || (!failed && (t->experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
         struct writer_job write = {record, recorded, t};
         writer_submit(c->m->writer, &write, 1);
         return;

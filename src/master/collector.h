@@ -1,5 +1,6 @@
 /* Removes the files of checkpoints, in the background (store/removals.h, docs/decisions/0004): those that somebody asked
- * to remove, and those that the policy of an experiment lets go when it has ended or its policy has changed.
+ * to remove, and those that the policy of an experiment lets go when it has ended or its policy has changed. What is in a
+ * storage that this machine can't open is left to tasks on agents (collection_tasks.c), a few at a time.
  *
  * A pass goes on until nothing is due. Each turn of it reads on a thread of its own (what to choose from, or a few
  * removals, whose files it removes there), then notes the outcome on the writer. What fails is tried again after a pause

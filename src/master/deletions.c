@@ -17,6 +17,7 @@ struct deletion {
     struct deletions *of;
     int32_t experiment_id;
     bool more;
+    bool pending;        /* its files are not gone yet, and have not failed to go */
     struct error failed; /* why it could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
@@ -24,9 +25,16 @@ struct deletion {
 struct deletions {
     struct master *m;
     STAILQ_HEAD(, deletion) waiting; /* the first one is under way */
+    STAILQ_HEAD(, deletion) aside;   /* tasks remove their files */
 };
 
 static void begin(struct deletion *x);
+
+static void begin_next(struct deletions *d)
+{
+    if (!STAILQ_EMPTY(&d->waiting) && !d->m->draining)
+        begin(STAILQ_FIRST(&d->waiting));
+}
 
 static void finish(struct deletion *x)
 {
@@ -34,8 +42,7 @@ static void finish(struct deletion *x)
     STAILQ_REMOVE_HEAD(&d->waiting, next);
     error_release(&x->failed);
     free(x);
-    if (!STAILQ_EMPTY(&d->waiting) && !d->m->draining)
-        begin(STAILQ_FIRST(&d->waiting));
+    begin_next(d);
 }
 
 /* ---- when it fails ----------------------------------------------------------------------------------------------- */
@@ -101,32 +108,52 @@ static void part_deleted(void *job, const struct error *err)
 static int mark_files(struct store *db, void *job, struct error *err)
 {
     const struct deletion *x = job;
-    return store_removal_add_experiment(db, x->experiment_id, clock_now_us(), err);
+    int64_t now_us = clock_now_us();
+    if (x->pending) /* marked before */
+        return 0;
+    if (store_removal_add_experiment(db, x->experiment_id, now_us, err) < 0)
+        return -1;
+    return store_tensorboard_removal_add(db, x->experiment_id, now_us, err);
 }
 
 /* The rows are all that is known of the files, so they stay for as long as there are any. */
 static int check_files(struct store *db, void *job, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    const struct deletion *x = job;
+    struct deletion *x = job;
     const char *reason;
-    int64_t n;
-    if (store_experiment_checkpoint_count(db, x->experiment_id, &n, err) < 0)
+    int64_t n, pending;
+    if (store_removals_pending(db, x->experiment_id, clock_now_us(), &pending, err) < 0 ||
+        store_experiment_checkpoint_count(db, x->experiment_id, &n, err) < 0 ||
+        store_removal_reason(db, x->experiment_id, &a, &reason, err) < 0)
         return -1;
-    if (n == 0)
+    x->pending = pending > 0;
+    if (x->pending || (n == 0 && !reason))
         return 0;
-    if (store_removal_reason(db, x->experiment_id, &a, &reason, err) < 0)
-        return -1;
+    if (n == 0)
+        return error_set(err, ERR_PRECONDITION, "the TensorBoard files of experiment %d could not be removed: %s",
+                         x->experiment_id, reason);
     return error_set(err, ERR_PRECONDITION, "experiment %d has %lld checkpoints whose files could not be removed: %s",
                      x->experiment_id, (long long)n, reason ? reason : "a trial of another experiment starts from one");
 }
 
+static void step_aside(struct deletion *x)
+{
+    struct deletions *d = x->of;
+    STAILQ_REMOVE_HEAD(&d->waiting, next);
+    STAILQ_INSERT_TAIL(&d->aside, x, next);
+    begin_next(d);
+}
+
 static void files_checked(void *job, const struct error *err)
 {
+    struct deletion *x = job;
     if (err)
-        fail(job, err);
+        fail(x, err);
+    else if (x->pending)
+        step_aside(x);
     else
-        delete_rows(job);
+        delete_rows(x);
 }
 
 static void files_tried(void *ctx)
@@ -160,6 +187,7 @@ struct deletions *deletions_new(struct master *m)
         abort();
     d->m = m;
     STAILQ_INIT(&d->waiting);
+    STAILQ_INIT(&d->aside);
     return d;
 }
 
@@ -167,6 +195,7 @@ void deletions_free(struct deletions *d)
 {
     if (!d)
         return;
+    STAILQ_CONCAT(&d->waiting, &d->aside);
     while (!STAILQ_EMPTY(&d->waiting)) {
         struct deletion *x = STAILQ_FIRST(&d->waiting);
         STAILQ_REMOVE_HEAD(&d->waiting, next);
@@ -174,6 +203,16 @@ void deletions_free(struct deletions *d)
         free(x);
     }
     free(d);
+}
+
+void deletions_look_again(struct deletions *d)
+{
+    if (!d || STAILQ_EMPTY(&d->aside))
+        return;
+    bool idle = STAILQ_EMPTY(&d->waiting);
+    STAILQ_CONCAT(&d->waiting, &d->aside);
+    if (idle)
+        begin_next(d);
 }
 
 void deletions_add(struct deletions *d, int32_t experiment_id)

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "master/collector.h"
+#include "master/deletions.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/provisioner.h"
@@ -122,6 +123,10 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         return;
     case CORE_ORDER_INSTANCES:
         provisioner_order(m->provisioner, e);
+        return;
+    case CORE_TASK_ENDED:
+        collector_wake(m->collector);
+        deletions_look_again(m->deletions);
         return;
     case CORE_EXPERIMENT_ENDED:
         wake_number(m, "experiment", e->experiment_id);

@@ -50,6 +50,20 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
     return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }
 
+/* One of a task of its own lets go of what the task was to remove. */
+static int store_allocation(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
+{
+    const struct allocation_row *a = e->allocation;
+    char reason[256];
+    if (store_allocation_put(db, a, e->insert, err) < 0)
+        return -1;
+    if (a->trial_id != 0 || a->state != ALLOCATION_TERMINATED)
+        return 0;
+    snprintf(reason, sizeof(reason), "task %s ended without having removed it: %s (exit code %d); its log tells more",
+             a->task_id, exit_kind_text(a->exit_kind), a->exit_code);
+    return store_removals_task_ended(db, a->task_id, a->exit_kind == EXIT_OK, now_us, reason, err);
+}
+
 static int store_row(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     switch (e->type) {
@@ -60,7 +74,7 @@ static int store_row(struct store *db, const struct core_effect *e, int64_t now_
     case CORE_PUT_TASK:
         return store_task_put(db, e->task, /* insert= */ false, err);
     case CORE_PUT_ALLOCATION:
-        return store_allocation_put(db, e->allocation, e->insert, err);
+        return store_allocation(db, e, now_us, err);
     case CORE_PUT_CONTAINER:
         return store_container_put(db, e->container, e->insert, err);
     case CORE_PUT_AGENT:
@@ -177,6 +191,7 @@ int persist_load(struct store *db, const struct core *core, struct arena *a, str
     rows.experiment_n = n;
     int64_t last_experiment, last_trial;
     if (store_trials_unfinished(db, a, (struct trial_row **)&rows.trial, &rows.trial_n, err) < 0 ||
+        store_tasks_open_of_their_own(db, a, (struct task_row **)&rows.task, &rows.task_n, err) < 0 ||
         store_allocations_open(db, a, (struct allocation_row **)&rows.allocation, &rows.allocation_n, err) < 0 ||
         store_containers_open(db, a, (struct container_row **)&rows.container, &rows.container_n, err) < 0 ||
         store_agents_all(db, a, (struct agent_row **)&rows.agent, &rows.agent_n, err) < 0 ||

@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "core/expconf.h"
+#include "master/collection_tasks.h"
 #include "master/master.h"
 #include "master/tls_files.h"
 #include "store/experiments.h"
@@ -69,7 +70,7 @@ static void env_of_task(struct env *e, const struct start *st, const char *usern
     env_add(e, "DET_SESSION_TOKEN=%s", st->session.text);
     env_add(e, "DET_USER_TOKEN=%s", st->user.text);
     env_add(e, "DET_USER=%s", username);
-    env_add(e, "DET_TASK_TYPE=TRIAL");
+    env_add(e, "DET_TASK_TYPE=%s", s->trial_id ? "TRIAL" : "CHECKPOINT_GC");
     env_add(e, "DET_TASK_LOGGING_METADATA={\"allocation_id\":\"%s\",\"task_id\":\"%s\"}", s->allocation_id, s->task_id);
     env_add(e, "DET_SEGMENT_ENABLED=false");
 }
@@ -167,40 +168,47 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
     return w;
 }
 
-static void add_certificate(const char *pem, struct wire_link_start_task *t, struct arena *a)
+static void add_certificate(const char *pem, struct wire_link_start_task *t)
 {
-    struct wire_link_task_file *f = arena_new(a, struct wire_link_task_file);
-    *f = (struct wire_link_task_file){.path = CERT_FILE,
-                                      .mode = 0644,
-                                      .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
-    t->files = f;
-    t->files_n = 1;
+    t->files[t->files_n++] = (struct wire_link_task_file){.path = CERT_FILE,
+                                                          .mode = 0644,
+                                                          .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
 }
 
-static void encode_start(struct start *st, const struct exp_config *config, const char *config_json,
-                         const struct store_user *owner, const struct store_workspace_agent *place)
+/* What the files of a start may be: the certificate, and those of a task that collects checkpoints. */
+enum { FILES_MAX = 4 };
+
+static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
+                        const struct store_user *owner, const struct store_workspace_agent *place, struct error *err)
 {
     struct arena *a = &st->arena;
     const struct core_start *s = st->s;
     struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
     env_of_task(&env, st, owner->username);
-    env_of_trial(&env, s, config_json);
+    if (s->trial_id)
+        env_of_trial(&env, s, config_json);
     env_of_cluster(&env, st->m->config);
     env_of_user(&env, exp_config_environment_variables(config, st->device_kind));
 
     struct wire_link_task_limits limits = {.shm_bytes = config->resources.shm_bytes};
     struct wire_link_start_task t = {
         .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
-        .task_type = WIRE_TASK_TYPE_TRIAL, .description = s->description, .device_ids = (int32_t *)s->device_id,
+        .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC, .description = s->description, .device_ids = (int32_t *)s->device_id,
         .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
-        .user = task_user(owner, place, st->m->config, a), .fetch_context = true, .limits = &limits,
-        .image = exp_config_image(config, st->device_kind), .rendezvous = true, .preemption_timeout_s = s->preemption_timeout_s};
-    argv_of(config->entrypoint, &t, a);
+        .user = task_user(owner, place, st->m->config, a), .fetch_context = s->trial_id != 0, .limits = &limits,
+        .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
+        .image = exp_config_image(config, st->device_kind), .rendezvous = s->trial_id != 0,
+        .preemption_timeout_s = s->preemption_timeout_s};
+    if (s->trial_id)
+        argv_of(config->entrypoint, &t, a);
+    else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
+        return -1;
     bind_mounts_of(config, &t, a);
     if (st->cert_pem)
-        add_certificate(st->cert_pem, &t, a);
+        add_certificate(st->cert_pem, &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
     codec_encode(&wire_msg_link_master_message, &out, &st->message);
+    return 0;
 }
 
 /* ---- on the writer's thread ---- */
@@ -236,8 +244,7 @@ static int start_store(struct store *db, void *job, struct error *err)
     cleanup_exp_config struct exp_config *config = NULL;
     if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
         return -1;
-    encode_start(st, config, x.config, &owner, &place);
-    return 0;
+    return encode_start(st, db, config, x.config, &owner, &place, err);
 }
 
 /* The core hears of it as of a container that could not be launched: it tries again, later and later. */

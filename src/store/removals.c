@@ -51,6 +51,12 @@ int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct a
                      ret_n, err);
 }
 
+int store_removals_of_task(struct store *st, const char *task_id, struct arena *a, struct store_removal **ret,
+                           size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_REMOVALS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_removal, sizeof(**ret), a, ret, ret_n, err);
+}
+
 int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struct error *err)
 {
     return query_int(st, Q_REMOVALS_NEXT, SQL_ARGS(sql_int(now_us)), ret_us, err);

@@ -1,7 +1,10 @@
 /* Files of checkpoints that are to go, and experiments whose checkpoints are to be thinned out.
  *
  * A removal has two phases. It is marked (store_removal_add); somebody removes the files; and one transaction notes what
- * is left of the checkpoint and takes the mark away (store_removal_done). Whatever is cut short in between is done again. */
+ * is left of the checkpoint and takes the mark away (store_removal_done). Whatever is cut short in between is done again.
+ *
+ * Somebody is the master, or, where it can't open the storage, a task on an agent: the mark is handed over, claimed for a
+ * task in the transaction that asks for it, and let go when that ends without having reported what is left. */
 #ifndef DET_STORE_REMOVALS_H
 #define DET_STORE_REMOVALS_H
 
@@ -35,7 +38,54 @@ int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struc
 int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err);
 int store_removal_failed(struct store *st, const char *uuid, const char *globs, int64_t next_us, const char *reason,
                          struct error *err);
-/* Why a checkpoint of the experiment could not be removed; NULL: none failed. */
+/* ---- by tasks ---- */
+
+/* What one task can do at once. */
+struct store_removal_group {
+    int32_t experiment_id, owner_id;
+    int64_t storage_id; /* 0: as the experiment has it */
+    const char *globs;  /* NULL: the experiment's TensorBoard files */
+};
+int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err);
+/* One whose time has come and that no task is at. *ret_found tells whether there is. */
+int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
+                             bool *ret_found, struct error *err);
+int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id, int64_t now_us,
+                              struct error *err);
+int store_removals_of_task(struct store *st, const char *task_id, struct arena *a, struct store_removal **ret,
+                           size_t *ret_n, struct error *err);
+int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err);
+/* A report of what is left (store_checkpoint_set_resources). task_id: who reports; "" when it is none of these. */
+int store_removal_reported(struct store *st, const char *uuid, const char *resources, const char *task_id,
+                           struct error *err);
+/* What the task has not reported is tried again later. */
+int store_removals_task_ended(struct store *st, const char *task_id, bool well, int64_t now_us, const char *reason,
+                              struct error *err);
+
+/* ---- TensorBoard's files of an experiment that is being deleted ---- */
+
+struct store_tensorboard_removal {
+    int32_t experiment_id, owner_id, tries;
+    const char *experiment_config;
+};
+int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
+/* Of those that the master is to remove itself. ret->experiment_id is 0 when there is none. */
+int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,
+                                  struct store_tensorboard_removal *ret, struct error *err);
+int store_tensorboard_removal_of_task(struct store *st, const char *task_id, struct arena *a,
+                                      struct store_tensorboard_removal *ret, struct error *err);
+int store_tensorboard_removal_hand_over(struct store *st, int32_t experiment_id, struct error *err);
+int store_tensorboard_removal_done(struct store *st, int32_t experiment_id, struct error *err);
+int store_tensorboard_removal_failed(struct store *st, int32_t experiment_id, int64_t next_us, const char *reason,
+                                     struct error *err);
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
+/* When something that failed so often is tried again: after a minute, up to an hour. */
+int64_t store_removal_pause_us(int32_t tries);
+/* How much of an experiment's files has yet to be tried, or is being tried. */
+int store_removals_pending(struct store *st, int32_t experiment_id, int64_t now_us, int64_t *ret_n, struct error *err);
+/* Why files of the experiment could not be removed; NULL: none failed. */
 int store_removal_reason(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err);
 
 /* Where the files of a checkpoint are; the fields of a removal as above. */

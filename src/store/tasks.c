@@ -42,9 +42,11 @@ static void read_task(struct query *q, struct arena *a, void *row)
     t->forked_from = take_opt_text(q, a);
     t->no_pause = take_bool(q);
     t->snapshot = take_opt_text(q, a);
+    take_opt_i32(q, &t->owner_id);
+    take_opt_i32(q, &t->experiment_id);
 }
 
-enum { TASK_COLUMNS = 13 };
+enum { TASK_COLUMNS = 15 };
 
 /* In the order of copy: tasks. */
 static void set_task(const struct store_task *t, struct sql_value *ret)
@@ -53,7 +55,8 @@ static void set_task(const struct store_task *t, struct sql_value *ret)
         sql_text(t->id), sql_text(t->type), sql_text(t->job_id), sql_opt_int(t->has_trial, t->trial_id),
         sql_int(t->start_us), sql_time(t->end_us), sql_opt_int(t->has_log_retention, t->log_retention_days),
         sql_opt_text(t->state), sql_opt_text(t->config), sql_opt_text(t->parent_id), sql_opt_text(t->forked_from),
-        sql_bool(t->no_pause), sql_opt_text(t->snapshot)};
+        sql_bool(t->no_pause), sql_opt_text(t->snapshot), sql_opt_int(t->owner_id != 0, t->owner_id),
+        sql_opt_int(t->experiment_id != 0, t->experiment_id)};
     memcpy(ret, row, sizeof(row));
 }
 
@@ -66,6 +69,7 @@ static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
         .id = t->id, .type = t->trial_id ? "TRIAL" : "CHECKPOINT_GC", .job_id = t->job_id,
         .has_trial = t->trial_id != 0, .trial_id = t->trial_id, .start_us = t->start_us, .end_us = t->end_us,
         .has_log_retention = t->has_log_retention, .log_retention_days = t->log_retention_days,
+        .owner_id = t->owner_id, .experiment_id = t->experiment_id,
     };
     set_task(&task, ret);
 }
@@ -101,6 +105,23 @@ int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct 
 int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err)
 {
     return query_exec_one(st, Q_TASKS_SET_STATE, SQL_ARGS(sql_text(id), sql_opt_text(state)), err, "task %s", id);
+}
+
+static void read_task_of_core(struct query *q, struct arena *a, void *row)
+{
+    struct store_task t;
+    struct task_row *ret = row;
+    read_task(q, a, &t);
+    *ret = (struct task_row){.trial_id = t.trial_id, .owner_id = t.owner_id, .experiment_id = t.experiment_id,
+                             .start_us = t.start_us, .end_us = t.end_us};
+    snprintf(ret->id, sizeof(ret->id), "%s", t.id);
+    snprintf(ret->job_id, sizeof(ret->job_id), "%s", t.job_id);
+}
+
+int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task_row **ret, size_t *ret_n,
+                                  struct error *err)
+{
+    return query_all(st, Q_TASKS_OPEN_OF_THEIR_OWN, SQL_NO_ARGS, read_task_of_core, sizeof(**ret), a, ret, ret_n, err);
 }
 
 int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err)

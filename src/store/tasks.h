@@ -19,6 +19,7 @@ struct store_task {
     const char *forked_from;
     bool no_pause;
     const char *snapshot;  /* the core's own state of it, JSON; NULL: none */
+    int32_t owner_id, experiment_id; /* of a task of its own: whose it is, and on behalf of which experiment; else 0 */
 };
 
 int store_task_insert(struct store *st, const struct store_task *t, struct error *err);
@@ -26,6 +27,9 @@ int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t
 /* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
 int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err);
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err);
+/* Tasks of the core that are no trials' and not over. */
+int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task_row **ret, size_t *ret_n,
+                                  struct error *err);
 int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err);
 int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err);
 /* Those without an end, oldest first. */

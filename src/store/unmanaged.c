@@ -1,6 +1,7 @@
 #include "store/unmanaged.h"
 
 #include "store/query.h"
+#include "store/removals.h"
 
 int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
                              struct error *err)
@@ -72,11 +73,12 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
             end_us = trial[i].end_us;
     }
     enum run_state most = unmanaged_experiment_state(state, (int)n);
-    return query_exec_one(st, Q_UNMANAGED_EXPERIMENT_SET,
-                          SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
-                                   sql_time(run_state_is_over(most) ? end_us : 0),
-                                   sql_opt_real(most == RUN_COMPLETED, 1)),
-                          err, "experiment %d", experiment_id);
+    if (query_exec_one(st, Q_UNMANAGED_EXPERIMENT_SET,
+                       SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
+                                sql_time(run_state_is_over(most) ? end_us : 0), sql_opt_real(most == RUN_COMPLETED, 1)),
+                       err, "experiment %d", experiment_id) < 0)
+        return -1;
+    return run_state_is_over(most) ? store_collection_ask(st, experiment_id, err) : 0;
 }
 
 static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }

@@ -1,4 +1,5 @@
 """Checkpoints: what is removed and what is kept, on the disk as well as in the database."""
+import json
 import os
 import pathlib
 import signal
@@ -249,17 +250,28 @@ def test_deleting_names_what_is_wrong(master):
     unknown = str(uuid.uuid4())
     assert error_of() == (400, "checkpoint_uuids is empty; name at least one checkpoint")
     assert error_of(unknown) == (404, f"checkpoint '{unknown}' not found")
-    x, trial = small_experiment(master, host_path=str(master.dir / "unmounted"))
-    elsewhere = store_checkpoint(master, trial, 1)
-    end(master, x)
-    status, text = error_of(elsewhere)
-    assert status == 400 and "unmounted" in text and "mounted" in text
-    x = master.create(activate=False, checkpoint_storage={"type": "s3", "bucket": "b", "save_trial_latest": 9})
-    [trial] = master.trial_ids(x)
-    in_s3 = store_checkpoint(master, trial, 1)
-    end(master, x)
-    status, text = error_of(in_s3)
-    assert status == 501 and "s3" in text
+
+
+@pytest.mark.parametrize("place", [{"type": "s3", "bucket": "b"}, {"type": "directory", "container_path": "/un/mounted"}])
+def test_what_is_stored_elsewhere_waits_for_an_agent(new_cluster, place):
+    """Nobody but an agent reaches it: the mark waits, over a restart, too, and a task is asked for once."""
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    x = c.create(activate=False, checkpoint_storage={**place, "save_trial_latest": 9})
+    [trial] = c.trial_ids(x)
+    name = store_checkpoint(c, trial, 1)
+    end(c, x)
+    assert c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]}).status == 200
+    wait_for("a task", lambda: "checkpoint.task_started" in c.master_log())
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    assert c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]}).status == 200
+    assert checkpoint(c, name)["state"] == "STATE_COMPLETED"
+    assert c.get("/api/v1/tasks").json["allocationIdToSummary"] == {}
+    assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the other task, for TensorBoard's files", lambda: c.master_log().count("checkpoint.task_started") == 2)
+    assert c.get(f"/api/v1/experiments/{x}").json["experiment"]["state"] == "STATE_DELETING"
 
 
 def test_other_users_checkpoints_stay(new_cluster):
@@ -286,3 +298,28 @@ def test_a_removal_that_was_cut_short_goes_on_with_the_next_master(new_cluster):
         c.start_master()
     for x, numbered in experiments:
         wait_collected(c, x, numbered, [5, 7, 8, 10])
+
+
+def test_an_unmanaged_experiment_that_ends_is_thinned_out(master):
+    config = master.experiment_config(checkpoint_storage=storage(master, **policy(0, 0, 1)))
+    del config["entrypoint"]
+    x = master.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True}).json["experiment"]["id"]
+    trial = master.post("/api/v1/trials", {"experimentId": x, "unmanaged": True}).json["trial"]["id"]
+    assert master.post(f"/api/v1/trials/{trial}/start", {}).status == 200
+    old, new = store_checkpoint(master, trial, 1), store_checkpoint(master, trial, 2)
+    assert master.patch(f"/api/v1/trials/{trial}", {"state": "STATE_COMPLETED"}).status == 200
+    wait_state(master, old, "STATE_DELETED")
+    assert not (master.storage / old).exists() and (master.storage / new / "state").exists()
+
+
+def test_a_deleted_experiment_takes_its_tensorboard_files_along(master):
+    cluster_id = master.get("/api/v1/master", token=None).json["clusterId"]
+    files = master.storage / cluster_id / "tensorboard/experiment"
+    x, trial = small_experiment(master)
+    for experiment in (x, x * 100 + 7):
+        (files / f"{experiment}/trial/{trial}/plugins").mkdir(parents=True)
+        (files / f"{experiment}/trial/{trial}/plugins/events").write_text("1")
+    end(master, x)
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{x}").status == 404)
+    assert [p.name for p in files.iterdir()] == [f"{x * 100 + 7}"]

@@ -181,16 +181,19 @@ def test_a_deletion_that_cannot_be_finished_may_be_asked_for_again(new_cluster):
     c = new_cluster()
     c.start_master()
     c.login()
-    x = ended(c, checkpoint_storage={"type": "shared_fs", "host_path": str(c.dir / "not-mounted")})
+    broken = c.dir / "broken"
+    broken.mkdir()
+    x = ended(c, checkpoint_storage={"type": "shared_fs", "host_path": str(broken)})
     [trial] = c.trial_ids(x)
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
     uuid = "0a1b2c3d-1111-4222-8333-444455556667"
+    (broken / uuid).write_text("no directory")
     assert c.post("/api/v1/checkpoints", {"uuid": uuid, "taskId": task, "resources": {"a": "3"}, "state": "STATE_COMPLETED",
                                           "metadata": {"steps_completed": 5}}).status == 200
     assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
     wait_for("the failure", lambda: c.experiment(x)["state"] == "STATE_DELETE_FAILED")
     assert c.get(f"/api/v1/checkpoints/{uuid}").status == 200
-    assert "not-mounted" in next(line for line in c.master_log().splitlines() if "experiment.delete_failed" in line)
+    assert f"broken/{uuid}" in next(line for line in c.master_log().splitlines() if "experiment.delete_failed" in line)
     for action in ("pause", "activate"):
         assert c.post(f"/api/v1/experiments/{x}/{action}").status in (400, 404)
     c.stop_master()

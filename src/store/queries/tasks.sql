@@ -1,5 +1,5 @@
 -- copy: tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id,
---     forked_from, no_pause, snapshot)
+--     forked_from, no_pause, snapshot, owner_id, experiment_id)
 
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;
@@ -9,13 +9,16 @@ UPDATE tasks SET state = $2 WHERE id = $1;
 
 -- define: task_columns
 id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause,
-    snapshot
+    snapshot, owner_id, experiment_id
 
 -- name: tasks_by_id
 SELECT {task_columns} FROM tasks WHERE id = $1;
 
 -- name: tasks_open
 SELECT {task_columns} FROM tasks WHERE end_us IS NULL ORDER BY start_us, id;
+
+-- name: tasks_open_of_their_own
+SELECT {task_columns} FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC' ORDER BY start_us, id;
 
 -- name: task_contexts_set
 INSERT INTO task_contexts (task_id, tgz) VALUES ($1, $2) ON CONFLICT (task_id) DO UPDATE SET tgz = excluded.tgz;

@@ -1,0 +1,141 @@
+-- name: collections_ask
+INSERT INTO checkpoint_collections (experiment_id) VALUES ($1) ON CONFLICT (experiment_id) DO NOTHING;
+
+-- name: collections_next
+SELECT experiment_id FROM checkpoint_collections ORDER BY experiment_id LIMIT 1;
+
+-- name: collections_done
+DELETE FROM checkpoint_collections WHERE experiment_id = $1;
+
+-- name: removals_add
+INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($1, $2, $3)
+ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
+    by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
+
+-- name: removals_add_of_experiment
+INSERT INTO checkpoint_removals (uuid, globs, next_us)
+SELECT c.uuid, '[]', CAST($2 AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
+WHERE t.experiment_id = $1 AND c.state <> 'DELETED'
+ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
+    by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
+
+-- define: removal_columns
+r.uuid, r.globs, r.tries, b.config, d.config
+
+-- define: removal_joins
+JOIN checkpoints c ON c.uuid = r.uuid
+LEFT JOIN storage_backends b ON b.id = c.storage_id
+LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
+
+-- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would add its own
+-- checkpoints here and to checkpoints_for_gc.)
+-- define: removal_unused
+NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
+  AND r.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL
+                     AND w.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
+
+-- name: removals_due
+SELECT {removal_columns} FROM checkpoint_removals r {removal_joins}
+WHERE r.next_us <= $1 AND r.by_task = 0 AND {removal_unused}
+ORDER BY r.next_us, r.uuid, r.globs LIMIT $2;
+
+-- name: removals_next
+SELECT min(next_us) FROM (
+    SELECT r.next_us FROM checkpoint_removals r WHERE r.next_us > $1 AND r.task_id IS NULL
+    UNION ALL
+    SELECT b.next_us FROM tensorboard_removals b WHERE b.next_us > $1 AND b.task_id IS NULL) due;
+
+-- ---- removals by tasks ----
+
+-- name: removals_hand_over
+UPDATE checkpoint_removals SET by_task = 1 WHERE uuid = $1 AND globs = $2;
+
+-- What one task can do: of one experiment, storage and list of patterns.
+-- name: removals_for_task
+SELECT x.id, x.user_id, coalesce(c.storage_id, 0), r.globs
+FROM checkpoint_removals r
+JOIN checkpoints c ON c.uuid = r.uuid
+JOIN trials t ON t.id = c.trial_id
+JOIN experiments x ON x.id = t.experiment_id
+WHERE r.next_us <= $1 AND r.by_task = 1 AND r.task_id IS NULL AND {removal_unused}
+ORDER BY r.next_us, r.uuid, r.globs LIMIT 1;
+
+-- name: removals_claim
+UPDATE checkpoint_removals SET task_id = $1
+WHERE globs = $5 AND task_id IS NULL AND by_task = 1 AND next_us <= $2 AND uuid IN (
+    SELECT r.uuid FROM checkpoint_removals r
+    JOIN checkpoints c ON c.uuid = r.uuid
+    JOIN trials t ON t.id = c.trial_id
+    WHERE t.experiment_id = $3 AND coalesce(c.storage_id, 0) = $4 AND r.globs = $5 AND r.by_task = 1
+      AND r.task_id IS NULL AND r.next_us <= $2 AND {removal_unused}
+    ORDER BY r.uuid LIMIT $6);
+
+-- name: removals_of_task
+SELECT {removal_columns} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $1 ORDER BY r.uuid;
+
+-- A task tells what is left after what it was asked for; whoever tells that nothing is left has done all there was to do.
+-- name: removals_reported
+DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS INTEGER) = 1);
+
+-- name: collecting_tasks
+SELECT count(*) FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC';
+
+-- Whether anything of the experiment has yet to be tried, or is being tried.
+-- name: removals_pending
+SELECT (SELECT count(*) FROM checkpoint_removals r
+        JOIN checkpoints c ON c.uuid = r.uuid
+        JOIN trials t ON t.id = c.trial_id
+        WHERE t.experiment_id = $1 AND (r.task_id IS NOT NULL OR (r.next_us <= $2 AND {removal_unused})))
+     + (SELECT count(*) FROM tensorboard_removals b
+        WHERE b.experiment_id = $1 AND (b.task_id IS NOT NULL OR b.next_us <= $2));
+
+-- ---- TensorBoard's files ----
+
+-- name: tensorboards_add
+INSERT INTO tensorboard_removals (experiment_id, next_us) VALUES ($1, $2)
+ON CONFLICT (experiment_id) DO UPDATE SET next_us = excluded.next_us,
+    by_task = CASE WHEN tensorboard_removals.task_id IS NULL THEN 0 ELSE 1 END;
+
+-- name: tensorboards_due
+SELECT b.experiment_id, x.user_id, b.tries, d.config
+FROM tensorboard_removals b
+JOIN experiments x ON x.id = b.experiment_id
+JOIN experiment_documents d ON d.experiment_id = b.experiment_id
+WHERE b.next_us <= $1 AND b.by_task = $2 AND b.task_id IS NULL
+ORDER BY b.next_us, b.experiment_id LIMIT 1;
+
+-- name: tensorboards_of_task
+SELECT b.experiment_id, x.user_id, b.tries, d.config
+FROM tensorboard_removals b
+JOIN experiments x ON x.id = b.experiment_id
+JOIN experiment_documents d ON d.experiment_id = b.experiment_id
+WHERE b.task_id = $1;
+
+-- name: tensorboards_hand_over
+UPDATE tensorboard_removals SET by_task = 1 WHERE experiment_id = $1;
+
+-- name: tensorboards_claim
+UPDATE tensorboard_removals SET task_id = $1 WHERE experiment_id = $2 AND task_id IS NULL;
+
+-- name: tensorboards_done
+DELETE FROM tensorboard_removals WHERE experiment_id = $1;
+
+-- name: tensorboards_failed
+UPDATE tensorboard_removals SET task_id = NULL, tries = tries + 1, next_us = $2, reason = $3 WHERE experiment_id = $1;
+
+-- name: removals_done
+DELETE FROM checkpoint_removals WHERE uuid = $1 AND (globs = $2 OR $2 = '[]');
+
+-- name: removals_failed
+UPDATE checkpoint_removals SET task_id = NULL, tries = tries + 1, next_us = $3, reason = $4
+WHERE uuid = $1 AND globs = $2;
+
+-- name: removals_reason
+SELECT reason FROM (
+    SELECT r.reason, r.uuid FROM checkpoint_removals r
+    JOIN checkpoints c ON c.uuid = r.uuid JOIN trials t ON t.id = c.trial_id
+    WHERE t.experiment_id = $1 AND r.reason <> ''
+    UNION ALL
+    SELECT b.reason, '' FROM tensorboard_removals b WHERE b.experiment_id = $1 AND b.reason <> '') why
+ORDER BY uuid DESC LIMIT 1;
