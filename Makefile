@@ -5,7 +5,7 @@
 ##  all              the four programs in build/ (release)
 ##  install          into PREFIX (default /usr/local) below DESTDIR
 ##  bench            measures the numbers of docs/performance.md
-##  test-frameworks  the tests of the library with Hugging Face's Trainer, and what they need (part of `make test`)
+##  test-frameworks  the tests of the library with Hugging Face and Keras, and what they need (part of `make test`)
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
@@ -27,9 +27,10 @@ JOBS ?= $(shell nproc)
 VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
+TENSORFLOW := .venv-tensorflow
 AZURITE := tests/support/azurite
 
-.PHONY: all deps apt-packages test-deps demo test test-frameworks bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -71,17 +72,25 @@ $(VENV)/.stamp-frameworks: $(VENV)/.stamp-test python/requirements/frameworks.tx
 	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/frameworks.txt
 	@touch $@
 
+$(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
+	@echo "deps: Keras and TensorFlow into $(TENSORFLOW) from python/requirements/tensorflow.txt (some minutes)"
+	@/usr/bin/python3 -m venv $(TENSORFLOW)
+	@$(TENSORFLOW)/bin/pip install -q --disable-pip-version-check -r python/requirements/tensorflow.txt
+	@touch $@
+
+framework-deps: test-deps $(VENV)/.stamp-frameworks $(TENSORFLOW)/.stamp
+
 deps: apt-packages $(VENV)/.stamp
 test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(AZURITE)/.stamp
 
 demo: deps all
 	@tools/demo
 
-test: test-deps $(VENV)/.stamp-frameworks all
+test: framework-deps all
 	@tests/run-all
 
-test-frameworks: test-deps $(VENV)/.stamp-frameworks
-	@PYTHON=$(abspath $(PY)) python/scripts/test -rfEs -p no:cacheprovider tests/frameworks
+test-frameworks: framework-deps all
+	@tests/run-all frameworks tensorflow
 
 bench: test-deps all
 	@$(PY) bench/run.py
