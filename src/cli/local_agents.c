@@ -108,6 +108,21 @@ static int stop_agent(struct local_cluster *c, const char *name, struct error *e
     return 0;
 }
 
+static bool is_launched(const struct process *p, void *ctx)
+{
+    const char *own = process_option(p, "--data-dir"), *directory = ctx;
+    return own && strncmp(own, directory, strlen(directory)) == 0 && own[strlen(directory)] == '/';
+}
+
+int local_launched_down(struct local_cluster *c, struct error *err)
+{
+    const char *directory = local_file(c, "master-instances");
+    if (!process_end(is_launched, (void *)directory, LOCAL_PATIENCE_MS, NULL) ||
+        !process_end(supervises, (void *)directory, SUPERVISORS_MS, NULL))
+        return error_set(err, ERR_DEADLINE, "agents in %s do not end", directory);
+    return tree_remove(directory, err);
+}
+
 int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err)
 {
     const char **agent;

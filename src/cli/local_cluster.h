@@ -47,6 +47,8 @@ struct local_agent {
 int local_agent_up(struct local_cluster *c, const struct local_agent *a, struct error *err);
 /* Ends what runs on the agent, then the agent. name NULL: all agents of the cluster. Returns how many there were. */
 int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err);
+/* Ends the agents that the master has launched (a pool with the provider `local`), which must not run any more. */
+int local_launched_down(struct local_cluster *c, struct error *err);
 /* Until `n` agents are registered; -1 after some seconds. */
 int local_agents_wait(struct local_cluster *c, size_t n, struct error *err);
 /* Kills the experiments that have not ended, so that agents have nothing left to run. Errors are of no consequence. */

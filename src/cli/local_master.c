@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,18 +62,6 @@ static int wait_healthy(struct local_cluster *c, pid_t pid, const char *log_file
             return error_set(err, ERR_DEADLINE, "the master does not answer at %s; its log is %s", url, log_file);
         sleep_ms(LOCAL_POLL_MS);
     }
-    return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    return remove(path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-static int remove_tree(const char *path, struct error *err)
-{
-    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
-        return error_errno(err, "deleting %s", path);
     return 0;
 }
 
@@ -156,7 +143,7 @@ int local_master_up(struct local_cluster *c, const struct local_master *m, struc
                          "cluster '%s' is up already: its master is process %d; 'det deploy local cluster-down "
                          "--cluster-name %s' stops it",
                          c->name, (int)pid, c->name);
-    if (check_port(m->port, err) < 0 || (m->delete_db && remove_tree(local_file(c, "master"), err) < 0))
+    if (check_port(m->port, err) < 0 || (m->delete_db && tree_remove(local_file(c, "master"), err) < 0))
         return -1;
     c->fresh = access(local_file(c, "master/agent.token"), F_OK) < 0;
     url = arena_printf(&c->cli->arena, "http://localhost:%" PRId64, m->port);
@@ -170,7 +157,7 @@ int local_master_down(struct local_cluster *c, bool delete_db, struct error *err
 {
     if (daemon_stop(local_file(c, "master.pid"), LOCAL_PATIENCE_MS, err) < 0)
         return -1;
-    return delete_db ? remove_tree(local_file(c, "master"), err) : 0;
+    return delete_db ? tree_remove(local_file(c, "master"), err) : 0;
 }
 
 const char *local_master_password_file(const struct local_cluster *c)

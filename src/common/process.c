@@ -74,6 +74,14 @@ const char *process_next_arg(const struct process *p, const char *arg)
     return next < p->args + p->args_n ? next : NULL;
 }
 
+const char *process_option(const struct process *p, const char *name)
+{
+    for (const char *arg = process_next_arg(p, NULL); arg; arg = process_next_arg(p, arg))
+        if (strcmp(arg, name) == 0)
+            return process_next_arg(p, arg);
+    return NULL;
+}
+
 void process_each(process_fn *fn, void *ctx)
 {
     DIR *d = opendir("/proc");

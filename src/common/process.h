@@ -23,6 +23,9 @@ int64_t process_start_us(const struct process *p); /* by the wall clock as it is
 /* The argument behind p, or the first one; NULL: no more. */
 const char *process_next_arg(const struct process *p, const char *arg);
 
+/* The argument behind the first one that reads `name`; NULL: there is none. */
+const char *process_option(const struct process *p, const char *name);
+
 typedef void process_fn(const struct process *p, void *ctx);
 void process_each(process_fn *fn, void *ctx); /* all that have arguments: neither kernel threads nor zombies */
 

@@ -201,11 +201,9 @@ static struct core_instance *add_instance(struct listing *l, const char *id)
 static const char *id_of(const struct process *p, const char *directory)
 {
     size_t n = strlen(directory);
-    for (const char *arg = p->args, *next; arg && (next = process_next_arg(p, arg)); arg = next)
-        if (strcmp(arg, "--data-dir") == 0 && strncmp(next, directory, n) == 0 && next[n] == '/' && next[n + 1] &&
-            !strchr(next + n + 1, '/'))
-            return next + n + 1;
-    return NULL;
+    const char *own = process_option(p, "--data-dir");
+    bool below = own && strncmp(own, directory, n) == 0 && own[n] == '/' && own[n + 1];
+    return below && !strchr(own + n + 1, '/') ? own + n + 1 : NULL;
 }
 
 /* The last line of an agent's log, for whoever wonders why it has ended. */

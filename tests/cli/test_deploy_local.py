@@ -7,6 +7,7 @@ import tempfile
 
 import conftest
 import pytest
+from support.cluster import wait_for
 from support.ports import free_port
 
 pytestmark = pytest.mark.skipif(not (conftest.BUILD / "determined-master").exists() or not (conftest.BUILD / "determined-agent").exists(),
@@ -71,6 +72,17 @@ def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
     assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
     assert processes_of(cluster) == []
     assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
+
+
+def test_agents_that_the_master_has_launched_go_down_with_it(cluster, tmp_path):
+    (tmp_path / "master.yaml").write_text(json.dumps({"resource_pools": [
+        {"pool_name": "default", "provider": {"type": "local", "min_instances": 2, "max_instances": 2}}]}))
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 0, "--master-config-path", tmp_path / "master.yaml")
+    wait_for("both agents", lambda: len(json.loads(cluster("agent", "list", "--json"))) == 2)
+    assert sum("master-instances" in command for command in processes_of(cluster)) == 2
+    cluster("deploy", "local", "cluster-down")
+    assert processes_of(cluster) == []
+    assert not (cluster.directory / "master-instances").exists()
 
 
 def test_tasks_run_with_the_active_virtual_environment(cluster, tmp_path):

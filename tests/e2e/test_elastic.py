@@ -13,7 +13,7 @@ from support.cluster import BUILD, PASSWORD, wait_for
 AGENT = BUILD / "determined-agent"
 
 
-def elastic(new_cluster, name="default", security=None, **provider):
+def elastic(new_cluster, name="default", security=None, start=True, **provider):
     provider = {"type": "local", "max_instances": 2, "max_idle_agent_period": "2s", "max_agent_starting_period": "100s",
                 "agent_config_file_contents": {"container_runtime": "process", "allow_root_tasks": True}, **provider}
     cluster = new_cluster(config={"resource_pools": [{"pool_name": name, "agent_reconnect_wait": "2s", "provider": provider}],
@@ -22,8 +22,9 @@ def elastic(new_cluster, name="default", security=None, **provider):
     if security:
         cluster.config["security"].update(security)
         cluster.trust_any()
-    cluster.start_master()
-    cluster.login("admin")
+    if start:
+        cluster.start_master()
+        cluster.login("admin")
     return cluster
 
 
@@ -109,6 +110,20 @@ def test_a_provider_that_fails_is_tried_again(new_cluster, tmp_path):
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
     assert not pool(cluster).get("launchProblem")
     assert "instance.launch_failed pool=default wanted=1" in cluster.master_log()
+
+
+def test_nothing_is_decided_while_the_provider_cannot_tell_what_there_is(new_cluster):
+    cluster = elastic(new_cluster, start=False, min_instances=1)
+    in_the_way = cluster.dir / "data-instances" / "default"
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    cluster.start_master()
+    cluster.login("admin")
+    wait_for("two failures", lambda: cluster.master_log().count("instance.list_failed pool=default") >= 2)
+    assert "instance.launched" not in cluster.master_log()
+    assert pool(cluster)["instances"] == 0
+    in_the_way.unlink()
+    wait_for("an agent", lambda: len(agents(cluster)) == 1)
 
 
 def test_an_agent_that_ends_at_its_start_is_a_failed_launch_with_its_last_words(new_cluster, tmp_path):

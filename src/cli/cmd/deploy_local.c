@@ -77,7 +77,8 @@ int cmd_deploy_local_cluster_down(struct cli *cli, const struct args_deploy_loca
     if (local_cluster_init(&c, cli, args->cluster_name, err) < 0)
         return -1;
     local_cluster_kill_experiments(&c);
-    if (local_agents_down(&c, NULL, &agents, err) < 0 || local_master_down(&c, args->delete_db, err) < 0)
+    if (local_agents_down(&c, NULL, &agents, err) < 0 || local_master_down(&c, args->delete_db, err) < 0 ||
+        local_launched_down(&c, err) < 0)
         return -1;
     fprintf(cli->out, "Cluster '%s' is down.\n", c.name);
     return 0;

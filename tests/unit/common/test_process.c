@@ -9,14 +9,18 @@
 #include "common/clock.h"
 #include "common/process.h"
 
-/* A process whose arguments hold a word of its own; `script` is what it does. */
+/* A process whose arguments hold a word of its own; `script` is what it does before it waits for ever. It has no children:
+ * between fork and exec one would have the same arguments. */
 static pid_t start(const char *script, const char *word)
 {
-    int ready[2];
+    int ready[2], never[2];
     char one;
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
     if (pid == 0) {
+        if (pipe(never) < 0)
+            _exit(127);
+        dup2(never[0], 0);
         dup2(ready[1], 1);
         close(ready[0]);
         close(ready[1]);
@@ -68,7 +72,7 @@ static void test_process__a_zombie_has_ended(void **state)
 static void test_process__is_found_by_its_arguments_and_ended(void **state)
 {
     char *word = word_of("polite");
-    pid_t pid = start("echo; while :; do sleep 0.05; done", word);
+    pid_t pid = start("echo; read x", word);
     assert_int_equal(process_signal(has_word, word, 0), 1);
     assert_true(process_end(has_word, word, 60000, NULL));
     assert_false(process_alive(pid));
@@ -79,7 +83,7 @@ static void test_process__is_found_by_its_arguments_and_ended(void **state)
 static void test_process__that_does_not_listen_is_killed(void **state)
 {
     char *word = word_of("deaf");
-    pid_t pid = start("trap '' TERM; echo; while :; do sleep 0.05; done", word);
+    pid_t pid = start("trap '' TERM; echo; read x", word);
     assert_true(process_end(has_word, word, 100, NULL));
     assert_false(process_alive(pid));
 }
@@ -88,7 +92,7 @@ static void test_process__is_left_alone_when_there_is_no_time(void **state)
 {
     atomic_bool hurry = true;
     char *word = word_of("left");
-    pid_t pid = start("trap '' TERM; echo; while :; do sleep 0.05; done", word);
+    pid_t pid = start("trap '' TERM; echo; read x", word);
     assert_false(process_end(has_word, word, 60000, &hurry));
     assert_true(process_alive(pid));
     kill(pid, SIGKILL);
@@ -112,6 +116,15 @@ static void test_process__supervisors_are_told_by_name_and_place(void **state)
     assert_false(process_supervises_below(&q, "/data/a"));
 }
 
+static void test_process__options_are_read_from_its_arguments(void **state)
+{
+    static const char text[] = "agent\0--config-file\0x\0--data-dir\0/d\0--last";
+    struct process p = with_args(text, sizeof text);
+    assert_string_equal(process_option(&p, "--data-dir"), "/d");
+    assert_null(process_option(&p, "--last"));
+    assert_null(process_option(&p, "--none"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +133,7 @@ int main(void)
         cmocka_unit_test(test_process__is_found_by_its_arguments_and_ended),
         cmocka_unit_test(test_process__that_does_not_listen_is_killed),
         cmocka_unit_test(test_process__is_left_alone_when_there_is_no_time),
+        cmocka_unit_test(test_process__options_are_read_from_its_arguments),
         cmocka_unit_test(test_process__supervisors_are_told_by_name_and_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
