@@ -333,3 +333,32 @@ def test_the_stats_of_the_queues_count_what_waits_and_what_runs(new_cluster):
     assert (pool["stats"]["queuedCount"], pool["stats"]["scheduledCount"]) == (1, 1)
     c.post(f"/api/v1/experiments/{running}/kill")
     c.wait_experiment(running)
+
+
+def test_default_pools_limits_and_container_defaults_are_each_pools_own(new_cluster):
+    def variables(*texts):
+        return {"environment_variables": list(texts)}
+    c = new_cluster(config={
+        "resource_manager": {"type": "agent", "default_compute_resource_pool": "large", "default_aux_resource_pool": "small"},
+        "task_container_defaults": variables("WHERE=cluster", "ALL=1"),
+        "resource_pools": [{"pool_name": "large"}, {"pool_name": "small", "max_aux_containers_per_agent": 2,
+                                                    "task_container_defaults": variables("WHERE=small")}]})
+    c.start_master()
+    c.start_agent("one", slots=1, resource_pool="large")
+    c.start_agent("two", slots=0, resource_pool="small")
+    c.login()
+    shown = {p["name"]: (p["defaultComputePool"], p["defaultAuxPool"], p["auxContainerCapacityPerAgent"], p["auxContainerCapacity"])
+             for p in c.get("/api/v1/resource-pools").json["resourcePools"]}
+    assert shown == {"large": (True, False, 100, 100), "small": (False, True, 2, 2)}
+    compute = c.create(entrypoint="sleep 600")
+    aux = [c.create(entrypoint="sleep 600", resources={"slots_per_trial": 0}) for _ in range(3)]
+    configs = [c.experiment(x)["config"] for x in (compute, aux[0])]
+    assert [config["resources"]["resource_pool"] for config in configs] == ["large", "small"]
+    assert [config["environment"]["environment_variables"]["cpu"] for config in configs] == [
+        ["WHERE=cluster", "ALL=1"], ["WHERE=cluster", "ALL=1", "WHERE=small"]]
+    waits = "needs no slot: all agents of pool small have as many such tasks as they take"
+    assert [job_of(c, x, "small")["summary"].get("reason") for x in aux] == [None, None, waits]
+    for x in (compute, *aux):
+        c.post(f"/api/v1/experiments/{x}/kill")
+    for x in (compute, *aux):
+        c.wait_experiment(x)

@@ -6,6 +6,7 @@
 
 #include "core/scale.h"
 #include "core/sched/moves.h"
+#include "core/sched/places.h"
 #include "helpers.h"
 #include "plain_sched.h"
 
@@ -28,7 +29,8 @@ static struct sched_agent agent_of(struct json_object *v)
 /* ---- fits -------------------------------------------------------------------------------------------------------- */
 
 struct fit {
-    struct sched *sched;
+    struct sched_opts opts;
+    struct places places;
     struct sched_agent agent[AGENTS_MAX];
     struct plain_agent plain[AGENTS_MAX];
     size_t n;
@@ -36,7 +38,8 @@ struct fit {
 
 static void fit_begin(struct fit *f, const struct sched_opts *opts)
 {
-    *f = (struct fit){.sched = sched_new(opts)};
+    *f = (struct fit){.opts = *opts};
+    places_init(&f->places, opts);
 }
 
 static void fit_add(struct fit *f, const struct sched_agent *agent)
@@ -46,16 +49,18 @@ static void fit_add(struct fit *f, const struct sched_agent *agent)
     f->agent[f->n] = *agent;
     f->plain[f->n] = (struct plain_agent){agent->id, agent->open, agent->slots, agent->empty_slots, agent->aux,
                                           agent->empty_aux};
-    sched_agent_join(f->sched, &f->agent[f->n++]);
+    places_add(&f->places, &f->agent[f->n++]);
 }
 
 /* Both must find the same; SIZE_MAX: they do not. */
 static size_t fit_find(struct fit *f, const struct sched_request *r, struct arena *a, struct plain_share **ret)
 {
-    struct sched_share *share;
-    struct plain_snapshot s = {.opts = *sched_get_opts(f->sched), .agent_n = f->n};
+    struct sched_share share[AGENTS_MAX];
+    struct sched_request asked = *r;
+    struct plain_snapshot s = {.opts = f->opts, .agent_n = f->n};
     struct plain_request plain = {.allocation_id = r->allocation_id, .slots = r->slots, .single_agent = r->single_agent};
-    size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = sched_fit(f->sched, r, a, &share);
+    asked.hash = places_hash(r->allocation_id);
+    size_t n = plain_fit(&s, f->plain, &plain, a, ret), found = places_fit(&f->places, &asked, share);
     for (size_t i = 0; i < n && n == found; i++)
         if (share[i].agent != &f->agent[(*ret)[i].agent] || share[i].slots != (*ret)[i].slots)
             return SIZE_MAX;
@@ -89,7 +94,7 @@ static void run_find_fits(struct cases *c, struct json_object *section)
                                                         .single_agent = member_bool(v, "single_agent")}, &a, &share);
         bool ok = n > 0 && n != SIZE_MAX && strcmp(f.agent[share[0].agent].id, member_string(v, "expect_first_agent")) == 0;
         case_check(c, ok, "%s", member_string(v, "name"));
-        sched_free(f.sched);
+        places_free(&f.places);
     }
 }
 
@@ -125,7 +130,7 @@ static void run_dedicated_fits(struct cases *c, struct json_object *section)
         bool ok = member(v, "expect_agent_indexes") != NULL ? has_indexes(member(v, "expect_agent_indexes"), share, n)
                                                             : (int64_t)n == member_int(v, "expect_count");
         case_check(c, ok, "%s: %zu agents", member_string(v, "name"), n);
-        sched_free(f.sched);
+        places_free(&f.places);
     }
 }
 

@@ -151,6 +151,9 @@ def test_life__paused_activated_paused_canceled(det, cluster, config):
     det(f"job update-batch {job['ID']}.priority=8")
     assert dict(zip(*table(det("job list"))))["Priority"] == "8"
     assert det.run(f"job update {job['ID']} --priority 100").status == 1
+    assert "resource pool is unchanged" in det.run(f"job update {job['ID']} --resource-pool default").err
+    assert "does not exist" in det.run(f"job update-batch {job['ID']}.resource-pool=nowhere").err
+    assert "has no weights" in det.run(f"job update {job['ID']} --weight 2").err
     assert [row[6] for row in table(det("slot list"))[1:]].count("FREE") == 1
     assert det(f"experiment pause {experiment}") == f"Paused experiment {experiment}\n"
     assert cluster.experiment(experiment)["state"] == "STATE_PAUSED"

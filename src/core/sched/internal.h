@@ -15,6 +15,7 @@ struct sched {
     struct sched_groups groups;
     size_t group_n;
     TAILQ_HEAD(, sched_request) releasing;
+    size_t releasing_n[2]; /* of these, without slots and with */
     struct sched_promotions promotions;
     uint64_t pass;
     struct sched_share *share; /* room for one placement */

@@ -61,7 +61,8 @@ void places_add(struct places *p, struct sched_agent *agent);
 void places_remove(struct places *p, struct sched_agent *agent);
 void places_set(struct places *p, struct sched_agent *agent, const struct sched_agent *to);
 
-/* ret has room for all agents. */
+/* Where the request would go now: the best single agent, else whole agents of one size whose slots divide the request,
+ * else, if allowed, whole agents of any size. 0: nowhere. ret has room for all agents. */
 size_t places_fit(struct places *p, const struct sched_request *r, struct sched_share *ret);
 /* False: it could not be placed, whatever else were to go. (True is sure for agents of one size; which whole agents of
  * several sizes add up depends on which are idle.) */

@@ -31,10 +31,14 @@ static bool cannot_ever(const struct sched *s, const struct sched_request *r, en
     return true;
 }
 
-/* Requests of one shape can be held or not, all of them. */
+enum { SHAPES_LOOKED_AT = 64 };
+
+/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be cheap
+ * to ask. */
 static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
 {
-    for (const struct sched_shape *shape = l->first; shape != NULL; shape = shape->next) {
+    int looks = SHAPES_LOOKED_AT;
+    for (const struct sched_shape *shape = l->first; shape != NULL && looks-- > 0; shape = shape->next) {
         const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
         if (!places_could_fit(&s->places, first))
             return first;
@@ -63,11 +67,9 @@ static enum sched_why why_not_there(const struct sched *s, const struct sched_re
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
 {
     struct sched_reason reason = {.granted = r->granted_in == s->pass && s->pass > 0};
-    const struct sched_request *leaving;
     if (s->opts.policy == SCHED_BY_PRIORITY)
         look_ahead(s, r, &reason);
-    TAILQ_FOREACH(leaving, &s->releasing, in_releasing)
-        reason.leaving += (leaving->slots > 0) == (r->slots > 0);
+    reason.leaving = s->releasing_n[r->slots > 0];
     if (!cannot_ever(s, r, &reason.why))
         reason.why = places_fit(&s->places, r, s->share) == 0 ? SCHED_WHY_NO_ROOM : why_not_there(s, r, &reason);
     *ret = reason;

@@ -99,14 +99,6 @@ void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sc
     places_set(&s->places, agent, to);
 }
 
-size_t sched_fit(struct sched *s, const struct sched_request *r, struct arena *a, struct sched_share **ret)
-{
-    struct sched_request asked = *r;
-    asked.hash = places_hash(r->allocation_id);
-    *ret = arena_array(a, struct sched_share, s->agent_n + 1);
-    return places_fit(&s->places, &asked, *ret);
-}
-
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority)
@@ -150,8 +142,10 @@ static void file(struct sched *s, struct sched_request *r)
     count(r, 1);
     if (r->promote_us != 0)
         RB_INSERT(sched_promotions, &s->promotions, r);
-    if (r->state == SCHED_RELEASING)
-        TAILQ_INSERT_TAIL(&s->releasing, r, in_releasing);
+    if (r->state != SCHED_RELEASING)
+        return;
+    TAILQ_INSERT_TAIL(&s->releasing, r, in_releasing);
+    s->releasing_n[r->slots > 0]++;
 }
 
 static void unfile(struct sched *s, struct sched_request *r)
@@ -160,8 +154,10 @@ static void unfile(struct sched *s, struct sched_request *r)
     level_remove(sched_level_of(s, r, r->priority), r);
     if (r->promote_us != 0)
         RB_REMOVE(sched_promotions, &s->promotions, r);
-    if (r->state == SCHED_RELEASING)
-        TAILQ_REMOVE(&s->releasing, r, in_releasing);
+    if (r->state != SCHED_RELEASING)
+        return;
+    TAILQ_REMOVE(&s->releasing, r, in_releasing);
+    s->releasing_n[r->slots > 0]--;
 }
 
 static void set_state(struct sched *s, struct sched_request *r, enum sched_state to)

@@ -167,8 +167,5 @@ RB_PROTOTYPE(sched_job, sched_request, in_group, sched_by_age)
 
 /* How much a place is liked; more is better. */
 double sched_score(enum fitting_policy policy, const struct sched_agent *agent, int slots_needed);
-/* Where the request would go now: the best single agent, else whole agents of one size whose slots divide the request,
- * else, if allowed, whole agents of any size. 0: nowhere. Array in the arena. */
-size_t sched_fit(struct sched *s, const struct sched_request *r, struct arena *a, struct sched_share **ret);
 
 #endif
