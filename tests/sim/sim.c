@@ -81,8 +81,9 @@ static struct sim_container *new_container(struct sim_agent *a)
 
 static struct core *new_core(struct sim *sim)
 {
-    struct core_opts opts = {.pool = &sim->pool,
-                             .pool_n = 1,
+    const struct core_pool_opts pool[] = {sim->pool, sim->other_pool};
+    struct core_opts opts = {.pool = pool,
+                             .pool_n = sim->other_pool.name != NULL ? 2 : 1,
                              .agent_reconnect_wait_us = CORE_AGENT_RECONNECT_WAIT_US,
                              .restore_wait_us = CORE_RESTORE_WAIT_US,
                              .seed = sim->seed * 1000003 + (uint64_t)sim->epoch++};
@@ -105,6 +106,13 @@ void sim_make_elastic(struct sim *sim, const struct scale_opts *scale)
     sim->provider.slots = scale->slots_per_instance;
     sim->core = new_core(sim);
     machines_master_up(sim);
+}
+
+void sim_add_other_pool(struct sim *sim)
+{
+    core_free(sim->core);
+    sim->other_pool = (struct core_pool_opts){.name = "other", .max_aux_containers_per_agent = 100};
+    sim->core = new_core(sim);
 }
 
 void sim_release(struct sim *sim)
@@ -331,7 +339,7 @@ static void connect_agent(struct sim *sim, struct sim_agent *a)
     struct core_device device[CORE_DEVICES_MAX];
     struct core_container_report report[SIM_CONTAINERS];
     struct core_event ev = {.type = CORE_AGENT_CONNECTED,
-                            .agent = {.agent_id = a->id, .device = device, .container = report}};
+                            .agent = {.agent_id = a->id, .pool = a->pool, .device = device, .container = report}};
     if (sim->core == NULL)
         return;
     for (int i = 0; i < a->slots; i++)
@@ -351,6 +359,14 @@ void sim_add_agent(struct sim *sim, const char *id, int slots)
 {
     struct sim_agent *a = &sim->agent[sim->agent_n++];
     *a = (struct sim_agent){.slots = slots};
+    memcpy(a->id, id, strlen(id));
+    connect_agent(sim, a);
+}
+
+void sim_add_other_agent(struct sim *sim, const char *id, int slots)
+{
+    struct sim_agent *a = &sim->agent[sim->agent_n++];
+    *a = (struct sim_agent){.slots = slots, .pool = "other"};
     memcpy(a->id, id, strlen(id));
     connect_agent(sim, a);
 }

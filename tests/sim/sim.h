@@ -60,6 +60,7 @@ struct sim_agent {
     enum sim_machine machine;
     int64_t launch_us;
     int64_t back_us; /* when it connects again; 0: nothing is planned */
+    const char *pool;
     struct sim_container container[SIM_CONTAINERS];
 };
 
@@ -92,7 +93,7 @@ struct sim {
     struct sim_experiment behaviour[SIM_EXPERIMENTS];
     int promised[SIM_TRIALS]; /* steps of the newest checkpoint that was acknowledged to a trial */
     struct sim_provider provider;
-    struct core_pool_opts pool;
+    struct core_pool_opts pool, other_pool;
     struct sim_store *store;
     struct strbuf story;
     struct strbuf last_log;    /* the newest line that the core wrote into a task's log */
@@ -108,8 +109,10 @@ void sim_release(struct sim *sim);
 
 /* From now on the pool launches its agents, as `scale` says. Before anything else. */
 void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
+void sim_add_other_pool(struct sim *sim); /* called "other". Before anything else */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the story */
 void sim_add_agent(struct sim *sim, const char *id, int slots);
+void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* of the other pool */
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */
 void sim_agent_power_cut(struct sim *sim, const char *id, int64_t ms); /* and so ends what ran there */
 int sim_create(struct sim *sim, const struct sim_experiment *x);       /* its id */

@@ -63,6 +63,7 @@ static void apply_resources(struct sim_store *s, const struct core_effect *e)
             continue;
         s->spec[i].priority = e->resources.priority;
         s->spec[i].weight = e->resources.weight;
+        s->spec[i].pool = strcmp(e->resources.pool, "other") == 0 ? "other" : "default";
     }
 }
 

@@ -24,6 +24,18 @@ static struct sim_experiment random_experiment(struct rng *rng)
     };
 }
 
+static void another_pool(struct sim *sim, struct rng *rng, int experiments)
+{
+    struct core_experiment_view view;
+    int x = 1 + one_of(rng, experiments + 1);
+    const char *pool = one_of(rng, 2) ? "other" : "default";
+    if (sim->core == NULL || !core_experiment(sim->core, x, &view))
+        return;
+    struct core_queue_change change = {.job_id = view.row->job_id, .what = QUEUE_POOL, .pool = pool};
+    struct core_event ev = {.type = CORE_QUEUE_CHANGE, .queue = {.change = &change, .n = 1}};
+    sim_step(sim, &ev, NULL);
+}
+
 static void user_does_something(struct sim *sim, struct rng *rng, int experiments)
 {
     static const enum core_event_type requests[] = {
@@ -34,6 +46,10 @@ static void user_does_something(struct sim *sim, struct rng *rng, int experiment
     struct core_event ev = {.type = request};
     if (one_of(rng, 6) == 0) {
         sim_continue(sim, 1 + one_of(rng, experiments + 1));
+        return;
+    }
+    if (one_of(rng, 6) == 0) {
+        another_pool(sim, rng, experiments);
         return;
     }
     if (one_of(rng, 8) == 0) { /* a node that every trial avoids would leave a wide one waiting for ever */
@@ -98,9 +114,12 @@ static void random_run(uint64_t seed)
     rng_init(&rng, (uint32_t)seed);
     sim_init(&the_sim, seed);
     the_sim.quiet = true;
+    sim_add_other_pool(&the_sim);
     sim_add_agent(&the_sim, "a1", 4);
     sim_add_agent(&the_sim, "a2", 4);
     sim_add_agent(&the_sim, "a3", 2);
+    sim_add_other_agent(&the_sim, "b1", 4);
+    sim_add_other_agent(&the_sim, "b2", 2);
     for (int round = 0; round < ROUNDS; round++) {
         int what = one_of(&rng, 4);
         struct sim_experiment x = random_experiment(&rng);
