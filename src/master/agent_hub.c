@@ -33,6 +33,7 @@ struct link {
     struct agent_inbox *inbox;
     uint64_t serial; /* completions that were on their way find out that the connection is another one now */
     char agent_id[CORE_AGENT_ID_MAX];
+    char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
     bool greeted, welcomed;
     STAILQ_HEAD(, held) held;
     UT_hash_handle hh;
@@ -255,10 +256,11 @@ static enum exit_kind exit_of_wire(const struct wire_link_task_exit *x)
     }
 }
 
-static struct core_container_report report_of(const struct wire_link_task_state *t)
+static struct core_container_report report_of(const struct link *l, const struct wire_link_task_state *t)
 {
     struct core_container_report r = {.container_id = t->container_id ? t->container_id : "",
-                                      .state = state_of_wire(t->state), .address = t->address};
+                                      .state = state_of_wire(t->state),
+                                      .address = t->address && *t->address ? t->address : l->peer};
     if (t->exit) {
         r.exit_kind = exit_of_wire(t->exit);
         r.exit_code = t->exit->kind == WIRE_LINK_EXIT_KIND_EXITED ? t->exit->code : 128 + t->exit->signal;
@@ -285,7 +287,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
                                          .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : ""};
     struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
     for (size_t i = 0; i < hello->tasks_n; i++)
-        report[i] = report_of(&hello->tasks[i]);
+        report[i] = report_of(l, &hello->tasks[i]);
     struct core_event ev = {
         .type = CORE_AGENT_CONNECTED, .now_us = clock_now_us(),
         .agent = {.agent_id = l->agent_id, .pool = hello->resource_pool, .version = hello->version, .hostname = hello->hostname,
@@ -305,7 +307,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
 static void on_state(struct link *l, const struct wire_link_task_state *state)
 {
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
-                            .container = {.agent_id = l->agent_id, .report = report_of(state)}};
+                            .container = {.agent_id = l->agent_id, .report = report_of(l, state)}};
     cleanup_error struct error err = ERROR_INIT;
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
         log_warning("container.report_ignored", "agent=%s container=%s reason=%s", l->agent_id,
@@ -430,6 +432,14 @@ static void on_close(struct ws *ws, int code, const char *why, void *ctx)
     free(l);
 }
 
+static void take_peer(struct link *l, const char *peer)
+{
+    static const char mapped[] = "::ffff:"; /* IPv4 on a socket of both kinds */
+    if (strncmp(peer, mapped, sizeof(mapped) - 1) == 0)
+        peer += sizeof(mapped) - 1;
+    snprintf(l->peer, sizeof(l->peer), "%s", peer);
+}
+
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err)
 {
     if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
@@ -449,6 +459,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     *l = (struct link){.hub = h, .serial = ++h->last_serial};
     STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));
+    take_peer(l, http_request_peer(http));
     struct ws_handler handler = {.on_message = on_message, .on_close = on_close, .ctx = l, .message_max = MESSAGE_MAX,
                                  .ping_s = PING_S, .dead_s = DEAD_S};
     if (http_upgrade_ws(http, &handler, &l->ws, err) < 0) {

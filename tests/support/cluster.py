@@ -128,13 +128,13 @@ class Cluster:
     def url(self):
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    def start_master(self, wait=True, expect_accounts=True, prefix=()):
+    def start_master(self, wait=True, expect_accounts=True, prefix=(), bind_host="127.0.0.1"):
         """prefix: words of a program that becomes the master, such as prlimit."""
         (self.dir / "master.yaml").write_text(json.dumps(self.config))
         log = open(self.dir / "master.log", "ab")
         self.master = subprocess.Popen(
             [*prefix, self.programs / "determined-master", "--config-file", self.dir / "master.yaml", "--data-dir", self.dir / "data",
-             "--port", str(self.port), "--bind-host", "127.0.0.1"],
+             "--port", str(self.port), "--bind-host", bind_host],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env)
         log.close()
         if wait:

@@ -1,9 +1,12 @@
 """Setting up training, and running it."""
 
 import contextlib
+import fcntl
 import logging
 import os
 import random
+import socket
+import struct
 from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
@@ -19,6 +22,9 @@ from determined.pytorch._trial import PyTorchTrial
 from determined.pytorch._units import NEVER, Batch, Epoch, TrainUnit, unit_from_config
 
 logger = logging.getLogger("determined.pytorch")
+
+# Linux's request for the address of an interface (netdevice(7)).
+_SIOCGIFADDR = 0x8915
 
 
 class Trainer:
@@ -200,20 +206,36 @@ def _seed_everything(seed: int) -> None:
     torch.random.manual_seed(seed)
 
 
-def _network_of_machines(interface: Optional[str]) -> None:
-    """Let the libraries that exchange tensors use the network that the cluster is configured for."""
+def _interface_of(address: str) -> Optional[str]:
+    """The network interface of this machine that has the address, where the system tells."""
+    for _, name in socket.if_nameindex():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, contextlib.suppress(OSError):
+            answer = fcntl.ioctl(s.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
+
+
+def _network_of_machines(info: Optional[det.ClusterInfo]) -> None:
+    """Let the libraries that exchange tensors use the network that the cluster knows the machines by.
+
+    Left to themselves, they would ask for the host's name, which often means the host itself only.
+    """
+    if info is None or len(info.container_addrs) < 2:
+        return
+    interface = info.trial._inter_node_network_interface or _interface_of(info.container_addrs[info.container_rank])
     if interface:
         for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
             os.environ.setdefault(name, interface)
 
 
 @contextlib.contextmanager
-def launched(trial: Optional[det.TrialInfo]) -> Iterator[Optional[core.DistributedContext]]:
+def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.DistributedContext]]:
     """What the launcher of this process prepared: its process group, and the context that goes with it."""
     if not os.environ.get("USE_TORCH_DISTRIBUTED"):
         yield None
         return
-    _network_of_machines(trial._inter_node_network_interface if trial is not None else None)
+    _network_of_machines(info)
     context = core.DistributedContext.from_torch_distributed()
     ours = context.size > 1 and not torch.distributed.is_initialized()
     if ours:
@@ -286,7 +308,7 @@ def init(
         hparams = hparams if hparams is not None else trial.hparams
         _seed_everything(trial.trial_seed)
     with contextlib.ExitStack() as stack:
-        distributed = distributed or stack.enter_context(launched(trial))
+        distributed = distributed or stack.enter_context(launched(info if trial is not None else None))
         if trial is not None:
             check_launched(info, distributed)
         core_context = stack.enter_context(_core_context(distributed))

@@ -283,9 +283,8 @@ def torch_batch_process(
     if not isinstance(dataset, Sized):
         raise TypeError(f"torch_batch_process() needs a dataset with a length, which {type(dataset).__name__} has not")
     info = det.get_cluster_info()
-    trial = info.trial if info is not None else None
     with contextlib.ExitStack() as stack:
-        distributed = distributed_context or stack.enter_context(_trainer.launched(trial))
+        distributed = distributed_context or stack.enter_context(_trainer.launched(info))
         _trainer.check_launched(info, distributed)
         core_context = stack.enter_context(core.init(distributed=distributed))
         run = _Run(core_context, len(dataset), batch_size, checkpoint_interval)

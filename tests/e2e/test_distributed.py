@@ -1,0 +1,92 @@
+"""Trials of several processes, on one machine and on two: network namespaces, each with an agent."""
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+
+import pytest
+from e2e.helpers import log_of, the_trial
+from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, det, needs_torch, pause_after, training_steps, validations
+from support.cluster import Cluster, wait_for
+from support.machines import machines, need_namespaces
+
+pytestmark = needs_torch
+
+
+def environment():
+    return {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def one_machine(tmp_path_factory):
+    with Cluster(tmp_path_factory.mktemp("one"), env=environment()) as c:
+        c.start_master()
+        c.start_agent(slots=2)
+        c.login()
+        yield c
+
+
+@pytest.fixture(scope="module")
+def two_machines(tmp_path_factory):
+    need_namespaces()
+    with machines(2) as hosts, Cluster(tmp_path_factory.mktemp("two"), env=environment()) as c:
+        c.start_master(bind_host="0.0.0.0")
+        for i in range(2):
+            c.start_agent(f"agent{i}", slots=1, prefix=hosts.within(i), master_host=hosts.master)
+        c.login()
+        yield c
+
+
+@pytest.fixture(params=["one_machine", "two_machines"])
+def cluster(request):
+    return request.getfixturevalue(request.param)
+
+
+def ranks(cluster):
+    """Process id of each rank of whatever trains in this cluster."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            variables = dict(v.split(b"=", 1) for v in (process / "environ").read_bytes().split(b"\0") if b"=" in v)
+            ours = str(cluster.dir).encode() in variables.get(b"DET_RUN_DIR", b"")
+            if ours and words[1:3] == [b"-m", b"determined.exec.harness"] and b"RANK" in variables:
+                found[int(variables[b"RANK"])] = int(process.name)
+    return found
+
+
+def test_digits_are_learnt_by_two_processes(cluster):
+    x = create(cluster, DIGITS, name="distributed.yaml")
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    trial = the_trial(cluster, x)["id"]
+    results = validations(cluster, trial)
+    assert [s for s, _ in results] == [46, 92, 138, 184, 230], "an epoch has 23 batches of 64, as with one process"
+    assert results[-1][1]["accuracy"] >= 0.95
+    assert check_checkpoints(cluster, trial)[-1]["metadata"]["steps_completed"] == 230
+    lines = cluster.get(f"/api/v1/trials/{trial}/logs").lines
+    assert {line["result"].get("rankId") for line in lines} >= {0, 1}
+
+
+def test_a_pause_is_heeded_by_all_processes(cluster):
+    x = create(cluster, DIGITS, "--config", "searcher.max_length.epochs=100", name="distributed.yaml")
+    paused_at = pause_after(cluster, x, 46)
+    det(cluster, "experiment", "activate", x)
+    trial = the_trial(cluster, x)["id"]
+    wait_for("steps of a second run", lambda: any(run == 2 and s > paused_at for run, s in training_steps(cluster, trial)))
+    check_resumed(cluster, x, paused_at, first_step=46)
+    det(cluster, "experiment", "kill", x)
+    cluster.wait_experiment(x)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, victim):
+    x = create(cluster, DIGITS, "--config", "searcher.max_length.epochs=20", "--config", "min_checkpoint_period.epochs=1",
+               name="distributed.yaml")
+    trial = the_trial(cluster, x)["id"]
+    wait_for("steps behind a checkpoint", lambda: any(s > 46 for _, s in training_steps(cluster, trial)))
+    os.kill(wait_for("the processes", lambda: ranks(cluster).get(victim)), signal.SIGKILL)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    assert the_trial(cluster, x)["restarts"] == 1
+    second = [s for run, s in training_steps(cluster, trial) if run == 2]
+    assert min(second) > 23 and max(second) == 20 * 23, "it did not begin anew"
