@@ -12,6 +12,7 @@ import time
 import ask_api
 import ask_core
 import ask_history
+import ask_launch
 import ask_logs
 import ask_metrics
 import ask_postgres
@@ -25,7 +26,7 @@ from harness import BUILD, QUESTIONS, machine
 
 # In this order they are asked.
 NAMES = [name for module in (ask_programs, ask_history, ask_api, ask_tls, ask_waiting, ask_tasks, ask_logs, ask_store,
-                             ask_core, ask_postgres, ask_metrics)
+                             ask_core, ask_postgres, ask_metrics, ask_launch)
          for name, function in QUESTIONS.items() if function.__module__ == module.__name__]
 
 

@@ -10,7 +10,8 @@ from determined import _http, _json, errors
 
 logger = logging.getLogger("determined.core")
 
-QUEUE_SIZE = 1000
+# At ten reports a second this holds what comes in while the master is away for a quarter of an hour.
+QUEUE_SIZE = 10_000
 PATIENCE_MESSAGE_S = 10.0
 
 
