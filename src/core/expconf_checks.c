@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "core/log_policies.h"
 #include "gen/config_tables.h"
 
 #define CHECK(check) \
@@ -175,6 +176,9 @@ CHECK(check_log_policy)
 {
     if (!text(v, "name") && (!text(v, "pattern") || !json_object_object_get(v, "action")))
         problem("\"name\" must be set (only a policy with pattern and action can do without)");
+    cleanup_error struct error bad = ERROR_INIT;
+    if (text(v, "pattern") && log_policy_check_pattern(text(v, "pattern"), &bad) < 0)
+        problem("%s", error_msg(&bad));
 }
 
 CHECK(check_log_policies)

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "master/agent_inbox.h"
 #include "master/agent_metrics.h"
+#include "master/log_policies.h"
 #include "master/master.h"
 #include "store/task_logs.h"
 
@@ -44,13 +45,16 @@ struct agent_hub {
     struct link *by_id;
     uint64_t last_serial;
     bool stopping; /* connections end with the master: no event for the core */
+    TAILQ_HEAD(batch_list, log_batch) batches; /* on their way into the store */
 };
 
 struct agent_hub *agent_hub_new(struct master *m)
 {
     struct agent_hub *h = calloc(1, sizeof(*h));
-    if (h)
+    if (h) {
         h->m = m;
+        TAILQ_INIT(&h->batches);
+    }
     return h;
 }
 
@@ -304,7 +308,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
              hello->version ? hello->version : "");
 }
 
-static void on_state(struct link *l, const struct wire_link_task_state *state)
+static void report_state(struct link *l, const struct wire_link_task_state *state)
 {
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
                             .container = {.agent_id = l->agent_id, .report = report_of(l, state)}};
@@ -325,15 +329,43 @@ struct log_batch {
     struct store_log_batch lines;
     size_t skipped;
     int64_t first_id; /* of the first line that was not skipped */
+    struct log_scan scan;
+    bool *is_new; /* of the scan's matches */
+    /* The container's end, which came while these lines were on their way: what is done about it depends on them. */
+    const struct wire_link_task_state *end;
+    struct arena end_arena;
+    uint64_t end_serial;
+    TAILQ_ENTRY(log_batch) next;
 };
+
+static void release_batch(struct log_batch *b)
+{
+    TAILQ_REMOVE(&b->hub->batches, b, next);
+    arena_release(&b->end_arena);
+    store_log_batch_release(&b->lines);
+    arena_release(&b->arena);
+    free(b);
+}
 
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
     if (b->lines.block.n == 0) /* few lines: no worker has had them */
         store_log_batch_make(&b->lines, b->lines.line, b->lines.line_n);
-    return store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id,
-                                          &b->skipped, &b->seq, err);
+    if (store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id, &b->skipped,
+                                       &b->seq, err) < 0)
+        return -1;
+    for (size_t i = 0; i < b->scan.match_n; i++)
+        if (store_log_match_add(db, &b->scan.match[i], clock_now_us(), &b->is_new[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static void tell_matches(const struct log_batch *b)
+{
+    for (size_t i = 0; i < b->scan.match_n; i++)
+        if (b->is_new[i])
+            log_policies_tell(b->hub->m, &b->scan.match[i]);
 }
 
 static void log_batch_done(void *job, const struct error *err)
@@ -348,6 +380,8 @@ static void log_batch_done(void *job, const struct error *err)
     } else if (b->skipped < b->lines.line_n) {
         api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->lines.line + b->skipped, b->lines.line_n - b->skipped);
     }
+    if (!err)
+        tell_matches(b);
     struct link *l = find_link(b->hub, b->agent_id);
     if (l && l->serial == b->serial && b->seq) {
         struct wire_link_logs_ack ack = {.container_id = b->container_id, .seq = b->seq};
@@ -355,9 +389,32 @@ static void log_batch_done(void *job, const struct error *err)
         out.logs_ack = &ack;
         link_send(l, &out);
     }
-    store_log_batch_release(&b->lines);
-    arena_release(&b->arena);
-    free(b);
+    if (b->end && l && l->serial == b->end_serial)
+        report_state(l, b->end);
+    release_batch(b);
+}
+
+static void scanned(struct log_scan *s)
+{
+    struct log_batch *b = s->ctx;
+    struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
+    b->is_new = arena_array(&b->arena, bool, s->match_n + 1);
+    writer_submit(b->hub->m->writer, &job, 1);
+}
+
+/* Which trial's lines these are, if any's. */
+static void scan_batch(struct log_batch *b, const char *allocation_id)
+{
+    const struct core *c = b->hub->m->core;
+    const struct allocation_row *allocation = core_allocation(c, allocation_id ? allocation_id : "");
+    struct core_trial_view trial;
+    b->scan = (struct log_scan){.task_id = b->task_id, .agent_id = b->agent_id, .line = b->lines.line,
+                                .line_n = b->lines.line_n, .arena = &b->arena, .done = scanned, .ctx = b};
+    if (allocation && allocation->trial_id && core_trial(c, allocation->trial_id, &trial)) {
+        b->scan.trial_id = allocation->trial_id;
+        b->scan.experiment_id = trial.row->experiment_id;
+    }
+    log_policies_scan_soon(b->hub->m->log_policies, &b->scan);
 }
 
 /* Takes the letter's arena and lines. */
@@ -375,8 +432,28 @@ static void on_logs(struct link *l, struct agent_letter *letter)
     letter->arena = (struct arena)ARENA_INIT;
     letter->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
-    struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
-    writer_submit(l->hub->m->writer, &job, 1);
+    TAILQ_INSERT_TAIL(&b->hub->batches, b, next);
+    scan_batch(b, logs->allocation_id);
+}
+
+/* Takes the arena if it has to wait: a task's end is judged when its last lines have been. */
+static void on_state(struct link *l, const struct wire_link_task_state *state, struct arena *a)
+{
+    struct log_batch *b;
+    const char *container = state->container_id ? state->container_id : "";
+    if (state->state == WIRE_CONTAINER_STATE_TERMINATED) {
+        TAILQ_FOREACH_REVERSE(b, &l->hub->batches, batch_list, next) {
+            if (strcmp(b->container_id, container) != 0)
+                continue;
+            arena_release(&b->end_arena);
+            b->end = state;
+            b->end_serial = l->serial;
+            b->end_arena = *a;
+            *a = (struct arena)ARENA_INIT;
+            return;
+        }
+    }
+    report_state(l, state);
 }
 
 /* ---- the connection ---- */
@@ -399,7 +476,7 @@ static void on_letter(void *ctx, struct agent_letter *letter)
     else if (!l->greeted)
         refuse(l, false, "the first message must be a hello");
     else if (in->state)
-        on_state(l, in->state);
+        on_state(l, in->state, &letter->arena);
     else if (in->logs)
         on_logs(l, letter);
     else if (in->metrics)

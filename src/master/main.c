@@ -21,6 +21,7 @@
 #include "master/deletions.h"
 #include "master/housekeeping.h"
 #include "master/log_retention.h"
+#include "master/log_policies.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
@@ -287,12 +288,16 @@ static int restore(struct master *m, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct core_rows rows;
+    struct store_log_match *match;
+    size_t match_n;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
+        store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
         return -1;
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
+    m->log_policies = log_policies_scanner_new(m->loop, m->readers);
     m->log_sealer = log_sealer_new(m->loop, m->readers, m->writer);
     m->metric_sealer = metric_sealer_new(m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
@@ -300,6 +305,8 @@ static int restore(struct master *m, struct error *err)
     m->deletions = deletions_new(m);
     if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
         return -1;
+    for (size_t i = 0; i < match_n; i++) /* what the master before may not have told its core */
+        log_policies_tell(m, &match[i]);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
@@ -368,6 +375,7 @@ static void master_release(struct master *m)
     collector_free(m->collector);
     provisioner_free(m->provisioner);
     writer_free(m->writer);
+    log_policies_scanner_free(m->log_policies);
     log_sealer_free(m->log_sealer);
     metric_sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);

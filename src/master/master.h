@@ -23,6 +23,7 @@ struct deletions;
 struct admin;
 struct service;
 struct log_retention;
+struct log_policies_scanner;
 struct log_sealer;
 struct metric_sealer;
 struct provisioner;
@@ -42,6 +43,7 @@ struct master {
     struct housekeeping *housekeeping;
     struct collector *collector;
     struct deletions *deletions;
+    struct log_policies_scanner *log_policies;
     struct log_sealer *log_sealer;
     struct metric_sealer *metric_sealer;
     struct log_retention *log_retention;

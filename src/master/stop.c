@@ -14,6 +14,7 @@
 
 #include "common/log.h"
 #include "master/collector.h"
+#include "master/log_policies.h"
 #include "master/master.h"
 
 #define ANSWERS_US 2000000ll
@@ -22,7 +23,7 @@
 
 static bool is_quiet(const struct master *m)
 {
-    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && collector_is_idle(m->collector) &&
+    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
            writer_is_idle(m->writer);
 }
 

@@ -88,3 +88,15 @@ WHERE k.end_us IS NOT NULL AND coalesce(k.log_retention_days, $2) >= 0
   AND k.end_us <= $1 - coalesce(k.log_retention_days, $2) * 86400000000
   AND EXISTS (SELECT 1 FROM task_log_blocks b WHERE b.task_id = k.id)
 ORDER BY k.end_us, k.id LIMIT $3;
+
+-- ---- log policies ----
+
+-- name: log_matches_add
+INSERT INTO log_matches (task_id, agent_id, pattern, policy, action, trial_id, matched_us)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (task_id, agent_id, pattern) DO NOTHING;
+
+-- name: log_matches_open
+SELECT m.trial_id, m.agent_id, m.pattern, m.policy, m.action FROM log_matches m JOIN trials t ON t.id = m.trial_id
+WHERE m.action <> '' AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+ORDER BY m.trial_id, m.matched_us, m.agent_id, m.pattern;
