@@ -101,7 +101,7 @@ struct allocation *allocation_request(struct core *c, struct trial *t)
 {
     struct allocation_row row = {.trial_id = t->row.id, .run_id = ++t->row.run_id, .state = ALLOCATION_PENDING,
                                  .slots = t->experiment->spec.slots_per_trial, .request_us = c->now_us};
-    snprintf(row.id, sizeof row.id, "%s.%d", t->row.task_id, t->row.run_id);
+    snprintf(row.id, sizeof row.id, "%s.%d", t->row.task_id, t->row.run_id - t->row.runs_before_task);
     SET_TEXT(row.task_id, t->row.task_id);
     SET_TEXT(row.pool, t->experiment->pool->name);
     record_touch(c, &t->record);

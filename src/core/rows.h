@@ -43,6 +43,7 @@ struct trial_row {
     uint32_t seed;
     const char *hparams; /* JSON object; borrowed */
     int32_t run_id;      /* grows with each allocation; DET_TRIAL_RUN_ID */
+    int32_t runs_before_task; /* run_id when its current task began: the task's allocations are numbered from there */
     int32_t restarts;    /* failures that count against max_restarts */
     int32_t steps_completed;                    /* of latest_checkpoint */
     char latest_checkpoint[CORE_UUID_MAX];      /* its own; empty: none */

@@ -86,6 +86,7 @@ static void next_task_id(struct trial *t)
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
     next_task_id(t);
+    t->row.runs_before_task = t->row.run_id;
     t->row.state = RUN_PAUSED;
     t->row.end_us = 0;
     t->row.restarts = 0;

@@ -177,11 +177,10 @@ int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bo
 {
     static const enum sql_query parts[] = {
         Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_BLOCKS, Q_EXPERIMENTS_DELETE_SOME_LOGS,
-        Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
+        Q_EXPERIMENTS_DELETE_SOME_LOG_STATES, Q_EXPERIMENTS_DELETE_SOME_LOG_MARKS, Q_EXPERIMENTS_DELETE_SOME_CHECKPOINTS,
     };
     /* Logs and their like are found by tasks, and tasks by trials: those go when nothing hangs on them any more. */
     static const enum sql_query last_parts[] = {Q_EXPERIMENTS_DELETE_SOME_TASKS, Q_EXPERIMENTS_DELETE_SOME_TRIALS};
-    static const enum sql_query hanging[] = {Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS};
     *ret_more = true;
     int64_t changes;
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
@@ -190,9 +189,6 @@ int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bo
         if (changes > 0)
             return 0;
     }
-    for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
-        if (query_exec(st, hanging[i], SQL_ARGS(sql_int(id)), NULL, err) < 0)
-            return -1;
     if (mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(last_parts) / sizeof(*last_parts); i++) {

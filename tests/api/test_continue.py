@@ -2,6 +2,7 @@
 import json
 
 import pytest
+from support.cluster import wait_for
 
 
 def go_on(c, experiment, override=None, status=200):
@@ -40,6 +41,27 @@ def test_a_completed_single_experiment_goes_on_as_it_was(cluster):
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
     assert cluster.experiment(x)["config"] == was
     assert len(cluster.get(f"/api/v1/trials/{cluster.trial_ids(x)[0]}").json["trial"]["taskIds"]) == 2
+
+
+def test_allocations_of_each_task_are_numbered_from_1(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent()
+    c.login()
+    x = ended(c, "ERROR", entrypoint="echo this is $DET_ALLOCATION_ID, run $DET_TRIAL_RUN_ID.; exit 3", max_restarts=1)
+    [trial] = c.trial_ids(x)
+    go_on(c, x)
+    c.wait_experiment(x)
+    c.stop_master()
+    c.start_master()
+    c.login()
+    wait_for("the agent", lambda: c.agent_is_up("agent0"))
+    go_on(c, x)
+    c.wait_experiment(x)
+    task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskIds"][0]
+    said = [line.rstrip(".") for line in c.trial_log(trial).splitlines() if line.startswith("this is")]
+    assert said == [f"this is {task}{more}.{n}, run {run}" for run, (more, n) in enumerate(
+        [("", 1), ("", 2), ("-1", 1), ("-1", 2), ("-2", 1), ("-2", 2)], 1)]
 
 
 def test_of_many_trials_those_that_completed_are_left_alone(cluster):

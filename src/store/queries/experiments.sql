@@ -147,9 +147,20 @@ DELETE FROM metric_reports WHERE id IN (
 DELETE FROM metric_blocks WHERE id IN (
     SELECT b.id FROM metric_blocks b JOIN trials t ON t.id = b.trial_id WHERE t.experiment_id = $1 LIMIT 1 + $2 / 1000);
 
+-- A block of a log is up to 256 KiB of text.
 -- name: experiments_delete_some_logs
 DELETE FROM task_log_blocks WHERE id IN (
     SELECT h.id FROM task_log_blocks h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
+    WHERE t.experiment_id = $1 LIMIT 1 + $2 / 20);
+
+-- name: experiments_delete_some_log_states
+DELETE FROM task_log_state WHERE task_id IN (
+    SELECT s.task_id FROM task_log_state s JOIN tasks k ON k.id = s.task_id JOIN trials t ON t.id = k.trial_id
+    WHERE t.experiment_id = $1 LIMIT $2);
+
+-- name: experiments_delete_some_log_marks
+DELETE FROM container_log_marks WHERE container_id IN (
+    SELECT m.container_id FROM container_log_marks m JOIN tasks k ON k.id = m.task_id JOIN trials t ON t.id = k.trial_id
     WHERE t.experiment_id = $1 LIMIT $2);
 
 -- name: experiments_delete_some_checkpoints
