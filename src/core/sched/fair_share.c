@@ -4,10 +4,13 @@
  * none are left or nobody wants any. Then each job is brought to what it was offered: what it has too much is released,
  * what it lacks is placed as far as it fits. A gang that its job's offer never suffices for would keep slots from others
  * for nothing: the newest such jobs give theirs back, until the rest can be served. */
+#include <stdlib.h>
+
 #include "core/sched/internal.h"
 
 struct claim {
     struct sched_group *group;
+    double weight;
     int demand;        /* slots wanted, at most max_slots */
     int active;        /* held, and not on their way out */
     int held_for_good; /* of these, by what cannot be preempted */
@@ -62,7 +65,7 @@ static void add_up(struct pass *p, struct claim *ret)
 /* From the job's own sums, unless some of its requests count and others do not. */
 static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
 {
-    *ret = (struct claim){.group = g};
+    *ret = (struct claim){.group = g, .weight = g->weight};
     if (g->largest > p->s->places.capacity || (g->waiting_n > 0 && g->shape == NULL)) {
         add_up(p, ret);
     } else {
@@ -90,9 +93,9 @@ static void sort_by_digit(const struct claims *c, int shift, const uint32_t *fro
         ret[at[(c->item[from[i]].demand >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-static void sort_by_demand(struct claims *c, struct arena *a)
+static void sort_by_demand(struct claims *c, const struct claims_room *room)
 {
-    uint32_t *order = arena_array(a, uint32_t, c->n + 1), *other = arena_array(a, uint32_t, c->n + 1);
+    uint32_t *order = room->order, *other = room->sorted;
     int most = 0, least = INT32_MAX;
     for (size_t i = 0; i < c->n; i++) {
         order[i] = (uint32_t)i;
@@ -108,10 +111,23 @@ static void sort_by_demand(struct claims *c, struct arena *a)
     c->by_demand = order;
 }
 
+static void make_room(struct claims_room *room, size_t n)
+{
+    if (n <= room->cap)
+        return;
+    room->cap = 2 * n;
+    room->item = reallocarray(room->item, room->cap, sizeof *room->item);
+    room->order = reallocarray(room->order, room->cap, sizeof *room->order);
+    room->sorted = reallocarray(room->sorted, room->cap, sizeof *room->sorted);
+    if (room->item == NULL || room->order == NULL || room->sorted == NULL)
+        abort();
+}
+
 static struct claims collect_claims(struct pass *p)
 {
     struct sched *s = p->s;
-    struct claims c = {.item = arena_array(p->arena, struct claim, s->group_n + 1), .capacity = (int)s->places.capacity};
+    make_room(&s->claims, s->group_n + 1);
+    struct claims c = {.item = s->claims.item, .capacity = (int)s->places.capacity};
     struct sched_group *g;
     look_which_shapes_fit(s);
     RB_FOREACH(g, sched_groups, &s->groups) {
@@ -119,7 +135,7 @@ static struct claims collect_claims(struct pass *p)
         c.n += c.item[c.n].demand > 0 || c.item[c.n].active > 0;
     }
     c.not_asked = c.n;
-    sort_by_demand(&c, p->arena);
+    sort_by_demand(&c, &s->claims);
     return c;
 }
 
@@ -132,7 +148,7 @@ static bool wants_more(const struct claim *c)
 
 static void satisfied(struct claims *c, const struct claim *claim)
 {
-    c->weight -= claim->group->weight;
+    c->weight -= claim->weight;
     while (c->first < c->n && !wants_more(&c->item[c->by_demand[c->first]]))
         c->first++;
 }
@@ -143,7 +159,7 @@ static void offer_what_is_held_for_good(struct claims *c)
         struct claim *claim = &c->item[c->by_demand[i]];
         claim->offered = claim->prepaid = claim->held_for_good;
         c->capacity = c->capacity > claim->offered ? c->capacity - claim->offered : 0;
-        c->weight += wants_more(claim) ? claim->group->weight : 0;
+        c->weight += wants_more(claim) ? claim->weight : 0;
     }
 }
 
@@ -172,7 +188,7 @@ static bool offer_round(struct claims *c)
         struct claim *claim = &c->item[c->by_demand[i]];
         if (!wants_more(claim))
             continue;
-        double part = c->weight > 0 ? at_start * claim->group->weight / c->weight : 0;
+        double part = c->weight > 0 ? at_start * claim->weight / c->weight : 0;
         int share = part < 1 ? 1 : part > at_start ? at_start : (int)part;
         int offer = least(least(share, c->capacity), claim->demand - claim->offered);
         progress = progress || offer > 0;

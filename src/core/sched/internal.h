@@ -8,6 +8,14 @@
 
 enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
 
+struct claim;
+/* Room for what a pass by fair share notes of each job; kept, for fresh memory costs more than the notes. */
+struct claims_room {
+    struct claim *item;
+    uint32_t *order, *sorted;
+    size_t cap;
+};
+
 struct sched {
     struct sched_opts opts;
     struct places places;
@@ -20,6 +28,7 @@ struct sched {
     uint64_t pass;
     struct sched_share *share; /* room for one placement */
     size_t agent_n, share_cap;
+    struct claims_room claims;
 };
 
 /* Where requests like r, with slots or without, stand at a priority. */

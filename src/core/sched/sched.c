@@ -47,6 +47,9 @@ void sched_free(struct sched *s)
     }
     places_free(&s->places);
     free(s->share);
+    free(s->claims.item);
+    free(s->claims.order);
+    free(s->claims.sorted);
     free(s);
 }
 

@@ -52,14 +52,12 @@ RB_HEAD(sched_promotions, sched_request);
 /* One job: all trials of an experiment share it. */
 struct sched_group {
     const char *job_id;
-    int priority; /* 1 … 99, lower goes first */
+    int priority;   /* 1 … 99, lower goes first */
+    bool uncounted; /* nobody is told of it: it is none of those ahead of others */
+    int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
     double weight;
     int max_slots; /* -1: no limit. Fair share heeds it, priority does not */
-    int64_t queue_position, submitted_us; /* position: lower goes first within a priority; at first the submission */
-    bool uncounted; /* nobody is told of it: it is none of those ahead of others */
-    /* the scheduler's own */
-    struct sched_job requests; /* by age */
-    size_t request_n;
+    /* the scheduler's own; first, with the two before, what a pass by fair share reads of each job */
     /* What its requests with slots come to. */
     int active, held_for_good; /* held and not on their way out; of these, by what cannot be preempted */
     int largest;               /* no request of it ever was larger */
@@ -67,10 +65,12 @@ struct sched_group {
     int64_t waiting_slots;
     const struct sched_shape *shape; /* of those that wait; NULL: several */
     /* its place in line (line.h) */
+    RB_ENTRY(sched_group) node;
     bool by_age;
     size_t subtree_n;
     int64_t subtree_waiting;
-    RB_ENTRY(sched_group) node;
+    struct sched_job requests; /* by age */
+    size_t request_n;
 };
 
 struct sched_share {
