@@ -1,9 +1,6 @@
 /* Reading task logs: a compiled filter, and a walk over the blocks in either direction. */
-#define PCRE2_CODE_UNIT_WIDTH 8
-
 #include "store/task_logs.h"
 
-#include <pcre2.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -11,6 +8,7 @@
 #include "store/log_block.h"
 #include "store/log_find.h"
 #include "store/log_masks.h"
+#include "store/log_regex.h"
 #include "store/log_words.h"
 #include "store/query.h"
 
@@ -24,9 +22,6 @@ enum {
     /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
      * that, so ever so many slow followers take no more memory than these. */
     KEEPERS_MAX = 16,
-    REGEX_MATCH_LIMIT = 100000,
-    REGEX_DEPTH_LIMIT = 1000,
-    REGEX_HEAP_LIMIT_KIB = 4096,
 };
 
 static atomic_int keepers;
@@ -34,7 +29,8 @@ static atomic_int keepers;
 struct store_log_reader {
     struct arena arena; /* the filter's own copies */
     struct store_log_filter filter;
-    size_t search_n;
+    const char *needle; /* what every line that is found holds: the searched text, or what a pattern can't do without */
+    size_t needle_n;
     bool descending;
     int64_t levels, ranks; /* masks; 0: any */
     struct key_group {     /* of each field with a filter: a block must hold one of its keys */
@@ -42,11 +38,9 @@ struct store_log_reader {
         size_t n;
     } group[5];
     size_t group_n;
-    uint64_t *text_key; /* a block must hold them all */
+    uint64_t *text_key; /* the needle's: a block must hold them all */
     size_t text_key_n;
-    pcre2_code *regex;
-    pcre2_match_data *match;
-    pcre2_match_context *limits;
+    struct log_regex *regex;
     struct log_block *block;
     /* The block that the last call stopped in, while `keeps`. */
     bool keeps;
@@ -106,32 +100,18 @@ static void make_masks(struct store_log_reader *r)
     add_group(r, LOG_WORDS_CONTAINER, f->container_ids);
     add_group(r, LOG_WORDS_SOURCE, f->sources);
     add_group(r, LOG_WORDS_STDTYPE, f->stdtypes);
-    r->search_n = f->search ? strlen(f->search) : 0;
-    if (f->search && !f->regex)
-        r->text_key_n = log_words_text_keys(f->search, r->search_n, &r->arena, &r->text_key);
 }
 
-static int compile(struct store_log_reader *r, struct error *err)
+static int make_search(struct store_log_reader *r, struct error *err)
 {
-    int code;
-    size_t offset;
-    if (!r->filter.search || !r->filter.regex)
+    const struct store_log_filter *f = &r->filter;
+    if (!f->search)
         return 0;
-    r->regex = pcre2_compile((PCRE2_SPTR)r->filter.search, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF,
-                             &code, &offset, NULL);
-    if (!r->regex) {
-        char text[160];
-        pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
-        return error_set(err, ERR_INVALID, "search \"%s\": %s at character %zu", r->filter.search, text, offset + 1);
-    }
-    r->match = pcre2_match_data_create_from_pattern(r->regex, NULL);
-    r->limits = pcre2_match_context_create(NULL);
-    if (!r->match || !r->limits)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
-    pcre2_jit_compile(r->regex, PCRE2_JIT_COMPLETE); /* failing that, it is interpreted */
-    pcre2_set_match_limit(r->limits, REGEX_MATCH_LIMIT);
-    pcre2_set_depth_limit(r->limits, REGEX_DEPTH_LIMIT);
-    pcre2_set_heap_limit(r->limits, REGEX_HEAP_LIMIT_KIB);
+    if (f->regex && log_regex_new(f->search, &r->regex, err) < 0)
+        return -1;
+    r->needle = f->regex ? log_regex_literal(f->search, &r->arena) : f->search;
+    r->needle_n = strlen(r->needle);
+    r->text_key_n = log_words_text_keys(r->needle, r->needle_n, &r->arena, &r->text_key);
     return 0;
 }
 
@@ -158,7 +138,7 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
     r->descending = descending;
     copy_filter(r, f);
     make_masks(r);
-    if (compile(r, err) < 0) {
+    if (make_search(r, err) < 0) {
         store_log_reader_free(r);
         return -1;
     }
@@ -172,9 +152,7 @@ void store_log_reader_free(struct store_log_reader *r)
         return;
     drop_kept(r);
     drop_block(r);
-    pcre2_match_context_free(r->limits);
-    pcre2_match_data_free(r->match);
-    pcre2_code_free(r->regex);
+    log_regex_free(r->regex);
     arena_release(&r->arena);
     free(r);
 }
@@ -197,20 +175,13 @@ static bool among_ints(struct store_ints t, int32_t v)
     return t.n == 0;
 }
 
-/* 1, 0, or -1 with *err: a pattern that runs into its limits says neither yes nor no. */
+/* 1, 0, or -1 with *err. */
 static int found(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
 {
     if (!r->filter.search)
         return 1;
-    if (!r->regex)
-        return log_find(l->text, l->text_n, r->filter.search, r->search_n);
-    int rc = pcre2_match(r->regex, (PCRE2_SPTR)l->text, l->text_n, 0, 0, r->match, r->limits);
-    if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
-        return rc >= 0;
-    char text[160];
-    pcre2_get_error_message(rc, (PCRE2_UCHAR *)text, sizeof(text));
-    return error_set(err, ERR_INVALID, "search \"%s\" takes too long on line %lld (%s): write it with fewer"
-                     " repetitions within repetitions", r->filter.search, (long long)l->id, text);
+    return r->regex ? log_regex_matches(r->regex, l->text, l->text_n, l->id, err)
+                    : log_find(l->text, l->text_n, r->needle, r->needle_n);
 }
 
 int store_log_matches(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
@@ -348,7 +319,7 @@ static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t
     size_t text_n, n;
     if (log_block_open(r->block, data, data_n, &text, &text_n, err) < 0)
         return -1;
-    if (text && r->search_n && !r->regex && !log_find(text, text_n, r->filter.search, r->search_n))
+    if (text && r->needle_n && !log_find(text, text_n, r->needle, r->needle_n))
         return 1;
     if (log_block_lines(r->block, first_id, &line, &n, err) < 0)
         return -1;

@@ -1,9 +1,12 @@
 /* Task logs: numbering, exactly once, filters in both directions, fields, retention, damaged blocks. */
 #include "store/fixture.h"
 
+#include "common/rng.h"
+
 #include "store/log_block.h"
 #include "store/log_bytes.h"
 #include "store/log_find.h"
+#include "store/log_regex.h"
 #include "store/log_seal.h"
 #include "store/log_words.h"
 #include "store/task_logs.h"
@@ -166,6 +169,55 @@ static void test_filters__choose_lines_and_pass_over_batches(void **state)
     assert_string_equal(READ(.search = "step 1[78]", .regex = true), "2 step 17|4 step 18|");
     assert_string_equal(READ(.search = "^step", .regex = true, .container_ids = {c2, 1}), "4 step 18|");
     assert_string_equal(read_log(f, (struct store_log_filter){.search = "step"}, true, 1), "4 step 18|2 step 17|");
+}
+
+static void test_regex__what_every_match_holds_is_found_or_left(void **state)
+{
+    static const struct { const char *pattern, *literal; } row[] = {
+        {"out of memory", "out of memory"}, {"loss=\\d+\\.\\d+ at step", " at step"}, {"^step 1[78]$", "step 1"},
+        {"abc?d", "ab"}, {"abc*", "ab"}, {"ab+cde", "cde"}, {"abcd{2,3}e", "abc"}, {"ab{x}cdef", "x}cdef"},
+        {"a|bcd", ""}, {"(abc|def)ghij", "ghij"}, {"(abc)?x", "x"}, {"(a(b)c)defg", "defg"}, {"(?i)abcd", ""},
+        {"[abc]defg[^]h]ij", "defg"}, {"[]x]yz", "yz"}, {"[[:alpha:]]yz", "yz"}, {"a\\.b", "a.b"}, {"\\x41bcd", ""},
+        {"\\Qa|b\\E", ""}, {"\\[error\\] .* lost", "[error] "}, {"", ""}, {"\xc3\xa9t\xc3\xa9?x", "\xc3\xa9t"}, {".*", ""},
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+        const char *literal = log_regex_literal(row[i].pattern, &f->a);
+        if (strcmp(literal, row[i].literal) != 0)
+            fail_msg("%s gave \"%s\", not \"%s\"", row[i].pattern, literal, row[i].literal);
+    }
+}
+
+/* Patterns made of all that a literal is cut by, on lines made to be near them: each line that PCRE2 finds holds it. */
+static void test_regex__no_line_is_lost_for_want_of_the_literal(void **state)
+{
+    static const char *const piece[] = {"ab", "c", "c?", "d*", "e+", "(fg|h)", "[ij]", ".", "\\d", "{", "k{0,2}", "\\.", "^", "$", "(l)?"};
+    static const char *const text[] = {"ab", "c", "d", "ee", "fg", "h", "i", "j", "7", "{", "kk", ".", "l", "abc", " "};
+    struct fixture *f = *state;
+    struct rng rng;
+    size_t matches = 0;
+    rng_init(&rng, 1);
+    for (int i = 0; i < 20000; i++) {
+        cleanup_strbuf struct strbuf pattern = STRBUF_INIT, line = STRBUF_INIT;
+        struct log_regex *r;
+        for (uint64_t k = 1 + rng_int(&rng, 4); k > 0; k--)
+            strbuf_adds(&pattern, piece[rng_int(&rng, sizeof(piece) / sizeof(*piece))]);
+        for (uint64_t k = 1 + rng_int(&rng, 6); k > 0; k--)
+            strbuf_adds(&line, text[rng_int(&rng, sizeof(text) / sizeof(*text))]);
+        cleanup_strbuf struct strbuf whole = STRBUF_INIT; /* the same, but no literal shows */
+        strbuf_addf(&whole, "(?:%s)", pattern.s);
+        struct log_regex *plain;
+        if (log_regex_new(pattern.s, &r, NULL) < 0)
+            continue;
+        OK(f, log_regex_new(whole.s, &plain, &f->err));
+        int found = log_regex_matches(plain, line.s, line.n, 1, NULL);
+        if (log_regex_matches(r, line.s, line.n, 1, NULL) != found)
+            fail_msg("%s on %s: %d", pattern.s, line.s, found);
+        matches += found > 0;
+        log_regex_free(r);
+        log_regex_free(plain);
+    }
+    assert_true(matches > 1000);
 }
 
 static void test_regex__is_checked_and_bounded(void **state)
@@ -605,6 +657,8 @@ int main(void)
         TEST(test_numbered_lines__are_stored_exactly_once),
         TEST(test_numbered_lines__and_their_mark_are_one_transaction),
         TEST(test_filters__choose_lines_and_pass_over_batches),
+        TEST(test_regex__what_every_match_holds_is_found_or_left),
+        TEST(test_regex__no_line_is_lost_for_want_of_the_literal),
         TEST(test_regex__is_checked_and_bounded),
         TEST(test_follow__the_cursor_finds_new_lines),
         TEST(test_count__with_and_without_filter),
