@@ -18,7 +18,7 @@
 
 #define WORKERS 4
 #define QUEUE_MAX 4096
-#define GPU_WATCH_US 30000000
+#define GPU_WATCH_US 10000000
 #define LOCK_TRIES 100 /* two seconds */
 #define LOCK_PAUSE_US 20000
 
@@ -103,6 +103,20 @@ static void on_message(void *ctx, const struct wire_link_master_message *m)
     else if (m->state_ack && m->state_ack->state == WIRE_CONTAINER_STATE_TERMINATED &&
              (t = task_find(a, m->state_ack->container_id)))
         task_end_acked(t);
+}
+
+/* The next hello says it as well. */
+static void on_gpus_changed(void *ctx)
+{
+    struct agent *a = ctx;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct wire_link_devices_state devices = {.lost_ids = arena_array(&arena, int32_t, a->slots.n)};
+    for (size_t i = 0; i < a->slots.n; i++) {
+        a->slots.device[i].lost = gpu_watch_is_lost(a->gpu_watch, i);
+        if (a->slots.device[i].lost)
+            devices.lost_ids[devices.lost_ids_n++] = a->slots.device[i].id;
+    }
+    link_send(a->link, &(struct wire_link_agent_message){.devices = &devices});
 }
 
 /* hooks.on_connection_lost: the predecessor's agent ended here; ours tells whoever wants to know and goes on trying. */
@@ -201,7 +215,8 @@ static int set_up(struct agent *a, struct error *err)
     if (check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
         return -1;
     if (a->slots.maker)
-        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US);
+        a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,
+                                     on_gpus_changed, a);
     a->link = link_new(a->loop, c, &link);
     return find_tasks(a, err);
 }

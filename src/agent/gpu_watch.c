@@ -9,6 +9,7 @@
 
 struct look {
     bool lost, reported;
+    bool known_lost; /* as the loop's side last saw it */
 };
 
 struct gpu_watch {
@@ -18,8 +19,9 @@ struct gpu_watch {
     const struct gpu *gpu;
     size_t n;
     int64_t period_us;
-    struct look *look; /* the worker's while a look is under way */
-    size_t lost;
+    struct look *look; /* the worker's while a look is under way, but for known_lost */
+    gpu_watch_fn *changed;
+    void *ctx;
 };
 
 static void look_at(const struct gpu_maker *maker, const struct gpu *g, struct look *l)
@@ -31,8 +33,8 @@ static void look_at(const struct gpu_maker *maker, const struct gpu *g, struct l
         log_debug("gpu.usage", "index=%d uuid=%s busy_percent=%u memory_mib=%" PRIu64, g->index, g->uuid, u.busy_percent,
                   u.memory_bytes >> 20);
     if (l->lost && !l->reported)
-        log_error("gpu.lost", "index=%d uuid=%s reason=%s action=\"disable its slot: det slot disable AGENT %d\"", g->index,
-                  g->uuid, log_quote(error_msg(&err)), g->index);
+        log_error("gpu.lost", "index=%d uuid=%s reason=%s action=\"its slot takes no work until it is back\"", g->index,
+                  g->uuid, log_quote(error_msg(&err)));
     if (!l->lost && l->reported)
         log_info("gpu.back", "index=%d uuid=%s", g->index, g->uuid);
     l->reported = l->lost;
@@ -48,10 +50,14 @@ static void look_work(void *worker, void *ctx)
 static void look_done(void *ctx)
 {
     struct gpu_watch *w = ctx;
-    w->lost = 0;
-    for (size_t i = 0; i < w->n; i++)
-        w->lost += w->look[i].lost;
+    bool changed = false;
+    for (size_t i = 0; i < w->n; i++) {
+        changed |= w->look[i].known_lost != w->look[i].lost;
+        w->look[i].known_lost = w->look[i].lost;
+    }
     loop_timer_arm(w->timer, w->period_us);
+    if (changed)
+        w->changed(w->ctx);
 }
 
 static void on_timer(void *ctx)
@@ -62,7 +68,7 @@ static void on_timer(void *ctx)
 }
 
 struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu_maker *maker, const struct gpu *list,
-                                size_t n, int64_t period_us)
+                                size_t n, int64_t period_us, gpu_watch_fn *changed, void *ctx)
 {
     struct gpu_watch *w = calloc(1, sizeof(*w));
     if (!w || !(w->look = calloc(n + 1, sizeof(*w->look))))
@@ -72,14 +78,16 @@ struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu
     w->gpu = list;
     w->n = n;
     w->period_us = period_us;
+    w->changed = changed;
+    w->ctx = ctx;
     w->timer = loop_timer_new(l, on_timer, w);
     loop_timer_arm(w->timer, period_us);
     return w;
 }
 
-size_t gpu_watch_lost(const struct gpu_watch *w)
+bool gpu_watch_is_lost(const struct gpu_watch *w, size_t i)
 {
-    return w->lost;
+    return w->look[i].known_lost;
 }
 
 void gpu_watch_free(struct gpu_watch *w)

@@ -78,7 +78,7 @@ static int find_disabled(const struct agent *agent, int32_t device_id)
 
 bool slot_usable(const struct agent *agent, const struct slot *s)
 {
-    return agent->row.enabled && find_disabled(agent, s->device.id) < 0;
+    return agent->row.enabled && !s->device.lost && find_disabled(agent, s->device.id) < 0;
 }
 
 int agent_slots_used(const struct agent *agent)
@@ -311,6 +311,21 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
     agent_changed(agent);
     return 0;
+}
+
+/* What runs on a device that is lost ends by itself, or does not need it any more. */
+void agent_devices_changed(struct core *c, const struct core_event *ev)
+{
+    struct agent *agent = agent_find(c, ev->devices.agent_id);
+    if (agent == NULL || agent->presence != AGENT_CONNECTED)
+        return;
+    for (size_t i = 0; i < agent->slot_n; i++) {
+        struct core_device *d = &agent->slot[i].device;
+        d->lost = false;
+        for (size_t k = 0; k < ev->devices.lost_n; k++)
+            d->lost |= ev->devices.lost_id[k] == d->id;
+    }
+    agent_changed(agent);
 }
 
 void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r)

@@ -29,6 +29,7 @@ void agent_forget(struct core *c, struct agent *agent);
 void agent_changed(struct agent *agent);
 
 /* What scheduling sees. */
+void agent_devices_changed(struct core *c, const struct core_event *ev);
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);

@@ -195,6 +195,9 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_AGENT_DISCONNECTED:
         agent_disconnected(c, ev->agent.agent_id);
         return 0;
+    case CORE_AGENT_DEVICES:
+        agent_devices_changed(c, ev);
+        return 0;
     case CORE_CONTAINER_CHANGED:
         agent_container_changed(c, ev->container.agent_id, &ev->container.report);
         return 0;

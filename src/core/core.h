@@ -129,7 +129,7 @@ enum core_event_type {
     CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE, CORE_TASK_CREATE,
     CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
     /* agents */
-    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
+    CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_AGENT_DEVICES, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
     /* what tasks say */
     CORE_ALLOCATION_READY, CORE_ALLOCATION_WAITING, CORE_PREEMPTION_ACKED, CORE_PREEMPTION_PENDING, CORE_CONTAINER_DAEMON,
     CORE_ALL_GATHER,
@@ -146,6 +146,7 @@ struct core_device {
     int32_t id;
     int32_t type; /* device.v1.Type */
     const char *brand, *uuid;
+    bool lost; /* it does not answer: nothing is placed there until it does */
 };
 
 /* What an agent says about one container. */
@@ -229,6 +230,11 @@ struct core_event {
             const struct core_container_report *container; /* all that it still knows of, also those that exited */
             size_t container_n;
         } agent;                             /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED looks at agent_id only */
+        struct {
+            const char *agent_id;
+            const int32_t *lost_id; /* all that are; the others answer */
+            size_t lost_n;
+        } devices;                           /* CORE_AGENT_DEVICES */
         struct {
             const char *agent_id;
             struct core_container_report report;

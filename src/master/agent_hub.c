@@ -288,7 +288,8 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
     for (size_t i = 0; i < hello->devices_n; i++)
         device[i] = (struct core_device){.id = hello->devices[i].id, .type = hello->devices[i].type,
                                          .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
-                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : ""};
+                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
+                                         .lost = hello->devices[i].lost};
     struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
     for (size_t i = 0; i < hello->tasks_n; i++)
         report[i] = report_of(l, &hello->tasks[i]);
@@ -316,6 +317,17 @@ static void report_state(struct link *l, const struct wire_link_task_state *stat
     if (master_step(l->hub->m, &ev, NULL, &err) < 0)
         log_warning("container.report_ignored", "agent=%s container=%s reason=%s", l->agent_id,
                     state->container_id ? state->container_id : "", log_quote(error_msg(&err)));
+}
+
+static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
+{
+    struct core_event ev = {.type = CORE_AGENT_DEVICES, .now_us = clock_now_us(),
+                            .devices = {.agent_id = l->agent_id, .lost_id = devices->lost_ids, .lost_n = devices->lost_ids_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
+    else
+        log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
 }
 
 /* ---- from the agent: logs ---- */
@@ -479,6 +491,8 @@ static void on_letter(void *ctx, struct agent_letter *letter)
         on_state(l, in->state, &letter->arena);
     else if (in->logs)
         on_logs(l, letter);
+    else if (in->devices)
+        on_devices(l, in->devices);
     else if (in->metrics)
         agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &letter->arena);
 }

@@ -26,3 +26,26 @@ def test_gpus__are_listed_and_the_tasks_on_them_get_the_variables_of_their_kind(
     [trial] = wait_for("its trial", lambda: cluster.trial_ids(experiment))
     cluster.wait_experiment(experiment)
     assert "cuda GPU-00000000-aaaa,GPU-00000001-aaaa" in cluster.trial_log(trial)
+
+
+def test_a_lost_gpu__takes_no_work_until_it_is_back(new_cluster, tmp_path):
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-o", tmp_path / "libnvidia-ml.so.1", STUB], check=True)
+    stub = tmp_path / "stub"
+    stub.write_text("count=2")
+    cluster = new_cluster(env={"LD_LIBRARY_PATH": str(tmp_path), "STUB_NVML": str(stub)})
+    cluster.start_master()
+    cluster.start_agent(slots=0, slot_type="auto")
+    cluster.login()
+
+    def enabled():
+        [agent] = cluster.get("/api/v1/agents").json["agents"]
+        return [agent["slots"][slot]["enabled"] for slot in sorted(agent["slots"])]
+
+    assert enabled() == [True, True]
+    stub.write_text("count=2 lost=1")
+    wait_for("the slot of the lost GPU", lambda: enabled() == [True, False])
+    experiment = cluster.create(resources={"slots_per_trial": 1}, entrypoint="echo on $CUDA_VISIBLE_DEVICES")
+    cluster.wait_experiment(experiment)
+    assert "on GPU-00000000-aaaa" in cluster.trial_log(cluster.trial_ids(experiment)[0])
+    stub.write_text("count=2")
+    wait_for("the slot of the GPU that is back", lambda: enabled() == [True, True])

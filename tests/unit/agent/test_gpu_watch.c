@@ -27,6 +27,15 @@ static void keep(void *ctx, int64_t now_us, enum log_level level, const char *li
     snprintf(told + n, sizeof(told) - n, "%s\n", line);
 }
 
+static struct gpu_watch *watch;
+static char changes[64];
+
+static void on_change(void *ctx)
+{
+    size_t n = strlen(changes);
+    snprintf(changes + n, sizeof(changes) - n, "%d%d ", gpu_watch_is_lost(watch, 0), gpu_watch_is_lost(watch, 1));
+}
+
 static void on_turn_end(void *ctx)
 {
     if (looks >= 5)
@@ -42,16 +51,16 @@ static void test_gpu_watch__tells_once_that_one_is_lost_and_once_that_it_is_back
     assert_int_equal(loop_new(&loop, NULL), 0);
     assert_int_equal(pool_new(loop, &o, &pool, NULL), 0);
     log_set_sink(keep, NULL);
-    struct gpu_watch *w = gpu_watch_new(loop, pool, &maker, list, 2, 1000);
+    watch = gpu_watch_new(loop, pool, &maker, list, 2, 1000, on_change, NULL);
     loop_on_turn_end(loop, on_turn_end, NULL);
     assert_int_equal(loop_run(loop, NULL), 0);
     pool_free(pool);
     log_set_sink(NULL, NULL);
-    assert_int_equal(gpu_watch_lost(w), 0);
+    assert_string_equal(changes, "01 00 ");
     assert_string_equal(told, "gpu.lost index=1 uuid=GPU-b reason=\"GPU is lost\" "
-                              "action=\"disable its slot: det slot disable AGENT 1\"\n"
+                              "action=\"its slot takes no work until it is back\"\n"
                               "gpu.back index=1 uuid=GPU-b\n");
-    gpu_watch_free(w);
+    gpu_watch_free(watch);
     loop_free(loop);
 }
 

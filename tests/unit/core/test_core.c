@@ -120,6 +120,35 @@ static void test_first_failure__takes_the_others_along_and_decides(void **state)
     assert_int_equal(effect_of(f, CORE_EXPERIMENT_ENDED, 0)->experiment_id, 1); /* max_restarts is 0 */
 }
 
+static void say_lost(struct fixture *f, const char *agent_id, const int32_t *id, size_t n)
+{
+    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DEVICES, .devices = {.agent_id = agent_id, .lost_id = id, .lost_n = n}},
+                          NULL), 0);
+}
+
+static bool slot_is_enabled(const struct fixture *f, size_t index)
+{
+    struct core_slot_view v;
+    assert_true(core_slot(f->core, "a1", index, &v));
+    return v.enabled;
+}
+
+static void test_lost_device__takes_no_work_until_it_is_back(void **state)
+{
+    struct fixture *f = *state;
+    const int32_t second = 1;
+    connect_agent(f, "a1");
+    say_lost(f, "a1", &second, 1);
+    say_lost(f, "nobody", &second, 1);
+    assert_true(slot_is_enabled(f, 0));
+    assert_false(slot_is_enabled(f, 1));
+    assert_int_equal(create(f, "default", 2, NULL), 0);
+    assert_null(effect_of(f, CORE_START_CONTAINER, 0));
+    say_lost(f, "a1", NULL, 0);
+    assert_non_null(effect_of(f, CORE_START_CONTAINER, 0));
+    assert_true(slot_is_enabled(f, 1));
+}
+
 static void test_daemon__is_killed_when_the_others_are_done(void **state)
 {
     struct fixture *f = *state;
@@ -244,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_rendezvous__waits_for_all_and_knows_the_ranks),
         TEST(test_first_failure__takes_the_others_along_and_decides),
+        TEST(test_lost_device__takes_no_work_until_it_is_back),
         TEST(test_daemon__is_killed_when_the_others_are_done),
         TEST(test_kill__is_sent_again_after_30_s_and_not_twice_within_15_s),
         TEST(test_all_gather__answers_all_peers),
