@@ -1,5 +1,6 @@
 #include "cmocka_setup.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "common/log.h"
 
 /* A maker whose second GPU is lost at the looks 2 and 3. The loop ends after the fifth look. */
-static int looks;
+static atomic_int looks; /* the worker counts, the loop reads */
 static struct loop *loop;
 static char told[4096];
 
