@@ -198,6 +198,17 @@ static int check_reach(const struct agent *a, struct error *err)
     return 0;
 }
 
+static void find_cgroups(struct agent *a)
+{
+    cleanup_strbuf struct strbuf membership = STRBUF_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    file_read("/proc/self/cgroup", 64 * 1024, &membership, NULL);
+    if (cgroup_find_home(CGROUP_ROOT, strbuf_str(&membership), &a->arena, &a->cgroups, &err) < 0)
+        log_warning("agent.cgroup", "error=%s action=\"limits of tasks are made at the root\"", log_quote(error_msg(&err)));
+    else if (a->cgroups.own)
+        log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
+}
+
 static int set_up(struct agent *a, struct error *err)
 {
     const struct agent_config *c = a->config;
@@ -209,6 +220,7 @@ static int set_up(struct agent *a, struct error *err)
     if (runtime_choose(c->container_runtime, &a->runtime, err) < 0 ||
         slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
+    find_cgroups(a);
     cleanup_error struct error no_user = ERROR_INIT;
     if (!c->allow_root_tasks && account_ensure_default(&no_user) < 0)
         log_error("agent.no_task_user", "error=%s", log_quote(error_msg(&no_user)));

@@ -1,8 +1,9 @@
 /* Limits of one task by control groups: memory, CPU time and number of processes.
  *
  * Both hierarchies are known: v2 (one tree) and v1 or hybrid (a tree for each controller). The task's groups are
- * <root>[/<controller>]/determined/<name>. Limits that this machine does not give are left out, with a sentence in
- * *err. */
+ * <home>/determined/<name>, where home is the agent's own part of each tree if systemd has delegated one to it (its unit
+ * is determined-agent.service, Delegate=yes), else <root>[/<controller>]: no two masters of a tree write into the same
+ * part. Limits that this machine does not give are left out, with a sentence in *err. */
 #ifndef DET_AGENT_CGROUP_H
 #define DET_AGENT_CGROUP_H
 
@@ -29,9 +30,21 @@ static inline bool cgroup_wanted(const struct cgroup_limits *l)
 {
     return l->memory_bytes > 0 || l->cpus > 0 || l->pids > 0;
 }
+enum { CGROUP_CONTROLLERS = 3 };
+struct cgroup_home {
+    const char *root;
+    bool v2, own;
+    const char *base[CGROUP_CONTROLLERS]; /* of memory, cpu, pids; in v2 all the same */
+};
+
+/* `membership` is the text of /proc/self/cgroup. In v2 a group has either processes or groups with limits: the caller moves
+ * into a leaf (<home>/agent), from which its supervisors inherit. -1 when that fails: home is the root then, and *err says
+ * why. */
+int cgroup_find_home(const char *root, const char *membership, struct arena *a, struct cgroup_home *ret, struct error *err);
+
 /* -1 when any of the limits could not be set; *ret then holds those that could. Its strings live in the arena. */
-int cgroup_make(const char *root, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret,
+int cgroup_make(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a, struct cgroup *ret,
                 struct error *err);
-void cgroup_remove(const char *root, const char *name); /* its processes are gone; never fails audibly */
+void cgroup_remove(const struct cgroup_home *home, const char *name); /* its processes are gone; never fails audibly */
 
 #endif

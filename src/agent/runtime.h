@@ -24,6 +24,7 @@ struct runtime_task {
     struct arena arena;
     const struct agent_config *config;
     const struct slots *slots; /* of this agent */
+    const struct cgroup_home *cgroups;
     const struct runtime *runtime;
     const char *container_id;
     const char *master_id, *cluster_id;

@@ -45,7 +45,7 @@ static void make_cgroup(struct runtime_task *t)
         limits = (struct cgroup_limits){.memory_bytes = l->memory_bytes, .cpus = l->cpus, .pids = l->pids};
     t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = ""};
     cleanup_error struct error err = ERROR_INIT;
-    if (cgroup_wanted(&limits) && cgroup_make(CGROUP_ROOT, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
+    if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
@@ -165,7 +165,7 @@ static int keep(struct runtime_task *t, struct error *err)
 
 static int process_cleanup(struct runtime_task *t, struct error *err)
 {
-    cgroup_remove(CGROUP_ROOT, t->container_id);
+    cgroup_remove(t->cgroups, t->container_id);
     if (t->config->keep_ended)
         return keep(t, err);
     return tree_remove(t->dir.path, err);

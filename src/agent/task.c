@@ -61,6 +61,7 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->arena = arena;
     rt->config = a->config;
     rt->slots = &a->slots;
+    rt->cgroups = &a->cgroups;
     rt->runtime = a->runtime;
     rt->container_id = arena_strdup(&rt->arena, container_id);
     rt->master_id = arena_strdup(&rt->arena, link_master_id(a->link));
