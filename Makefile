@@ -9,6 +9,7 @@
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
+##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
@@ -20,6 +21,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 3600
 FAULT_KILLS ?= 200
 DET_SOAK_LAUNCH ?= 1000
 DET_SOAK_TORCHRUN ?= 20
@@ -30,7 +32,7 @@ COMPAT := .venv-compat
 TENSORFLOW := .venv-tensorflow
 AZURITE := tests/support/azurite
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks bench asan tsan clang fuzz faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks bench asan tsan clang soak fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -110,6 +112,10 @@ build-clang/build.ninja:
 
 clang: build-clang/build.ninja
 	@ninja -C build-clang -j$(JOBS)
+
+# A seed says how to see a failure again: build/tests/sim/soak --seed N.
+soak: all
+	@build/tests/sim/soak --seconds $(SOAK_SECONDS) --seed $$(date +%s)
 
 build-fuzz/build.ninja:
 	@CC=clang-14 meson setup build-fuzz -Dfuzz=true -Dbuildtype=debug -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false >/dev/null

@@ -201,6 +201,7 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
     if (agent->stale)
         LIST_REMOVE(agent, in_stale);
     agent->stale = false;
+    agent->pool->changed = true; /* also the one that it leaves */
     agent->pool = pool;
     return agent;
 }

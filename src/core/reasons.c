@@ -254,6 +254,10 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         add_need(r, out);
         strbuf_addf(out, "by fair share what is free in pool %s goes to other jobs", p->name);
         break;
+    case SCHED_WHY_GANG:
+        add_need(r, out);
+        strbuf_addf(out, "what is free in pool %s is kept for a larger one ahead of it, which waits for others to leave", p->name);
+        break;
     case SCHED_WHY_NEXT:
         strbuf_adds(out, "is about to be placed");
         break;

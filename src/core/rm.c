@@ -39,6 +39,9 @@ void pools_init(struct core *c, const struct core_opts *opts)
 
 void pools_turn(struct core *c)
 {
+    for (size_t i = 0; i < c->pool_n; i++)
+        if (c->pool[i].changed)
+            c->pool[i].rm->take_stock(&c->pool[i]);
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
         bool changed = p->changed;

@@ -11,7 +11,9 @@ struct rm_type {
     const char *name;
     void (*open)(struct pool *p);
     void (*close)(struct pool *p);
-    /* At the end of a step in which the pool has changed: place what can be placed, stop what must give way. */
+    /* At the end of a step in which the pool has changed: first, in all such pools, take note of what they have now, for
+     * what joins one may have left another; then place what can be placed, stop what must give way. */
+    void (*take_stock)(struct pool *p);
     void (*turn)(struct core *c, struct pool *p);
     void (*signal)(struct core *c, struct container *k, int signal);
     /* A container has ended: what it held is free again. */

@@ -21,13 +21,23 @@ static void close_pool(struct pool *p)
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
+/* By its containers: after a restart, the slots of an agent that is not back yet are not known. */
+static int slots_held(const struct agent *agent)
+{
+    const struct container *k;
+    int held = 0;
+    LIST_FOREACH(k, &agent->containers, in_agent)
+        held += k->row.device_n;
+    return held;
+}
+
 /* An agent that takes nothing new still counts for what it runs. */
 static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 {
     struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
                              .aux = aux_max};
     if (!s.open) {
-        s.slots = agent_slots_used(agent);
+        s.slots = slots_held(agent);
         return s;
     }
     for (size_t i = 0; i < agent->slot_n; i++) {
@@ -132,10 +142,13 @@ static void removed(struct pool *p, struct allocation *al)
         free(job);
 }
 
+/* What will be free soon may be all that somebody still missed. */
 static void leaving(struct allocation *al)
 {
-    if (al->filed)
-        sched_request_releasing(al->pool->sched, &al->request);
+    if (!al->filed)
+        return;
+    sched_request_releasing(al->pool->sched, &al->request);
+    al->pool->changed = true;
 }
 
 static void reweighed(struct pool *p, struct job *job)
@@ -169,12 +182,11 @@ static void place(struct core *c, const struct sched_placement *placement)
     allocation_assigned(c, al);
 }
 
-static void turn(struct core *c, struct pool *p)
+/* False: nothing was decided. */
+static bool pass(struct core *c, struct pool *p)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_decision d;
-    tell_agents(p);
-    tell_requests(p);
     sched_pass(p->sched, c->now_us, &a, &d);
     for (size_t i = 0; i < d.allocate_n; i++)
         place(c, &d.allocate[i]);
@@ -184,6 +196,17 @@ static void turn(struct core *c, struct pool *p)
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, d.again_us);
     else
         timer_clear(&c->timers, &p->pass);
+    return d.allocate_n > 0 || d.release_n > 0;
+}
+
+/* What a pass has placed, the next one may want stopped for what had no place in the first: until the next event is too
+ * long to wait for that. Each decision leaves less to decide. */
+static void turn(struct core *c, struct pool *p)
+{
+    tell_requests(p);
+    while (pass(c, p))
+        ;
+    p->changed = false; /* what it has stopped, it has seen */
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
@@ -211,6 +234,7 @@ static void released(struct core *c, struct container *k)
     agent_changed(agent);
 }
 
-const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .turn = turn,
+const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
+                                  .turn = turn,
                                   .signal = send_signal, .released = released, .leaving = leaving, .removed = removed,
                                   .reweighed = reweighed};

@@ -185,6 +185,7 @@ struct plan {
     const struct plain_request **order;
     bool *released; /* by index of the request */
     bool zero_slot, backfilling, releasing, leaving_given;
+    int kept_n; /* in what leaves */
 };
 
 static size_t index_of(const struct plan *p, const struct plain_request *r)
@@ -202,6 +203,29 @@ static bool has_turn(const struct plan *p, const struct plain_request *r, int pr
     return r->priority == priority && (r->slots == 0) == p->zero_slot;
 }
 
+static void give_leaving(struct plan *p, struct plain_agent *agent)
+{
+    for (size_t i = 0; i < p->s->request_n; i++)
+        if (p->s->request[i].state == SCHED_RELEASING && (p->s->request[i].slots == 0) == p->zero_slot)
+            give(agent, p->s->request[i].share, p->s->request[i].share_n);
+}
+
+/* A gang keeps what will be its own, so that others of its priority do not take it piece by piece. */
+static size_t fit_into_what_leaves(struct plan *p, const struct plain_request *r, struct plain_share **share)
+{
+    size_t leaving = 0;
+    for (size_t i = 0; i < p->s->request_n; i++)
+        leaving += p->s->request[i].state == SCHED_RELEASING && p->s->request[i].slots > 0;
+    if (!p->s->opts.preemption || p->releasing || r->slots <= 1 || leaving == 0 || leaving > SCHED_LEAVING_MAX ||
+        p->kept_n >= SCHED_KEPT_MAX)
+        return 0;
+    struct plain_agent *agent = arena_dup(p->a, p->agent, p->s->agent_n * sizeof *agent);
+    give_leaving(p, agent);
+    size_t n = plain_fit(p->s, agent, r, p->a, share);
+    p->kept_n += n > 0;
+    return n;
+}
+
 /* Steps 1 to 3 at one priority. Returns the number that failed, which stand in ret. */
 static size_t try_in_order(struct plan *p, int priority, const struct plain_request **ret)
 {
@@ -212,12 +236,15 @@ static size_t try_in_order(struct plan *p, int priority, const struct plain_requ
         if (!has_turn(p, r, priority) || r->state != SCHED_PENDING)
             continue;
         size_t n = plain_fit(p->s, p->agent, r, p->a, &share);
+        bool now = n > 0;
+        if (!now)
+            n = fit_into_what_leaves(p, r, &share);
         if (n == 0) {
             ret[failed++] = r;
             continue;
         }
         take(p->agent, share, n);
-        if (!p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
+        if (now && !p->releasing && (!p->backfilling || (p->s->opts.preemption && r->preemptible)))
             allocate(p, r, share, n);
     }
     return failed;
@@ -243,13 +270,6 @@ static size_t stop_for(struct plan *p, struct plain_agent *agent, const struct p
                 return n;
         }
     return 0;
-}
-
-static void give_leaving(struct plan *p, struct plain_agent *agent)
-{
-    for (size_t i = 0; i < p->s->request_n; i++)
-        if (p->s->request[i].state == SCHED_RELEASING && (p->s->request[i].slots == 0) == p->zero_slot)
-            give(agent, p->s->request[i].share, p->s->request[i].share_n);
 }
 
 /* Step 4 for one request. What is leaving anyway comes before what would have to be stopped. */
@@ -306,7 +326,7 @@ struct group {
     int priority;
     double weight;
     int max_slots, demand, active, held_for_good, smallest, offered, prepaid;
-    bool disabled;
+    bool disabled, fits_now, served; /* served: in this round */
 };
 
 struct shares {
@@ -330,7 +350,12 @@ static bool counts(const struct shares *f, const struct plain_request *r)
     struct plain_share *share;
     if (r->slots == 0 || r->slots > f->capacity || r->state == SCHED_RELEASING)
         return false;
-    return r->state == SCHED_ALLOCATED || plain_fit(f->s, f->s->agent, r, f->a, &share) > 0;
+    if (r->state == SCHED_ALLOCATED || plain_fit(f->s, f->s->agent, r, f->a, &share) > 0)
+        return true;
+    for (size_t i = 0; i < f->s->agent_n; i++) /* any slot that is released will do */
+        if (r->slots == 1 && permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
+            return true;
+    return false;
 }
 
 static struct group *group_of(struct shares *f, const struct plain_request *r)
@@ -363,6 +388,8 @@ static void find_groups(struct shares *f)
         g->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
         if (r->state == SCHED_PENDING && (g->smallest == 0 || r->slots < g->smallest))
             g->smallest = r->slots;
+        struct plain_share *share;
+        g->fits_now = g->fits_now || (r->state == SCHED_PENDING && plain_fit(f->s, f->s->agent, r, f->a, &share) > 0);
     }
     for (size_t i = 0; i < f->group_n; i++)
         if (f->group[i].max_slots >= 0 && f->group[i].demand > f->group[i].max_slots)
@@ -383,15 +410,15 @@ static double unfilled_weight(const struct shares *f)
     return weight;
 }
 
-static bool offer_once(struct shares *f)
+static bool offer_in_turn(struct shares *f, int at_start, double scarce_weight, bool at_once)
 {
-    int at_start = f->capacity;
     bool progress = false;
     for (size_t i = 0; i < f->group_n; i++) {
         struct group *g = &f->group[i];
-        double weight = unfilled_weight(f);
-        if (!unfilled(g))
+        double weight = scarce_weight > 0 ? scarce_weight : unfilled_weight(f);
+        if (!unfilled(g) || g->served || (at_once && g->active <= g->offered && (g->offered > 0 || !g->fits_now)))
             continue;
+        g->served = true;
         int offer = weight > 0 ? (int)(at_start * g->weight / weight) : 0;
         offer = offer < 1 ? 1 : offer;
         offer = offer < f->capacity ? offer : f->capacity;
@@ -407,6 +434,21 @@ static bool offer_once(struct shares *f)
         f->capacity -= offer;
     }
     return progress;
+}
+
+/* With less than a slot for each, first to those that have one, or could have it at once. */
+static bool offer_once(struct shares *f)
+{
+    int at_start = f->capacity, unfilled_n = 0;
+    bool progress = false;
+    for (size_t i = 0; i < f->group_n; i++) {
+        unfilled_n += unfilled(&f->group[i]);
+        f->group[i].served = false;
+    }
+    double weight = at_start < unfilled_n ? unfilled_weight(f) : 0;
+    if (at_start < unfilled_n)
+        progress = offer_in_turn(f, at_start, weight, true);
+    return offer_in_turn(f, at_start, weight, false) || progress;
 }
 
 static bool newest_gives_back(struct shares *f)

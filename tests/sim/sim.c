@@ -115,6 +115,13 @@ void sim_add_other_pool(struct sim *sim)
     sim->core = new_core(sim);
 }
 
+void sim_set_sched(struct sim *sim, const struct sched_opts *opts)
+{
+    core_free(sim->core);
+    sim->pool.sched = *opts;
+    sim->core = new_core(sim);
+}
+
 void sim_release(struct sim *sim)
 {
     core_free(sim->core);

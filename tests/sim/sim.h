@@ -111,6 +111,7 @@ void sim_release(struct sim *sim);
 void sim_make_elastic(struct sim *sim, const struct scale_opts *scale);
 void sim_add_other_pool(struct sim *sim); /* called "other". Before anything else */
 void sim_tell(struct sim *sim, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line of the story */
+void sim_set_sched(struct sim *sim, const struct sched_opts *opts); /* before anything else happens */
 void sim_add_agent(struct sim *sim, const char *id, int slots);
 void sim_add_other_agent(struct sim *sim, const char *id, int slots); /* of the other pool */
 void sim_agent_away(struct sim *sim, const char *id, int64_t ms);      /* the line is cut; tasks run on */

@@ -17,6 +17,8 @@ struct claim {
     int smallest;      /* pending request; 0: none */
     int offered;
     int prepaid;   /* of held_for_good, what rounds have not yet counted as offered */
+    int served_in; /* the last round that offered it something */
+    bool fits_now; /* one of its pending requests does */
     bool disabled; /* gave its offer back */
 };
 
@@ -28,9 +30,12 @@ struct claims {
     size_t not_asked;    /* in item: behind it nobody can be talked into giving back */
     int capacity;        /* slots not yet offered */
     double weight;       /* of all that want more */
+    size_t wanting_n;    /* so many */
+    int round;
 };
 
-/* A request counts if it could be served one day, and one that waits only if it would fit right now. */
+/* A request counts if it could be served one day, and one that waits only if it would fit right now; one of a single slot
+ * also if there is an agent for it, for whatever is released will do. */
 static bool counts(struct pass *p, const struct sched_request *r)
 {
     if (r->slots == 0 || r->slots > p->s->places.capacity || r->state == SCHED_RELEASING)
@@ -42,7 +47,9 @@ static void look_which_shapes_fit(struct sched *s)
 {
     for (struct sched_shape *shape = s->with_slots[0].first; shape != NULL; shape = shape->next) {
         struct sched_request *first = RB_MIN(sched_requests, &shape->pending);
-        shape->fits_in = places_fit(&s->places, first, s->share) > 0 ? s->pass : 0;
+        shape->fits_now = places_fit(&s->places, first, s->share) > 0;
+        bool counts = shape->fits_now || (first->slots == 1 && places_could_fit(&s->places, first));
+        shape->fits_in = counts ? s->pass : 0;
     }
 }
 
@@ -59,6 +66,7 @@ static void add_up(struct pass *p, struct claim *ret)
             ret->smallest = r->slots;
         if (r->state == SCHED_ALLOCATED && !r->preemptible)
             ret->held_for_good += r->slots;
+        ret->fits_now = ret->fits_now || (r->state == SCHED_PENDING && r->shape->fits_now);
     }
 }
 
@@ -73,6 +81,7 @@ static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
         ret->active = g->active;
         ret->held_for_good = g->held_for_good;
         ret->smallest = fits ? g->shape->key.slots : 0;
+        ret->fits_now = fits && g->shape->fits_now;
         ret->demand = g->active + (fits ? (int)g->waiting_slots : 0);
     }
     if (g->max_slots >= 0 && ret->demand > g->max_slots)
@@ -149,6 +158,7 @@ static bool wants_more(const struct claim *c)
 static void satisfied(struct claims *c, const struct claim *claim)
 {
     c->weight -= claim->weight;
+    c->wanting_n--;
     while (c->first < c->n && !wants_more(&c->item[c->by_demand[c->first]]))
         c->first++;
 }
@@ -160,6 +170,7 @@ static void offer_what_is_held_for_good(struct claims *c)
         claim->offered = claim->prepaid = claim->held_for_good;
         c->capacity = c->capacity > claim->offered ? c->capacity - claim->offered : 0;
         c->weight += wants_more(claim) ? claim->weight : 0;
+        c->wanting_n += wants_more(claim);
     }
 }
 
@@ -179,25 +190,42 @@ static int less_prepaid(struct claim *claim, int offer)
     return offer;
 }
 
-/* Each that wants more is offered its share of what there was at the round's start, one slot at least. */
+/* Its share of what there was at the round's start, one slot at least. False: it got nothing. */
+static bool offer_share(struct claims *c, struct claim *claim, int at_start, double weight)
+{
+    double part = weight > 0 ? at_start * claim->weight / weight : 0;
+    int share = part < 1 ? 1 : part > at_start ? at_start : (int)part;
+    int offer = least(least(share, c->capacity), claim->demand - claim->offered);
+    bool progress = offer > 0;
+    claim->served_in = c->round;
+    offer = less_prepaid(claim, offer);
+    claim->offered += offer;
+    c->capacity -= offer;
+    if (claim->offered == claim->demand)
+        satisfied(c, claim);
+    return progress;
+}
+
+static bool can_have_one_now(const struct claim *c)
+{
+    return c->active > c->offered || (c->offered == 0 && c->fits_now);
+}
+
+/* Each that wants more is offered its share, of the weight of all that are not full yet (contract, scheduling §5). When there is not a slot for each, those come first that have one, or could
+ * have one at once: nothing were gained by taking it from one to give it to another. And then a share is one of all: those
+ * that are soon full must not make it two for the others. */
 static bool offer_round(struct claims *c)
 {
     int at_start = c->capacity;
-    bool progress = false;
-    for (size_t i = c->first; i < c->n && c->capacity > 0; i++) {
-        struct claim *claim = &c->item[c->by_demand[i]];
-        if (!wants_more(claim))
-            continue;
-        double part = c->weight > 0 ? at_start * claim->weight / c->weight : 0;
-        int share = part < 1 ? 1 : part > at_start ? at_start : (int)part;
-        int offer = least(least(share, c->capacity), claim->demand - claim->offered);
-        progress = progress || offer > 0;
-        offer = less_prepaid(claim, offer);
-        claim->offered += offer;
-        c->capacity -= offer;
-        if (claim->offered == claim->demand)
-            satisfied(c, claim);
-    }
+    bool progress = false, scarce = (size_t)at_start < c->wanting_n;
+    double weight = c->weight;
+    c->round++;
+    for (int turn = 0; turn < (scarce ? 2 : 1); turn++)
+        for (size_t i = c->first; i < c->n && c->capacity > 0; i++) {
+            struct claim *claim = &c->item[c->by_demand[i]];
+            if (wants_more(claim) && claim->served_in < c->round && (!scarce || turn == 1 || can_have_one_now(claim)))
+                progress = offer_share(c, claim, at_start, scarce ? weight : c->weight) || progress;
+        }
     return progress;
 }
 

@@ -25,7 +25,7 @@ struct sched {
     TAILQ_HEAD(, sched_request) releasing;
     size_t releasing_n[2]; /* of these, without slots and with */
     struct sched_promotions promotions;
-    uint64_t pass;
+    uint64_t pass, outlooks;
     struct sched_share *share; /* room for one placement */
     size_t agent_n, share_cap;
     struct claims_room claims;
@@ -33,6 +33,15 @@ struct sched {
 
 /* Where requests like r, with slots or without, stand at a priority. */
 struct sched_level *sched_level_of(struct sched *s, const struct sched_request *r, int priority);
+
+/* Kinds of requests that need not be looked at again in a pass: while room only shrinks, what failed once fails again. */
+enum { SHAPE_SET_MAX = 64 };
+struct shape_set {
+    struct shape_key key[SHAPE_SET_MAX];
+    size_t n;
+};
+bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape);
+void shape_set_add(struct shape_set *set, const struct sched_shape *shape); /* unless it is full */
 
 /* One pass. */
 struct pass {
@@ -42,11 +51,21 @@ struct pass {
     size_t allocate_cap, unplaced_cap, release_cap;
     bool backfilling; /* something more important waits */
     bool releasing;   /* and room is being made for it: what is free may be what it will need */
+    struct shape_set hopeless, too_large; /* nothing that could be stopped helped; nor what leaves */
+    bool has_outlook, saw_what_leaves;
+    int kept_n; /* gangs whose places are kept in what leaves */
 };
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);
 void pass_grant(struct pass *p, struct sched_request *r); /* without a place */
 void pass_release(struct pass *p, struct sched_request *r);
+
+/* It would not fit into what leaves, either. True is sure. */
+bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
+/* For what could not be helped at a more important priority, even fewer can be stopped at this one. True is sure. */
+bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape);
+void pass_note_hopeless(struct pass *p, const struct sched_shape *shape);
+void pass_forget_hopeless(struct pass *p); /* there is more room than there was */
 
 /* The policies. They leave the places as they found them. */
 void sched_by_priority(struct pass *p);

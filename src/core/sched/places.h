@@ -33,7 +33,7 @@ struct bucket_set {
 /* How many open agents there are of each size, busy or not. */
 struct agent_size {
     int slots;
-    size_t n;
+    size_t n, whole; /* whole: that would be idle (hopeless.c) */
     struct agent_size *next; /* larger ones first */
 };
 

@@ -14,6 +14,34 @@ static bool may_place(const struct pass *p, const struct sched_request *r)
     return !p->releasing && (!p->backfilling || r->preemptible);
 }
 
+/* Would it fit once everything is gone that is on its way out? */
+static size_t fit_after_leaving(struct sched *s, const struct sched_request *r)
+{
+    struct sched_request *leaving;
+    TAILQ_FOREACH(leaving, &s->releasing, in_releasing)
+        if ((leaving->slots > 0) == (r->slots > 0))
+            places_give(&s->places, leaving->share, leaving->share_n);
+    return places_fit(&s->places, r, s->share);
+}
+
+/* What leaves may be what a gang needs: then others of its priority must not take it piece by piece, least of all those that
+ * had to leave for it. Places may be owed afterwards: their agents have less than nothing. */
+static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
+{
+    struct sched *s = p->s;
+    size_t mark = places_mark(&s->places);
+    if (!s->opts.preemption || p->releasing || r->slots <= 1 || s->releasing_n[1] == 0 || s->releasing_n[1] > SCHED_LEAVING_MAX)
+        return 0;
+    if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
+        return 0;
+    size_t n = fit_after_leaving(s, r);
+    places_undo(&s->places, mark);
+    if (n == 0)
+        shape_set_add(&p->too_large, r->shape);
+    p->kept_n += n > 0;
+    return n;
+}
+
 /* Serves the level's requests in turn. What fits is placed, or has its place kept; of each shape that does not fit, its
  * first such request is in ret_failed. */
 static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *ret_failed)
@@ -24,29 +52,19 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
     walk_init(ret_failed, l->shape_n, p->arena);
     walk_start(&walk, l, p->arena);
     while (walk_pop(&walk, &c)) {
-        size_t n = places_fit(&s->places, c.next, s->share);
+        size_t now = places_fit(&s->places, c.next, s->share), n = now > 0 ? now : fit_into_what_leaves(p, c.next);
         if (n == 0) {
             walk_push(ret_failed, c);
             continue;
         }
         places_take(&s->places, s->share, n);
-        if (may_place(p, c.next))
+        if (now > 0 && may_place(p, c.next))
             pass_allocate(p, c.next, s->share, n);
         walk_push(&walk, cursor_after(&c));
     }
 }
 
 /* ---- and those that do not --------------------------------------------------------------------------------------- */
-
-/* Would it fit once everything is gone that is on its way out? */
-static size_t fit_after_leaving(struct sched *s, const struct sched_request *r)
-{
-    struct sched_request *leaving;
-    TAILQ_FOREACH(leaving, &s->releasing, in_releasing)
-        if ((leaving->slots > 0) == (r->slots > 0))
-            places_give(&s->places, leaving->share, leaving->share_n);
-    return places_fit(&s->places, r, s->share);
-}
 
 struct victims {
     struct sched_request **item;
@@ -92,15 +110,17 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     struct sched *s = p->s;
     struct victims victims = {0};
     size_t mark = places_mark(&s->places);
-    if (!places_could_fit(&s->places, r))
+    if (!places_could_fit(&s->places, r) || pass_is_hopeless(p, r->shape))
         return 0;
     size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : fit_after_leaving(s, r);
     for (int priority = SCHED_PRIORITY_MAX; n == 0 && priority >= r->priority; priority--)
         n = fit_after_stopping(p, r, priority, &victims);
     if (n == 0) {
         places_undo(&s->places, mark);
+        pass_note_hopeless(p, r->shape);
         return 0;
     }
+    pass_forget_hopeless(p); /* there is more room than there was */
     for (size_t i = 0; i < victims.n; i++)
         pass_release(p, victims.item[i]);
     p->releasing = true;
@@ -137,6 +157,10 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
 static void serve(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
+    p->too_large.n = 0;
+    p->saw_what_leaves = false;
+    p->kept_n = 0;
+    pass_forget_hopeless(p);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
         struct walk failed;
         if (level[priority].pending_n == 0)

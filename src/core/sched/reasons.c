@@ -59,8 +59,9 @@ static void look_ahead(struct sched *s, const struct sched_request *r, struct sc
 static enum sched_why why_not_there(const struct sched *s, const struct sched_request *r, const struct sched_reason *known)
 {
     const struct sched_group *g = r->group;
+    bool gang_may_wait = s->opts.policy == SCHED_BY_PRIORITY && s->opts.preemption && r->slots > 0 && known->leaving > 0;
     if (s->opts.policy == SCHED_BY_PRIORITY || r->slots == 0)
-        return known->ahead > 0 ? SCHED_WHY_KEPT : SCHED_WHY_NEXT;
+        return known->ahead > 0 ? SCHED_WHY_KEPT : gang_may_wait ? SCHED_WHY_GANG : SCHED_WHY_NEXT;
     return g->max_slots >= 0 && g->active + r->slots > g->max_slots ? SCHED_WHY_MAX_SLOTS : SCHED_WHY_SHARE;
 }
 

@@ -13,6 +13,7 @@ enum sched_why {
     SCHED_WHY_KEPT,      /* there is room, but more important ones wait */
     SCHED_WHY_MAX_SLOTS, /* there is room, but its job has as much as it may */
     SCHED_WHY_SHARE,     /* there is room, but by fair share it goes to other jobs */
+    SCHED_WHY_GANG,      /* there is room, but a gang of its priority, ahead of it, will need it when more has gone */
     SCHED_WHY_NEXT,      /* nothing stands in its way: the next pass places it */
 };
 

@@ -40,6 +40,8 @@ struct sched_agent {
     /* the scheduler's own */
     uint64_t hash;
     size_t held; /* shares of requests */
+    uint64_t outlook; /* the one that `room` is of */
+    int room;
     struct sched_place by_slots, by_aux;
     UT_hash_handle hh;
 };
@@ -122,6 +124,9 @@ struct sched_decision {
     size_t release_n;
     int64_t again_us; /* by then another pass may decide otherwise, though nothing happens until then; 0: never */
 };
+
+/* So many gangs have places kept in what is on its way out, unless that is very much. */
+enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
 
 struct sched;
 struct sched *sched_new(const struct sched_opts *opts); /* never NULL */

@@ -1,0 +1,171 @@
+/* Which requests nothing would help, whatever were stopped for them. To find that out by stopping one after the other on
+ * the indexes takes as long as there is something to stop, for each kind of request and at each event. Counting takes one
+ * look at each: of every agent, how much room it would have if all that may be stopped for a priority were gone, from the
+ * least important priority up. Blocked agents and sizes that add up are not looked at: what is not hopeless here may be so
+ * yet. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sched/internal.h"
+
+bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (memcmp(&set->key[i], &shape->key, sizeof shape->key) == 0)
+            return true;
+    return false;
+}
+
+void shape_set_add(struct shape_set *set, const struct sched_shape *shape)
+{
+    if (set->n < SHAPE_SET_MAX)
+        set->key[set->n++] = shape->key;
+}
+
+struct outlook {
+    struct sched *s;
+    int most; /* the largest room on one agent */
+};
+
+static struct agent_size *size_of(struct sched *s, int slots)
+{
+    struct agent_size *size = s->places.sizes;
+    while (size != NULL && size->slots != slots)
+        size = size->next;
+    return size;
+}
+
+static void look_at_what_is_free(struct outlook *o)
+{
+    struct sched *s = o->s;
+    s->outlooks++;
+    o->most = 0;
+    for (struct agent_size *size = s->places.sizes; size != NULL; size = size->next)
+        size->whole = 0;
+    for (const struct sched_bucket *b = s->places.for_slots.first; b != NULL; b = b->next) {
+        if (b->n == 0)
+            continue;
+        o->most = b->key.empty > o->most ? b->key.empty : o->most;
+        if (b->key.empty == b->key.all)
+            size_of(s, b->key.all)->whole += b->n;
+    }
+}
+
+static void would_give_back(struct outlook *o, const struct sched_request *r)
+{
+    for (size_t i = 0; i < r->share_n; i++) {
+        struct sched_agent *agent = r->share[i].agent;
+        if (!agent->open || r->share[i].slots == 0)
+            continue;
+        if (agent->outlook != o->s->outlooks)
+            agent->room = agent->empty_slots;
+        agent->outlook = o->s->outlooks;
+        if (agent->room == agent->slots)
+            continue;
+        agent->room += r->share[i].slots;
+        if (agent->room > agent->slots)
+            agent->room = agent->slots;
+        if (agent->room == agent->slots)
+            size_of(o->s, agent->slots)->whole++;
+        o->most = agent->room > o->most ? agent->room : o->most;
+    }
+}
+
+static bool helps(const struct outlook *o, const struct sched_shape *shape)
+{
+    int slots = shape->key.slots;
+    size_t all = 0;
+    if (slots <= o->most)
+        return true;
+    if (shape->key.single_agent)
+        return false;
+    for (const struct agent_size *size = o->s->places.sizes; size != NULL && size->slots > 0; size = size->next) {
+        if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
+            return true;
+        all += size->whole * (size_t)size->slots;
+    }
+    return o->s->places.allow_heterogeneous_fits && all >= (size_t)slots;
+}
+
+static int latest_first(const void *pa, const void *pb)
+{
+    struct sched_shape *a = *(struct sched_shape *const *)pa, *b = *(struct sched_shape *const *)pb;
+    int64_t x = RB_MIN(sched_requests, &a->pending)->group->queue_position;
+    int64_t y = RB_MIN(sched_requests, &b->pending)->group->queue_position;
+    return x > y ? -1 : x < y;
+}
+
+/* Of its own priority, a request may have only that stopped which stands behind it. */
+static void look_at_level(struct outlook *o, struct pass *p, struct sched_level *l)
+{
+    struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
+    struct sched_request *r = RB_MAX(sched_requests, &l->running);
+    size_t n = 0;
+    for (struct sched_shape *each = l->first; each != NULL; each = each->next)
+        shape[n++] = each;
+    qsort(shape, n, sizeof(struct sched_shape *), latest_first);
+    for (size_t i = 0; i <= n; i++) {
+        int64_t position = i < n ? RB_MIN(sched_requests, &shape[i]->pending)->group->queue_position : INT64_MIN;
+        for (; r != NULL && (i == n || r->group->queue_position > position); r = RB_PREV(sched_requests, , r))
+            if (r->released_in != p->s->pass)
+                would_give_back(o, r);
+        if (i < n)
+            shape[i]->hopeless = !helps(o, shape[i]);
+    }
+}
+
+static void look(struct pass *p)
+{
+    struct outlook o = {.s = p->s};
+    struct sched_request *r;
+    look_at_what_is_free(&o);
+    if (!p->releasing) /* else that room is given already */
+        TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
+            would_give_back(&o, r);
+    for (int priority = SCHED_PRIORITY_MAX; priority >= SCHED_PRIORITY_MIN; priority--)
+        look_at_level(&o, p, &p->s->with_slots[priority]);
+}
+
+/* Would it fit into what is free and what leaves by itself? */
+static void look_at_what_leaves(struct pass *p)
+{
+    struct outlook o = {.s = p->s};
+    struct sched_request *r;
+    look_at_what_is_free(&o);
+    TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
+        would_give_back(&o, r);
+    for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
+        for (struct sched_shape *shape = p->s->with_slots[priority].first; shape != NULL; shape = shape->next)
+            shape->too_large = !helps(&o, shape);
+}
+
+bool pass_is_too_large(struct pass *p, const struct sched_shape *shape)
+{
+    if (!p->saw_what_leaves)
+        look_at_what_leaves(p);
+    p->saw_what_leaves = true;
+    return shape->too_large || shape_set_has(&p->too_large, shape);
+}
+
+bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape)
+{
+    if (shape_set_has(&p->hopeless, shape))
+        return true;
+    if (shape->key.slots == 0)
+        return false;
+    if (!p->has_outlook)
+        look(p);
+    p->has_outlook = true;
+    return shape->hopeless;
+}
+
+void pass_note_hopeless(struct pass *p, const struct sched_shape *shape)
+{
+    shape_set_add(&p->hopeless, shape);
+}
+
+void pass_forget_hopeless(struct pass *p)
+{
+    p->hopeless.n = 0;
+    p->has_outlook = false;
+}

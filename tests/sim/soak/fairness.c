@@ -1,0 +1,316 @@
+/* Whether what runs is what should run: against the obvious scheduler, on the rows; and against weighted max-min
+ * fairness, worked out in real numbers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "soak.h"
+#include "plain_sched.h"
+
+/* ---- a pool, by its rows ----------------------------------------------------------------------------------------- */
+
+struct view {
+    struct plain_agent *agent;
+    int *index; /* of an agent of the world in `agent`, or -1 */
+    struct plain_request *request;
+    size_t agent_n, request_n;
+    bool releasing; /* something is on its way out */
+};
+
+static bool is_disabled(const struct agent *a, int32_t device)
+{
+    for (int i = 0; i < a->row.disabled_slot_n; i++)
+        if (a->row.disabled_slot[i] == device)
+            return true;
+    return false;
+}
+
+static struct plain_agent offer_of(const struct agent *a, int aux_max)
+{
+    struct plain_agent offer = {.id = a->id, .open = a->connected && a->row.enabled, .aux = aux_max};
+    const struct stored_container *k;
+    int aux = 0;
+    LIST_FOREACH(k, &a->held, in_agent)
+        aux += k->row.device_n == 0;
+    for (int i = 0; i < a->slots; i++) {
+        bool usable = offer.open && !is_disabled(a, i);
+        offer.slots += offer.open ? usable : a->holder[i] != NULL;
+        offer.empty_slots += usable && a->holder[i] == NULL;
+    }
+    offer.empty_aux = offer.open && aux < aux_max ? aux_max - aux : 0;
+    return offer;
+}
+
+/* An agent counts where it is: known to the core, and in this pool. */
+static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct view *v)
+{
+    struct core_agent_view there;
+    v->agent = arena_array(arena, struct plain_agent, (size_t)s->size.agents + 1);
+    v->index = arena_array(arena, int, (size_t)s->size.agents + 1);
+    for (int i = 0; i < s->size.agents; i++) {
+        const struct agent *a = &s->agent[i];
+        v->index[i] = -1;
+        if (!core_agent_by_id(s->core, a->id, &there) || strcmp(there.pool, s->pool[pool].name) != 0)
+            continue;
+        v->index[i] = (int)v->agent_n;
+        v->agent[v->agent_n++] = offer_of(a, s->pool[pool].max_aux_containers_per_agent);
+    }
+}
+
+static size_t shares_of(const struct stored_allocation *a, const struct view *v, struct arena *arena,
+                        const struct plain_share **ret)
+{
+    const struct stored_container *k;
+    size_t n = 0;
+    LIST_FOREACH(k, &a->containers, in_allocation)
+        n++;
+    struct plain_share *share = arena_array(arena, struct plain_share, n + 1);
+    n = 0;
+    LIST_FOREACH(k, &a->containers, in_allocation)
+        if (k->agent != NULL && v->index[k->agent->index] >= 0)
+            share[n++] = (struct plain_share){(size_t)v->index[k->agent->index], k->row.device_n};
+    *ret = share;
+    return n;
+}
+
+static void look_at_blocked(const struct stored_trial *t, struct arena *arena, struct plain_request *ret)
+{
+    const char *lines = t->row.excluded_agents;
+    if (lines == NULL)
+        return;
+    const char **id = arena_array(arena, const char *, strlen(lines));
+    for (; *lines != '\0'; lines += strcspn(lines, "\n") + 1)
+        id[ret->blocked_n++] = arena_strndup(arena, lines, strcspn(lines, "\n"));
+    ret->blocked_agent = id;
+}
+
+static void look_at_requests(struct soak *s, int pool, struct arena *arena, struct view *v)
+{
+    v->request = arena_array(arena, struct plain_request, s->allocation_n + 1);
+    for (const struct stored_allocation *a = s->allocations; a != NULL; a = a->hh.next) {
+        const struct stored_experiment *x = a->trial->experiment;
+        if (strcmp(a->row.pool, s->pool[pool].name) != 0)
+            continue;
+        bool leaves = a->row.state == ALLOCATION_TERMINATING || a->row.preempt_deadline_us != 0;
+        struct plain_request *r = &v->request[v->request_n++];
+        *r = (struct plain_request){
+            .allocation_id = a->row.id, .job_id = x->row.job_id,
+            .priority = s->pool[pool].equal_priorities ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
+            .queue_position = x->row.queue_position, .submitted_us = x->row.start_us, .request_us = a->row.request_us,
+            .weight = x->spec.weight, .max_slots = x->spec.max_slots, .slots = a->row.slots,
+            .single_agent = x->spec.single_node, .preemptible = true,
+            .state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED};
+        r->share_n = shares_of(a, v, arena, &r->share);
+        look_at_blocked(a->trial, arena, r);
+        v->releasing = v->releasing || leaves;
+    }
+}
+
+static void look(struct soak *s, int pool, struct arena *arena, struct view *v)
+{
+    *v = (struct view){0};
+    look_at_agents(s, pool, arena, v);
+    look_at_requests(s, pool, arena, v);
+}
+
+/* What was looked at, for when it is not as it should be. */
+static void print(const struct view *v, const struct core_pool_opts *p)
+{
+    fprintf(stderr, "%s preemption %d fitting %d heterogeneous %d equal %d\n",
+            p->sched.policy == SCHED_BY_PRIORITY ? "priority" : "fair share", p->sched.preemption, p->sched.fitting,
+            p->sched.allow_heterogeneous_fits, p->equal_priorities);
+    for (size_t i = 0; i < v->agent_n && i < 50; i++)
+        fprintf(stderr, "  %s%s: %d of %d slots empty, aux %d of %d\n", v->agent[i].id, v->agent[i].open ? "" : " closed",
+                v->agent[i].empty_slots, v->agent[i].slots, v->agent[i].empty_aux, v->agent[i].aux);
+    for (size_t i = 0; i < v->request_n && i < 200; i++) {
+        const struct plain_request *r = &v->request[i];
+        fprintf(stderr, "  %s job %.8s%s: %d slots, priority %d position %lld weight %g max %d blocked %zu, %s",
+                r->allocation_id, r->job_id, r->single_agent ? " single" : "", r->slots, r->priority,
+                (long long)r->queue_position, r->weight, r->max_slots, r->blocked_n,
+                r->state == SCHED_PENDING ? "waits" : r->state == SCHED_RELEASING ? "leaves" : "runs");
+        for (size_t k = 0; k < r->share_n; k++)
+            fprintf(stderr, " %s:%d", v->agent[r->share[k].agent].id, r->share[k].slots);
+        fprintf(stderr, "\n");
+    }
+}
+
+/* ---- against the obvious scheduler ------------------------------------------------------------------------------- */
+
+/* What the core leaves is what the obvious scheduler would leave: nothing that could be placed waits, in the order of
+ * priorities, and nothing runs that should make way. */
+void check_against_plain(struct soak *s)
+{
+    for (int i = 0; i < s->pool_n && s->core != NULL; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT;
+        struct view v;
+        struct plain_decision wanted;
+        if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy == SCHED_BY_PRIORITY)
+            continue; /* what runs keeps the priority that it came in with, and no row says which */
+        look(s, i, &arena, &v);
+        struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n,
+                                          .request = v.request, .request_n = v.request_n};
+        plain_pass(&snapshot, &arena, &wanted);
+        s->plain_checks++;
+        if (wanted.allocate_n > 0 || wanted.release_n > 0)
+            print(&v, &s->pool[i]);
+        CHECK(s, wanted.allocate_n == 0, "pool %s: %s could be placed on %s, and waits", s->pool[i].name,
+              v.request[wanted.allocate[0].request].allocation_id, v.agent[wanted.allocate[0].share[0].agent].id);
+        CHECK(s, wanted.release_n == 0, "pool %s: %s should make way, and runs", s->pool[i].name,
+              v.request[wanted.release[0]].allocation_id);
+    }
+}
+
+/* ---- max-min fairness -------------------------------------------------------------------------------------------- */
+
+struct claim {
+    const char *job_id;
+    double weight, fair;
+    int demand, held, max_slots;
+};
+
+static int by_job(const void *pa, const void *pb)
+{
+    const struct plain_request *a = pa, *b = pb;
+    return strcmp(a->job_id, b->job_id);
+}
+
+static size_t collect_claims(struct view *v, struct claim *claim)
+{
+    size_t n = 0;
+    if (v->request_n > 0)
+        qsort(v->request, v->request_n, sizeof *v->request, by_job);
+    for (size_t i = 0; i < v->request_n; i++) {
+        const struct plain_request *r = &v->request[i];
+        if (n == 0 || strcmp(claim[n - 1].job_id, r->job_id) != 0)
+            claim[n++] = (struct claim){.job_id = r->job_id, .weight = r->weight, .max_slots = r->max_slots};
+        claim[n - 1].demand += r->slots;
+        claim[n - 1].held += r->state != SCHED_PENDING ? r->slots : 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (claim[i].max_slots >= 0 && claim[i].demand > claim[i].max_slots)
+            claim[i].demand = claim[i].max_slots;
+    return n;
+}
+
+static int by_need(const void *pa, const void *pb)
+{
+    const struct claim *a = pa, *b = pb;
+    double x = a->demand / a->weight, y = b->demand / b->weight;
+    return x < y ? -1 : x > y;
+}
+
+/* Water rises over all alike, by weight; who is full leaves the rest to the others (Bertsekas and Gallager, 6.5.2). */
+static void fill(struct claim *claim, size_t n, double capacity)
+{
+    double weight = 0;
+    for (size_t i = 0; i < n; i++)
+        weight += claim[i].weight;
+    if (n > 0)
+        qsort(claim, n, sizeof *claim, by_need);
+    for (size_t i = 0; i < n; i++) {
+        double share = capacity * claim[i].weight / weight;
+        claim[i].fair = share < claim[i].demand ? share : claim[i].demand;
+        capacity -= claim[i].fair;
+        weight -= claim[i].weight;
+    }
+}
+
+/* The contract fills small jobs first and lets them make the others' parts larger within a round, so that of two large
+ * jobs the older gets more: fairness to the slot can be told where no job wants less than its share. */
+static bool all_want_more(const struct claim *claim, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (claim[i].demand <= claim[i].fair)
+            return false;
+    return true;
+}
+
+/* Jobs of one slot and equal weight, when nothing is on its way: each has its fair share to the slot. */
+static void check_narrow(struct soak *s, int pool)
+{
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct view v;
+    int64_t capacity = 0;
+    look(s, pool, &arena, &v);
+    if (v.releasing)
+        return;
+    for (size_t i = 0; i < v.agent_n; i++) {
+        if (!v.agent[i].open && v.agent[i].slots > 0)
+            return; /* what is free there is nobody's */
+        capacity += v.agent[i].slots;
+    }
+    for (size_t i = 0; i < v.request_n; i++)
+        if (v.request[i].blocked_n > 0)
+            return; /* some may not go where there is room */
+    struct claim *claim = arena_array(&arena, struct claim, v.request_n + 1);
+    size_t n = collect_claims(&v, claim);
+    fill(claim, n, (double)capacity);
+    if (!all_want_more(claim, n))
+        return;
+    s->fairness_checks++;
+    for (size_t i = 0; i < n; i++)
+        if (claim[i].held - claim[i].fair > 1.001 || claim[i].fair - claim[i].held > 1.001)
+            print(&v, &s->pool[pool]);
+    for (size_t i = 0; i < n; i++)
+        CHECK(s, claim[i].held - claim[i].fair <= 1.001 && claim[i].fair - claim[i].held <= 1.001,
+              "pool %s: job %s has %d slots, its fair share is %.2f (demand %d, %lld slots in all, %zu jobs)", s->pool[pool].name,
+              claim[i].job_id, claim[i].held, claim[i].fair, claim[i].demand, (long long)capacity, n);
+}
+
+/* Between requests of one slot, nothing is simpler: while a more important one waits and nothing is on its way, none that
+ * is less important runs on a slot that it could have. */
+static void check_no_inversion(struct soak *s, int pool)
+{
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct view v;
+    int waits = SCHED_PRIORITY_MAX + 1, runs = 0;
+    bool free_slot = false;
+    look(s, pool, &arena, &v);
+    for (size_t i = 0; i < v.agent_n; i++)
+        free_slot = free_slot || v.agent[i].empty_slots > 0;
+    for (size_t i = 0; i < v.request_n; i++) {
+        const struct plain_request *r = &v.request[i];
+        if (r->slots != 1 || r->blocked_n > 0)
+            continue;
+        if (r->state == SCHED_PENDING && r->priority < waits)
+            waits = r->priority;
+        bool open = r->share_n > 0 && v.agent[r->share[0].agent].open;
+        if (r->state == SCHED_ALLOCATED && open && r->priority > runs)
+            runs = r->priority;
+    }
+    s->fairness_checks++;
+    CHECK(s, v.releasing || !s->pool[pool].sched.preemption || runs <= waits,
+          "pool %s: a request of priority %d waits while one of %d runs", s->pool[pool].name, waits, runs);
+}
+
+void check_fairness(struct soak *s)
+{
+    for (int i = 0; i < s->pool_n; i++) {
+        if (s->pool[i].sched.policy == SCHED_BY_PRIORITY && s->pool[i].sched.aging_us == 0)
+            check_no_inversion(s, i);
+        else if (s->narrow[i] && s->pool[i].sched.policy == SCHED_BY_FAIR_SHARE)
+            check_narrow(s, i);
+    }
+}
+
+void kill_what_has_no_place(struct soak *s)
+{
+    for (int i = 0; i < s->pool_n; i++) {
+        cleanup_arena struct arena arena = ARENA_INIT;
+        struct view v;
+        look(s, i, &arena, &v);
+        for (size_t k = 0; k < v.agent_n; k++) {
+            v.agent[k].empty_slots = v.agent[k].slots;
+            v.agent[k].empty_aux = v.agent[k].aux;
+        }
+        struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n};
+        for (size_t k = 0; k < v.request_n; k++) {
+            const struct plain_request *r = &v.request[k];
+            struct plain_share *share;
+            if (plain_fit(&snapshot, v.agent, r, &arena, &share) > 0 && (r->max_slots < 0 || r->slots <= r->max_slots))
+                continue;
+            const struct stored_allocation *a = store_allocation(s, r->allocation_id);
+            if (a != NULL)
+                soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = a->trial->experiment->row.id});
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/* What machines do, and those who look after them. */
+#include <string.h>
+
+#include "soak.h"
+
+/* Every kind of pool; the last one holds jobs of one slot and equal weight only, where fairness can be told to the slot. */
+void choose_pools(struct soak *s)
+{
+    static const char *const names[POOLS] = {"one", "two", "three", "four"};
+    bool first = s->pool_n == 0;
+    if (first)
+        s->pool_n = 1 + one_of(s, POOLS);
+    for (int i = 0; i < s->pool_n; i++) {
+        struct core_pool_opts *p = &s->pool[i];
+        if (first)
+            s->narrow[i] = i == POOLS - 1 || once_in(s, 6);
+        *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100,
+                                     .equal_priorities = once_in(s, 5)};
+        p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+                                       .preemption = !once_in(s, 3), .fitting = once_in(s, 2) ? FITTING_WORST : FITTING_BEST,
+                                       .allow_heterogeneous_fits = once_in(s, 4), .aging_us = once_in(s, 3) ? 600 * SECOND : 0};
+    }
+}
+
+const char *soak_pool_name(const struct soak *s, const char *name)
+{
+    for (int i = 0; i < s->pool_n; i++)
+        if (strcmp(s->pool[i].name, name) == 0)
+            return s->pool[i].name;
+    CHECK(s, false, "pool %s", name);
+}
+
+static void toggle_agent(struct soak *s, const struct agent *a)
+{
+    struct core_event ev = {.type = CORE_AGENT_ENABLE,
+                            .enable = {.agent_id = a->id, .enable = !once_in(s, 3), .drain = once_in(s, 2)}};
+    soak_step(s, &ev);
+}
+
+static void toggle_slot(struct soak *s, const struct agent *a)
+{
+    struct core_event ev = {.type = CORE_SLOT_ENABLE,
+                            .enable = {.agent_id = a->id, .slot = one_of(s, a->slots + 1), .enable = !once_in(s, 3),
+                                       .drain = once_in(s, 2)}};
+    soak_step(s, &ev);
+}
+
+/* In the midst of one of the next steps. */
+static void plan_crash(struct soak *s)
+{
+    if (s->crash_in > 0 || !once_in(s, 20))
+        return;
+    s->crash_in = 1 + one_of(s, 20);
+    s->crash_mode = (enum crash)(CRASH_BEFORE_COMMIT + one_of(s, CRASH_NR - 1));
+}
+
+static void away(struct soak *s, struct agent *a)
+{
+    if (once_in(s, 5)) /* somebody has taken out a card, or put one in */
+        a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
+    if (once_in(s, 20))
+        a->pool = one_of(s, s->pool_n);
+    agent_disconnect(s, a, about(s, 20 * SECOND));
+}
+
+void machines_tick(struct soak *s, struct tick *t)
+{
+    struct agent *a = &s->agent[one_of(s, s->size.agents)];
+    tick_in(s, t, about(s, 600 * SECOND / (s->size.agents + 1)));
+    if (s->winding_down)
+        return;
+    switch (one_of(s, 8)) {
+    case 0:
+    case 1:
+        away(s, a);
+        return;
+    case 2:
+        agent_power_cut(s, a);
+        away(s, a);
+        return;
+    case 3:
+        agent_hang(s, a, about(s, 10 * SECOND));
+        return;
+    case 4:
+        toggle_agent(s, a);
+        return;
+    case 5:
+    case 6:
+        toggle_slot(s, a);
+        return;
+    default:
+        plan_crash(s);
+        return;
+    }
+}
+
+void machines_mend(struct soak *s)
+{
+    for (int i = 0; i < s->size.agents; i++) {
+        struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = s->agent[i].id, .enable = true}};
+        CHECK(s, s->agent[i].connected, "%s has not come back", s->agent[i].id);
+        CHECK(s, soak_step(s, &ev), "%s cannot be enabled", s->agent[i].id);
+    }
+}

@@ -1,0 +1,183 @@
+/* soak [--seed N] [--seconds N] [--story]: one run of a seed, or runs of the seeds from it on for so much CPU time. The seed
+ * alone decides everything, also how large the cluster is. With --story each step is printed. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "soak.h"
+
+static const struct soak_size sizes[] = {
+    {.agents = 6, .jobs = 20, .events = 20000, .full_check_every = 20, .plain_check_every = 5},
+    {.agents = 30, .jobs = 100, .events = 40000, .full_check_every = 100, .plain_check_every = 100},
+    {.agents = 150, .jobs = 1500, .events = 60000, .full_check_every = 1000},
+    {.agents = 1000, .jobs = 10000, .events = 100000, .full_check_every = 1000},
+};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+void soak_failed(const struct soak *s, const char *file, int line, const char *condition, const char *fmt, ...)
+{
+    va_list ap;
+    fflush(stdout);
+    fprintf(stderr, "%s:%d: not so: %s\n  ", file, line, condition);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n  at event %ld, %.3f s; again with: soak --seed %llu\n", s->events,
+            (double)(s->now_us - START_US) / SECOND, (unsigned long long)s->seed);
+    exit(1);
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- one run ----------------------------------------------------------------------------------------------------- */
+
+static void begin(struct soak *s, uint64_t seed, bool tells)
+{
+    *s = (struct soak){.seed = seed, .tells = tells, .size = sizes[seed % SIZES], .now_us = START_US};
+    rng_init(&s->rng, (uint32_t)seed);
+    choose_pools(s);
+    s->agent = must(calloc((size_t)s->size.agents, sizeof *s->agent));
+    master_start(s);
+    for (int i = 0; i < s->size.agents; i++) {
+        struct agent *a = &s->agent[i];
+        snprintf(a->id, sizeof a->id, "agent-%d", i);
+        a->index = i;
+        a->pool = one_of(s, s->pool_n);
+        a->slots = a->slots_next = once_in(s, 10) ? one_of(s, 17) : 8;
+        a->tick.fire = agent_tick;
+        LIST_INIT(&a->held);
+        LIST_INIT(&a->tasks);
+        agent_connect(s, a);
+    }
+    s->users.fire = users_tick;
+    s->machines.fire = machines_tick;
+    tick_in(s, &s->users, 1);
+    tick_in(s, &s->machines, 1);
+}
+
+static void let_pass(struct soak *s)
+{
+    struct timer *t;
+    s->now_us = timers_next_us(&s->timers);
+    while ((t = timers_take_due(&s->timers, s->now_us)) != NULL) {
+        struct tick *tick = (struct tick *)((char *)t - offsetof(struct tick, timer));
+        long before = s->events;
+        tick->fire(s, tick);
+        if (s->size.full_check_every > 0 && before / s->size.full_check_every != s->events / s->size.full_check_every)
+            check_everything(s);
+        if (s->size.plain_check_every > 0 && before / s->size.plain_check_every != s->events / s->size.plain_check_every)
+            check_against_plain(s);
+    }
+}
+
+static void run_for(struct soak *s, int64_t us)
+{
+    int64_t until_us = s->now_us + us;
+    while (s->open_n > 0 && timers_next_us(&s->timers) <= until_us)
+        let_pass(s);
+    if (s->open_n > 0)
+        s->now_us = until_us;
+}
+
+/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. */
+static void wind_down(struct soak *s)
+{
+    s->winding_down = true;
+    s->crash_in = 0;
+    run_for(s, 600 * SECOND);
+    CHECK(s, s->core != NULL, "%s", "the master is not back");
+    machines_mend(s);
+    users_finish(s);
+    for (size_t n; (n = s->open_n) > 0;) {
+        run_for(s, 48 * 3600 * SECOND);
+        kill_what_has_no_place(s);
+        run_for(s, 600 * SECOND);
+        CHECK(s, s->open_n < n, "%zu experiments do not end: one of them is %d", n, s->open[0]->row.id);
+    }
+    while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND)
+        let_pass(s);
+    check_nothing_is_left(s);
+}
+
+static void end(struct soak *s)
+{
+    struct worker *k, *next;
+    HASH_ITER(hh, s->tasks, k, next)
+        worker_drop(s, k);
+    store_free(s);
+    core_free(s->core);
+    timers_release(&s->timers);
+    free(s->agent);
+}
+
+static long run(uint64_t seed, bool tells)
+{
+    static struct soak s;
+    double start = cpu_seconds();
+    begin(&s, seed, tells);
+    while (s.events < s.size.events)
+        let_pass(&s);
+    double loaded = cpu_seconds() - start;
+    wind_down(&s);
+    double seconds = cpu_seconds() - start;
+    printf("seed %llu: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, %ld gangs, %ld preempted, "
+           "%ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld with the obvious scheduler\n",
+           (unsigned long long)seed, s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
+           (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted, s.refused, s.crashes, s.full_checks,
+           s.fairness_checks, s.plain_checks);
+    fflush(stdout);
+    long events = s.events;
+    end(&s);
+    return events;
+}
+
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static unsigned long long number(const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || end == text) {
+        fprintf(stderr, "soak: \"%s\" is not a number\n", text);
+        exit(2);
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {{"seed", required_argument, NULL, 's'},
+                                            {"seconds", required_argument, NULL, 't'},
+                                            {"story", no_argument, NULL, 'v'},
+                                            {NULL, 0, NULL, 0}};
+    uint64_t seed = 1;
+    double seconds = 0;
+    long events = 0, runs = 0;
+    bool tells = false;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (c == 's')
+            seed = number(optarg) % UINT32_MAX;
+        else if (c == 't')
+            seconds = (double)number(optarg);
+        else if (c == 'v')
+            tells = true;
+        else
+            return 2;
+    }
+    do {
+        events += run(seed++, tells);
+        runs++;
+    } while (cpu_seconds() < seconds);
+    printf("soak: %ld runs, %ld events in %.0f CPU seconds, %.3g an hour\n", runs, events, cpu_seconds(),
+           (double)events / cpu_seconds() * 3600);
+    return 0;
+}

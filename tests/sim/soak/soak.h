@@ -1,0 +1,229 @@
+/* The soak: the whole core of the master under virtual time, for as long as one likes. Users submit, change, pause and
+ * kill; agents come, go, hang, break, are drained and come back; the master crashes at any point of a step, and returns
+ * with another configuration. Everything follows from one seed.
+ *
+ *     users.c, machines.c  what people and machines do      world.c  agents and tasks, and the time they take
+ *     store.c              rows, as PUT effects leave them   check.c  what must hold after an event, and at any time
+ *     fairness.c           against the obvious scheduler, and against weighted max-min fairness
+ *
+ * sim.h's cluster is for stories that people read; this one is for size: rows are found by hash, time is a heap, and an
+ * event costs what it changes. */
+#ifndef DET_TESTS_SIM_SOAK_H
+#define DET_TESTS_SIM_SOAK_H
+
+#include <bsd/sys/queue.h>
+
+#include "common/arena.h"
+#include "common/hash.h"
+#include "common/rng.h"
+#include "common/strbuf.h"
+#include "core/core.h"
+#include "core/timers.h"
+
+#define MS INT64_C(1000)
+#define SECOND INT64_C(1000000)
+#define START_US INT64_C(1767225600000000) /* 2026-01-01 */
+
+struct soak;
+struct tick {
+    struct timer timer;
+    void (*fire)(struct soak *s, struct tick *t);
+};
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+struct stored_container {
+    struct container_row row;
+    struct stored_allocation *allocation;
+    struct agent *agent;
+    LIST_ENTRY(stored_container) in_agent, in_allocation; /* in_agent: while it has not ended */
+    UT_hash_handle hh;
+};
+
+struct stored_allocation {
+    struct allocation_row row;
+    struct stored_trial *trial;
+    LIST_HEAD(, stored_container) containers;
+    UT_hash_handle hh;
+};
+
+struct stored_trial {
+    struct trial_row row; /* texts are its own */
+    struct stored_experiment *experiment;
+    struct stored_allocation *open;
+    enum exit_kind last_exit; /* of its newest allocation that has ended */
+    int promised;             /* steps of the newest checkpoint that was acknowledged */
+    LIST_ENTRY(stored_trial) in_experiment;
+    UT_hash_handle hh;
+};
+
+/* How the trials of an experiment behave. */
+struct behaviour {
+    int64_t step_us;
+    int steps;
+    bool searched;    /* validates after each step, and does what operations ask for */
+    bool deaf;        /* never preempts */
+    bool impossible;  /* needs slots as no agents of its pool have */
+    int fails_in;     /* each step fails with a chance of one in so many; 0: never */
+    int launch_fails_in;
+    bool invalid_hp;
+};
+
+struct stored_experiment {
+    struct experiment_row row;
+    struct core_experiment_spec spec; /* texts are its own, or literals */
+    struct behaviour behaviour;
+    char *searcher /* that spec points to */, *snapshot;
+    struct strbuf events;
+    int64_t events_from;
+    LIST_HEAD(, stored_trial) trials;
+    size_t place; /* in soak.open or soak.over */
+    bool over;
+    UT_hash_handle hh;
+};
+
+/* ---- machines ---------------------------------------------------------------------------------------------------- */
+
+enum phase { LAUNCH, WORK, REPORT, OPERATION, PREEMPT, EXIT, ENDED };
+
+/* One task's process on an agent. */
+struct worker {
+    char id[CORE_UUID_MAX], allocation_id[CORE_ALLOCATION_ID_MAX];
+    struct agent *agent;
+    int experiment_id, trial_id, run_id, rank;
+    int32_t device[CORE_DEVICES_MAX];
+    int device_n, steps;
+    struct behaviour behaviour;
+    enum phase phase;
+    enum container_state state;
+    enum exit_kind exit_kind;
+    int exit_code;
+    bool heard;   /* the agent has read the start: it hangs no more */
+    bool untold;  /* a change of state that the master has not been told of */
+    bool kill_waits;
+    struct tick tick;
+    LIST_ENTRY(worker) in_agent;
+    UT_hash_handle hh;
+};
+
+struct agent {
+    char id[24];
+    int index, pool;
+    int slots, slots_next; /* next: when it comes again */
+    bool connected;        /* as the core sees it */
+    bool stored;
+    int64_t hangs_until_us;
+    struct agent_row row;
+    struct stored_container *holder[CORE_DEVICES_MAX]; /* by rows */
+    LIST_HEAD(, stored_container) held;
+    LIST_HEAD(, worker) tasks;
+    struct tick tick; /* comes back, or stops hanging */
+};
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+enum { POOLS = 4, POOL_NAME_MAX = 16 };
+enum crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT, CRASH_AFTER_EFFECTS, CRASH_NR };
+
+struct soak_size {
+    int agents, jobs;
+    long events;
+    int full_check_every, plain_check_every; /* 0: never */
+};
+
+struct soak {
+    uint64_t seed;
+    struct soak_size size;
+    struct rng rng;
+    struct core *core; /* NULL while the master is down */
+    int epoch;
+    int64_t now_us;
+    struct timers timers;
+    struct tick master_timer, master_back, users, machines;
+    struct core_pool_opts pool[POOLS];
+    bool narrow[POOLS]; /* only jobs of one slot */
+    int pool_n;
+    struct agent *agent;
+    struct worker *tasks;
+    struct stored_experiment *experiments;
+    struct stored_trial *trials;
+    struct stored_allocation *allocations;
+    struct stored_container *containers;
+    struct stored_experiment **open, **over; /* over: a ring of the latest */
+    size_t open_n, over_n;
+    size_t allocation_n;
+    int32_t last_experiment_id, last_trial_id;
+    int crash_in; /* steps; 0: not planned */
+    enum crash crash_mode;
+    bool winding_down, tells;
+    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks;
+};
+
+/* What must hold does not: says where, and how to see it again, and ends the program. */
+#define CHECK(s, condition, ...)                                    \
+    do {                                                            \
+        if (!(condition))                                           \
+            soak_failed((s), __FILE__, __LINE__, #condition, __VA_ARGS__); \
+    } while (0)
+void soak_failed(const struct soak *s, const char *file, int line, const char *condition, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6), noreturn));
+
+void *must(void *allocated); /* or there is no memory, and no use going on */
+int one_of(struct soak *s, int n);
+bool once_in(struct soak *s, int n);
+int64_t about(struct soak *s, int64_t mean_us); /* exponentially distributed */
+void tick_in(struct soak *s, struct tick *t, int64_t us);
+void tick_clear(struct soak *s, struct tick *t);
+
+/* world.c */
+bool soak_step(struct soak *s, const struct core_event *ev); /* false: refused, or no answer came */
+void soak_create(struct soak *s, const struct core_experiment_spec *spec, const struct behaviour *behaviour);
+void soak_crash(struct soak *s);
+void master_start(struct soak *s);
+void agent_connect(struct soak *s, struct agent *a);
+void agent_disconnect(struct soak *s, struct agent *a, int64_t back_in_us);
+void agent_power_cut(struct soak *s, struct agent *a);
+void agent_hang(struct soak *s, struct agent *a, int64_t us);
+void agent_tick(struct soak *s, struct tick *t);
+
+/* tasks.c */
+void worker_start(struct soak *s, struct agent *a, const struct core_start *start);
+void worker_kill(struct soak *s, struct worker *k);
+void worker_drop(struct soak *s, struct worker *k);
+void worker_awake(struct soak *s, struct worker *k);      /* its agent hangs no more */
+void worker_preempt(struct soak *s, struct worker *k);    /* it is asked to, if it listens */
+struct worker *worker_find(const struct soak *s, const char *id);
+struct core_container_report worker_report(const struct worker *k);
+
+/* store.c */
+void store_apply(struct soak *s, const struct core_effects *effects);
+void store_check_effects(struct soak *s, const struct core_effects *effects);
+struct core_rows store_read(struct soak *s, struct arena *a);
+struct stored_experiment *store_experiment(const struct soak *s, int32_t id);
+struct stored_trial *store_trial(const struct soak *s, int32_t id);
+struct stored_allocation *store_allocation(const struct soak *s, const char *id);
+void store_forget_ended(struct soak *s, const struct core_effects *effects);
+void store_free(struct soak *s);
+struct agent *agent_named(const struct soak *s, const char *id);
+
+/* users.c */
+void users_tick(struct soak *s, struct tick *t);
+void users_finish(struct soak *s); /* nothing stays paused, or impossible */
+
+/* machines.c */
+void choose_pools(struct soak *s);
+const char *soak_pool_name(const struct soak *s, const char *name); /* one that lasts */
+void machines_tick(struct soak *s, struct tick *t);
+void machines_mend(struct soak *s); /* everything is there, and enabled */
+
+/* check.c */
+void check_everything(struct soak *s);
+void check_nothing_is_left(struct soak *s);
+
+/* fairness.c */
+void check_against_plain(struct soak *s);
+void check_fairness(struct soak *s);
+/* What could not be placed on agents that did nothing else, nor within its max_slots. */
+void kill_what_has_no_place(struct soak *s);
+
+#endif

@@ -1,0 +1,386 @@
+/* The store: what PUT effects say, and nothing else. A restarted master reads it back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "soak.h"
+
+enum { OVER_MAX = 64 };
+
+struct stored_experiment *store_experiment(const struct soak *s, int32_t id)
+{
+    struct stored_experiment *x = NULL;
+    HASH_FIND(hh, s->experiments, &id, sizeof id, x);
+    return x;
+}
+
+struct stored_trial *store_trial(const struct soak *s, int32_t id)
+{
+    struct stored_trial *t = NULL;
+    HASH_FIND(hh, s->trials, &id, sizeof id, t);
+    return t;
+}
+
+struct stored_allocation *store_allocation(const struct soak *s, const char *id)
+{
+    struct stored_allocation *a = NULL;
+    HASH_FIND_STR(s->allocations, id, a);
+    return a;
+}
+
+static struct stored_container *find_container(const struct soak *s, const char *id)
+{
+    struct stored_container *k = NULL;
+    HASH_FIND_STR(s->containers, id, k);
+    return k;
+}
+
+struct agent *agent_named(const struct soak *s, const char *id)
+{
+    int i = (int)strtol(id + strlen("agent-"), NULL, 10);
+    CHECK(s, i >= 0 && i < s->size.agents, "agent %s", id);
+    return &s->agent[i];
+}
+
+/* ---- experiments and trials -------------------------------------------------------------------------------------- */
+
+static void free_trial(struct soak *s, struct stored_trial *t)
+{
+    LIST_REMOVE(t, in_experiment);
+    HASH_DEL(s->trials, t);
+    free((char *)t->row.hparams);
+    free((char *)t->row.excluded_agents);
+    free(t);
+}
+
+static void free_experiment(struct soak *s, struct stored_experiment *x)
+{
+    struct stored_trial *t;
+    while ((t = LIST_FIRST(&x->trials)) != NULL)
+        free_trial(s, t);
+    HASH_DEL(s->experiments, x);
+    free(x->searcher);
+    free(x->snapshot);
+    strbuf_release(&x->events);
+    free(x);
+}
+
+static void add_open(struct soak *s, struct stored_experiment *x)
+{
+    if ((s->open_n & (s->open_n + 1)) == 0)
+        s->open = must(realloc(s->open, 2 * (s->open_n + 1) * sizeof(struct stored_experiment *)));
+    x->place = s->open_n;
+    s->open[s->open_n++] = x;
+}
+
+static void remove_open(struct soak *s, struct stored_experiment *x)
+{
+    struct stored_experiment *last = s->open[--s->open_n];
+    s->open[x->place] = last;
+    last->place = x->place;
+}
+
+/* The latest that are over are kept: they may be continued. */
+static void keep_over(struct soak *s, struct stored_experiment *x)
+{
+    if (s->over == NULL)
+        s->over = must(calloc(OVER_MAX, sizeof(struct stored_experiment *)));
+    if (s->over_n == OVER_MAX) {
+        int i = one_of(s, OVER_MAX);
+        free_experiment(s, s->over[i]);
+        s->over[i] = s->over[--s->over_n];
+        s->over[i]->place = (size_t)i;
+    }
+    x->place = s->over_n;
+    s->over[s->over_n++] = x;
+}
+
+static void remove_over(struct soak *s, struct stored_experiment *x)
+{
+    struct stored_experiment *last = s->over[--s->over_n];
+    s->over[x->place] = last;
+    last->place = x->place;
+}
+
+static void put_experiment(struct soak *s, const struct core_effect *e)
+{
+    struct stored_experiment *x = store_experiment(s, e->experiment->id);
+    CHECK(s, (x == NULL) == e->insert, "experiment %d", e->experiment->id);
+    if (x == NULL) {
+        x = must(calloc(1, sizeof *x));
+        memcpy(&x->row, e->experiment, sizeof x->row);
+        LIST_INIT(&x->trials);
+        HASH_ADD(hh, s->experiments, row.id, sizeof x->row.id, x);
+        add_open(s, x);
+        s->last_experiment_id = x->row.id;
+    }
+    memcpy(&x->row, e->experiment, sizeof x->row);
+}
+
+/* Opened again, or over. */
+static void sort_experiment(struct soak *s, struct stored_experiment *x)
+{
+    bool over = run_state_is_terminal(x->row.state);
+    if (over == x->over)
+        return;
+    if (over)
+        remove_open(s, x);
+    else
+        remove_over(s, x);
+    x->over = over;
+    if (!over)
+        add_open(s, x);
+    else
+        keep_over(s, x);
+}
+
+static char *copy(const char *text)
+{
+    return text == NULL ? NULL : must(strdup(text));
+}
+
+static void put_trial(struct soak *s, const struct core_effect *e)
+{
+    struct stored_trial *t = store_trial(s, e->trial->id);
+    CHECK(s, (t == NULL) == e->insert, "trial %d", e->trial->id);
+    if (t == NULL) {
+        t = must(calloc(1, sizeof *t));
+        t->row.id = s->last_trial_id = e->trial->id;
+        t->experiment = store_experiment(s, e->trial->experiment_id);
+        CHECK(s, t->experiment != NULL, "trial %d of no experiment", t->row.id);
+        LIST_INSERT_HEAD(&t->experiment->trials, t, in_experiment);
+        HASH_ADD(hh, s->trials, row.id, sizeof t->row.id, t);
+    }
+    char *hparams = (char *)t->row.hparams;
+    free((char *)t->row.excluded_agents);
+    memcpy(&t->row, e->trial, sizeof t->row);
+    t->row.excluded_agents = copy(e->trial->excluded_agents);
+    t->row.hparams = hparams;
+    if (e->trial->hparams != NULL) {
+        free(hparams);
+        t->row.hparams = copy(e->trial->hparams);
+    }
+}
+
+/* ---- allocations and containers ---------------------------------------------------------------------------------- */
+
+static void put_allocation(struct soak *s, const struct core_effect *e)
+{
+    struct stored_allocation *a = store_allocation(s, e->allocation->id);
+    CHECK(s, (a == NULL) == e->insert, "allocation %s", e->allocation->id);
+    if (a == NULL) {
+        a = must(calloc(1, sizeof *a));
+        memcpy(&a->row, e->allocation, sizeof a->row);
+        a->trial = store_trial(s, a->row.trial_id);
+        CHECK(s, a->trial != NULL, "allocation %s of no trial", a->row.id);
+        LIST_INIT(&a->containers);
+        HASH_ADD_STR(s->allocations, row.id, a);
+        s->allocation_n++;
+    }
+    s->placed += a->row.state == ALLOCATION_PENDING && e->allocation->state > ALLOCATION_PENDING && e->allocation->end_us == 0;
+    s->preempted += a->row.preempt_deadline_us == 0 && e->allocation->preempt_deadline_us != 0;
+    memcpy(&a->row, e->allocation, sizeof a->row);
+}
+
+static void release(struct soak *s, struct stored_container *k)
+{
+    if (k->agent == NULL)
+        return;
+    for (int i = 0; i < k->row.device_n; i++) {
+        CHECK(s, k->agent->holder[k->row.device_id[i]] == k, "slot %d of %s was not that of container %s",
+              k->row.device_id[i], k->agent->id, k->row.id);
+        k->agent->holder[k->row.device_id[i]] = NULL;
+    }
+    LIST_REMOVE(k, in_agent);
+    k->agent = NULL;
+}
+
+static void put_ended_container(struct soak *s, const struct core_effect *e)
+{
+    struct stored_container *k = find_container(s, e->container->id);
+    if (k == NULL || e->container->state != CONTAINER_TERMINATED)
+        return;
+    release(s, k);
+    memcpy(&k->row, e->container, sizeof k->row);
+}
+
+static void put_container(struct soak *s, const struct core_effect *e)
+{
+    struct stored_container *k = find_container(s, e->container->id);
+    CHECK(s, (k == NULL) == e->insert, "container %s", e->container->id);
+    if (k != NULL) {
+        memcpy(&k->row, e->container, sizeof k->row);
+        return;
+    }
+    k = must(calloc(1, sizeof *k));
+    memcpy(&k->row, e->container, sizeof k->row);
+    k->allocation = store_allocation(s, k->row.allocation_id);
+    CHECK(s, k->allocation != NULL, "container %s of no allocation", k->row.id);
+    HASH_ADD_STR(s->containers, row.id, k);
+    LIST_INSERT_HEAD(&k->allocation->containers, k, in_allocation);
+    if (k->row.state == CONTAINER_TERMINATED)
+        return;
+    k->agent = agent_named(s, k->row.agent_id);
+    LIST_INSERT_HEAD(&k->agent->held, k, in_agent);
+    for (int i = 0; i < k->row.device_n; i++) {
+        struct stored_container **holder = &k->agent->holder[k->row.device_id[i]];
+        CHECK(s, *holder == NULL, "slot %d of %s is given to container %s while %s has it", k->row.device_id[i],
+              k->agent->id, k->row.id, (*holder)->row.id);
+        *holder = k;
+    }
+}
+
+static void put_agent(struct soak *s, const struct core_effect *e)
+{
+    struct agent *a = agent_named(s, e->agent->id);
+    CHECK(s, a->stored == !e->insert, "agent %s", a->id);
+    a->stored = true;
+    memcpy(&a->row, e->agent, sizeof a->row);
+}
+
+/* ---- searchers --------------------------------------------------------------------------------------------------- */
+
+static void put_searcher(struct soak *s, int32_t experiment_id, const char *snapshot)
+{
+    struct stored_experiment *x = store_experiment(s, experiment_id);
+    CHECK(s, x != NULL, "searcher of experiment %d", experiment_id);
+    free(x->snapshot);
+    x->snapshot = copy(snapshot);
+    strbuf_reset(&x->events);
+    x->events_from = 0;
+}
+
+static void add_searcher_events(struct soak *s, const struct core_effect *e)
+{
+    struct stored_experiment *x = store_experiment(s, e->searcher_events.experiment_id);
+    CHECK(s, x != NULL && e->searcher_events.from >= x->events_from, "experiment %d", e->searcher_events.experiment_id);
+    x->events_from = e->searcher_events.from + 1;
+    strbuf_adds(&x->events, e->searcher_events.lines);
+}
+
+static void put_resources(struct soak *s, const struct core_effect *e)
+{
+    struct stored_experiment *x = store_experiment(s, e->resources.experiment_id);
+    CHECK(s, x != NULL, "resources of experiment %d", e->resources.experiment_id);
+    x->spec.priority = e->resources.priority;
+    x->spec.weight = e->resources.weight;
+    x->spec.pool = soak_pool_name(s, e->resources.pool);
+}
+
+/* ---- all of a step ----------------------------------------------------------------------------------------------- */
+
+static void apply_one(struct soak *s, const struct core_effect *e)
+{
+    switch (e->type) {
+    case CORE_PUT_EXPERIMENT:
+        put_experiment(s, e);
+        return;
+    case CORE_PUT_TRIAL:
+        put_trial(s, e);
+        return;
+    case CORE_PUT_ALLOCATION:
+        put_allocation(s, e);
+        return;
+    case CORE_PUT_CONTAINER:
+        put_container(s, e);
+        return;
+    case CORE_PUT_AGENT:
+        put_agent(s, e);
+        return;
+    case CORE_PUT_SEARCHER:
+        put_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
+        return;
+    case CORE_ADD_SEARCHER_EVENTS:
+        add_searcher_events(s, e);
+        return;
+    case CORE_PUT_RESOURCES:
+        put_resources(s, e);
+        return;
+    default:
+        return;
+    }
+}
+
+/* What one step frees, the same step may give to others: what ends, ends first. */
+void store_apply(struct soak *s, const struct core_effects *effects)
+{
+    for (size_t i = 0; i < effects->n; i++)
+        if (effects->item[i].type == CORE_PUT_CONTAINER)
+            put_ended_container(s, &effects->item[i]);
+    for (size_t i = 0; i < effects->n; i++)
+        apply_one(s, &effects->item[i]);
+}
+
+static void free_allocation(struct soak *s, struct stored_allocation *a)
+{
+    struct stored_container *k;
+    while ((k = LIST_FIRST(&a->containers)) != NULL) {
+        release(s, k);
+        LIST_REMOVE(k, in_allocation);
+        HASH_DEL(s->containers, k);
+        free(k);
+    }
+    if (a->trial != NULL && a->trial->open == a)
+        a->trial->open = NULL;
+    HASH_DEL(s->allocations, a);
+    s->allocation_n--;
+    free(a);
+}
+
+/* Nobody reads the rows of allocations that have ended. */
+void store_forget_ended(struct soak *s, const struct core_effects *effects)
+{
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct core_effect *e = &effects->item[i];
+        struct stored_allocation *a = e->type == CORE_PUT_ALLOCATION ? store_allocation(s, e->allocation->id) : NULL;
+        if (a != NULL && a->row.end_us != 0)
+            free_allocation(s, a);
+    }
+    for (size_t i = 0; i < effects->n; i++) {
+        const struct core_effect *e = &effects->item[i];
+        if (e->type == CORE_PUT_EXPERIMENT)
+            sort_experiment(s, store_experiment(s, e->experiment->id));
+    }
+}
+
+void store_free(struct soak *s)
+{
+    struct stored_allocation *a, *next_a;
+    HASH_ITER(hh, s->allocations, a, next_a)
+        free_allocation(s, a);
+    struct stored_experiment *x, *next_x;
+    HASH_ITER(hh, s->experiments, x, next_x)
+        free_experiment(s, x);
+    free(s->open);
+    free(s->over);
+}
+
+/* ---- reading back ------------------------------------------------------------------------------------------------ */
+
+struct core_rows store_read(struct soak *s, struct arena *arena)
+{
+    struct core_restored_experiment *x = arena_array(arena, struct core_restored_experiment, s->open_n + 1);
+    struct trial_row *t = arena_array(arena, struct trial_row, HASH_COUNT(s->trials) + 1);
+    struct allocation_row *a = arena_array(arena, struct allocation_row, s->allocation_n + 1);
+    struct container_row *k = arena_array(arena, struct container_row, HASH_COUNT(s->containers) + 1);
+    struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->size.agents + 1);
+    struct core_rows r = {.experiment = x, .trial = t, .allocation = a, .container = k, .agent = agent,
+                          .last_experiment_id = s->last_experiment_id, .last_trial_id = s->last_trial_id};
+    struct stored_trial *trial;
+    struct stored_container *container;
+    for (struct stored_experiment *from = s->experiments; from != NULL; from = from->hh.next)
+        if (!from->over)
+            x[r.experiment_n++] = (struct core_restored_experiment){from->row, from->spec, from->snapshot,
+                                                                    strbuf_str(&from->events)};
+    for (trial = s->trials; trial != NULL; trial = trial->hh.next)
+        if (!trial->experiment->over)
+            t[r.trial_n++] = trial->row;
+    for (struct stored_allocation *from = s->allocations; from != NULL; from = from->hh.next) {
+        a[r.allocation_n++] = from->row;
+        LIST_FOREACH(container, &from->containers, in_allocation)
+            k[r.container_n++] = container->row;
+    }
+    for (int i = 0; i < s->size.agents; i++)
+        if (s->agent[i].stored)
+            agent[r.agent_n++] = s->agent[i].row;
+    return r;
+}

@@ -1,0 +1,208 @@
+/* What people do: submit, change their minds, change the queue. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "soak.h"
+
+enum { BURST = 40 };
+
+static const char hyperparameters[] =
+    "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1, \"count\": 3}}";
+
+static struct stored_experiment *any_open(struct soak *s)
+{
+    return s->open_n > 0 ? s->open[one_of(s, (int)s->open_n)] : NULL;
+}
+
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
+
+static int slots_for(struct soak *s, int pool, bool *ret_impossible)
+{
+    static const int sizes[] = {0, 1, 1, 1, 1, 1, 2, 2, 4, 8, 8, 16, 24, 64};
+    *ret_impossible = !s->narrow[pool] && once_in(s, 200);
+    if (*ret_impossible)
+        return once_in(s, 2) ? 13 : 8 * s->size.agents + 8;
+    if (s->narrow[pool])
+        return 1;
+    int slots = sizes[one_of(s, (int)(sizeof sizes / sizeof sizes[0]))];
+    return slots > 2 * s->size.agents ? 2 : slots;
+}
+
+static const char *searcher_for(struct soak *s, struct behaviour *b)
+{
+    static const char *const searchers[] = {
+        "{\"name\": \"random\", \"max_trials\": 5, \"max_concurrent_trials\": 2}",
+        "{\"name\": \"grid\", \"max_concurrent_trials\": 2}",
+        "{\"name\": \"single\", \"max_length\": 3}",
+        "{\"name\": \"async_halving\", \"max_time\": 4, \"time_metric\": \"batches\", \"metric\": \"loss\", \"num_rungs\": 2, "
+        "\"max_trials\": 5, \"divisor\": 2, \"max_concurrent_trials\": 2}",
+        "{\"name\": \"async_halving\", \"max_length\": {\"batches\": 4}, \"metric\": \"loss\", \"num_rungs\": 2, "
+        "\"max_trials\": 5, \"divisor\": 2, \"max_concurrent_trials\": 2}",
+        "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 6, \"max_time\": 4, \"time_metric\": \"batches\", "
+        "\"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 3}",
+    };
+    if (!once_in(s, 3))
+        return "{\"name\": \"single\"}";
+    int i = one_of(s, 6);
+    b->searched = i >= 2;
+    b->invalid_hp = false; /* a search would try others for ever */
+    b->steps = 4;
+    return searchers[i];
+}
+
+static void submit(struct soak *s)
+{
+    int pool = one_of(s, s->pool_n);
+    struct behaviour b = {.step_us = about(s, 120 * SECOND), .steps = 1 + one_of(s, 4), .deaf = once_in(s, 10),
+                          .fails_in = once_in(s, 6) ? 4 : 0, .launch_fails_in = once_in(s, 30) ? 3 : 0,
+                          .invalid_hp = once_in(s, 60)};
+    struct core_experiment_spec spec = {
+        .owner_id = 1 + one_of(s, 20), .pool = s->pool[pool].name, .slots_per_trial = slots_for(s, pool, &b.impossible),
+        .priority = once_in(s, 2) ? 42 : 1 + one_of(s, 99), .weight = 1, .max_slots = -1, .max_restarts = one_of(s, 4),
+        .preemption_timeout_s = 1 + one_of(s, 60), .seed = (uint32_t)one_of(s, 1000), .hyperparameters = hyperparameters,
+    };
+    bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE;
+    spec.single_node = spec.slots_per_trial <= 4 && once_in(s, 6);
+    if (fair && !s->narrow[pool])
+        spec.weight = 1 + one_of(s, 4);
+    if (once_in(s, 10))
+        spec.max_slots = 1 + one_of(s, 16);
+    spec.searcher = searcher_for(s, &b);
+    soak_create(s, &spec, &b);
+}
+
+/* ---- changing one ------------------------------------------------------------------------------------------------ */
+
+static void request(struct soak *s)
+{
+    static const enum core_event_type requests[] = {CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_ACTIVATE,
+                                                    CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL};
+    const struct stored_experiment *x = any_open(s);
+    if (x != NULL)
+        soak_step(s, &(struct core_event){.type = requests[one_of(s, 6)], .experiment_id = x->row.id});
+}
+
+static void kill_trial(struct soak *s)
+{
+    const struct stored_experiment *x = any_open(s);
+    const struct stored_trial *t = x != NULL ? LIST_FIRST(&x->trials) : NULL;
+    if (t != NULL)
+        soak_step(s, &(struct core_event){.type = CORE_TRIAL_KILL, .trial_id = t->row.id});
+}
+
+static void patch(struct soak *s)
+{
+    const struct stored_experiment *x = any_open(s);
+    struct core_resources_patch p = {.set_max_slots = once_in(s, 2), .max_slots = once_in(s, 2) ? -1 : 1 + one_of(s, 20),
+                                     .set_priority = once_in(s, 2), .priority = 1 + one_of(s, 99)};
+    if (x != NULL)
+        soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES,
+                                          .resources = {.experiment_id = x->row.id, .patch = &p}});
+}
+
+static void go_on(struct soak *s)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    if (s->over_n == 0)
+        return;
+    struct stored_experiment *x = s->over[one_of(s, (int)s->over_n)];
+    struct core_restored_experiment from = {.row = x->row, .spec = x->spec};
+    size_t n = 0;
+    struct stored_trial *t;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        n++;
+    struct trial_row *trial = arena_array(&a, struct trial_row, n + 1);
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        trial[--n] = t->row;
+    struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .resume = {.experiment = &from, .trial = trial}};
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        ev.resume.trial_n++;
+    ev.resume.rerun_completed = strstr(x->spec.searcher, "single") != NULL;
+    soak_step(s, &ev);
+}
+
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
+
+/* A pool of narrow jobs takes in no others. */
+static const char *another_pool(struct soak *s, const struct stored_experiment *x)
+{
+    int i = one_of(s, s->pool_n);
+    return s->narrow[i] && (x->spec.slots_per_trial != 1 || x->spec.weight != 1) ? s->pool[0].name : s->pool[i].name;
+}
+
+/* Some contradict each other, name jobs of other pools or none: those change nothing. */
+static void change_queue(struct soak *s)
+{
+    struct core_queue_change change[3];
+    char prefix[CORE_UUID_MAX];
+    size_t n = 1 + (size_t)one_of(s, 3);
+    for (size_t i = 0; i < n; i++) {
+        const struct stored_experiment *x = any_open(s), *anchor = any_open(s);
+        if (x == NULL)
+            return;
+        const struct core_pool_opts *pool = &s->pool[0];
+        for (int k = 0; k < s->pool_n; k++)
+            if (strcmp(s->pool[k].name, x->spec.pool) == 0)
+                pool = &s->pool[k];
+        for (int tries = 0; tries < 10 && strcmp(anchor->spec.pool, x->spec.pool) != 0; tries++)
+            anchor = any_open(s);
+        change[i] = (struct core_queue_change){.job_id = x->row.job_id, .what = (enum core_queue_what)one_of(s, 5),
+                                               .pool = another_pool(s, x),
+                                               .priority = one_of(s, 101), .weight = one_of(s, 5), .anchor = anchor->row.job_id};
+        if (pool->sched.policy == SCHED_BY_FAIR_SHARE && !once_in(s, 5))
+            change[i].what = QUEUE_WEIGHT;
+        if (change[i].what == QUEUE_WEIGHT && pool->sched.policy == SCHED_BY_FAIR_SHARE && s->narrow[pool - s->pool])
+            change[i].weight = 1;
+    }
+    if (once_in(s, 2)) {
+        snprintf(prefix, sizeof prefix, "%.8s", change[0].job_id);
+        change[0].job_id = prefix;
+    }
+    soak_step(s, &(struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}});
+}
+
+/* ---- now and then ------------------------------------------------------------------------------------------------ */
+
+static void do_something(struct soak *s)
+{
+    switch (one_of(s, 10)) {
+    case 0:
+        kill_trial(s);
+        return;
+    case 1:
+        patch(s);
+        return;
+    case 2:
+        go_on(s);
+        return;
+    case 3:
+    case 4:
+    case 5:
+        change_queue(s);
+        return;
+    default:
+        request(s);
+        return;
+    }
+}
+
+void users_tick(struct soak *s, struct tick *t)
+{
+    for (int i = 0; i < BURST && s->core != NULL && (int)s->open_n < s->size.jobs && !s->winding_down; i++)
+        submit(s);
+    if (!s->winding_down)
+        do_something(s);
+    tick_in(s, t, about(s, 200 * SECOND / (s->size.agents + 1)));
+}
+
+/* The impossible is killed, all else goes on to its end. */
+void users_finish(struct soak *s)
+{
+    for (size_t i = s->open_n; i-- > 0;) {
+        if (i >= s->open_n)
+            continue;
+        const struct stored_experiment *x = s->open[i];
+        enum core_event_type type = x->behaviour.impossible || once_in(s, 3) ? CORE_EXPERIMENT_KILL : CORE_EXPERIMENT_ACTIVATE;
+        soak_step(s, &(struct core_event){.type = type, .experiment_id = x->row.id});
+    }
+}

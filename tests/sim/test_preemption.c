@@ -1,0 +1,84 @@
+/* Who makes way for whom, as it happens. Each story was first told by a seed of the soak (docs/decisions/0005). */
+#include "sim_main.h"
+
+static const struct sched_opts preemptive = {.policy = SCHED_BY_PRIORITY, .preemption = true};
+static const struct sched_opts fair = {.policy = SCHED_BY_FAIR_SHARE};
+
+/* Of two that make way for a gang of their own priority, the first one to go must not take its slot again. */
+static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_add_agent(sim, "a1", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 3, .paused = true});
+    sim_run(sim, 10);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 50});
+    sim_run(sim, 50);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 50});
+    sim_run(sim, 300);
+    sim_request(sim, CORE_EXPERIMENT_ACTIVATE, 1);
+    sim_run(sim, 600);
+    sim_expect(sim,
+               "[    10] exp 2 > PAUSED -> ACTIVE\n"
+               "[    10] a1 > start trial 2 run 1 slots 0\n"
+               "[    60] exp 3 > PAUSED -> ACTIVE\n"
+               "[    60] a1 > start trial 3 run 1 slots 1\n"
+               "[   360] exp 1 > PAUSED -> ACTIVE\n"
+               "[   370] trial 3 > run 1 preempts after step 3\n"
+               "[   420] trial 2 > run 1 preempts after step 4\n"
+               "[   430] a1 > start trial 1 run 1 slots 0,1\n"
+               "[   750] trial 1 > COMPLETED, restarts 0\n"
+               "[   750] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   750] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[   750] a1 > start trial 2 run 2 slots 0 from step 4\n"
+               "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
+}
+
+/* Where every slot is taken, the newcomer gets its share all the same. */
+static void test_fair_share__a_full_pool_is_shared_anew(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_add_agent(sim, "a1", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .searcher = "{\"name\": \"random\", \"max_trials\": 2}"});
+    sim_run(sim, 250);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20});
+    sim_run(sim, 200);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[     0] a1 > start trial 2 run 1 slots 1\n"
+               "[   250] exp 2 > PAUSED -> ACTIVE\n"
+               "[   310] trial 1 > run 1 preempts after step 3\n"
+               "[   320] a1 > start trial 3 run 1 slots 0\n");
+}
+
+/* What runs on agents that are not back yet is not more than the pool can hold. */
+static void test_fair_share__a_restart_of_the_master_preempts_nobody(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_add_agent(sim, "a1", 1);
+    sim_add_agent(sim, "a2", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 40});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 40});
+    sim_run(sim, 250);
+    sim_crash_master(sim, 100);
+    sim_agent_away(sim, "a2", 3000);
+    sim_run(sim, 2500);
+    assert_int_equal(sim_trial(sim, 1)->run_id, 1);
+    assert_int_equal(sim_trial(sim, 2)->run_id, 1);
+    sim_run(sim, 10000);
+    assert_int_equal(sim_trial(sim, 1)->run_id, 1);
+    assert_int_equal(sim_trial(sim, 2)->run_id, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_preemption__a_gang_gets_what_was_vacated_for_it),
+        TEST(test_fair_share__a_full_pool_is_shared_anew),
+        TEST(test_fair_share__a_restart_of_the_master_preempts_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
