@@ -99,6 +99,17 @@ def test_the_status_of_the_first_that_failed__is_ours(tmp_path):
     assert run.left() == []
 
 
+def test_of_failures_heard_at_once__the_first_counts(tmp_path):
+    """As on a busy machine, where the launcher has ended the others before the supervisor looks."""
+    script = "[ $RANK = 3 ] && exit 6; exec sleep 600"
+    run = Run.of(tmp_path, 4, "sh", "-c", f"echo x > {tmp_path}/$RANK; sleep 1; {script}")
+    wait_for(lambda: all((tmp_path / str(rank)).exists() for rank in range(4)))
+    run.process.send_signal(signal.SIGSTOP)
+    time.sleep(3)
+    run.process.send_signal(signal.SIGCONT)
+    assert run.end() == 6 and "worker 3 " in run.err, run.err
+
+
 def test_what_the_others_say_of_their_own_failure__is_not_lost(tmp_path):
     run = Run.of(tmp_path, 4, "sh", "-c", "[ $RANK = 0 ] || sleep 0.2; echo reason of $RANK; exit 4", how="hang-launch")
     assert run.end() == 4

@@ -19,7 +19,13 @@ def launch(number: int, address: str, command: "list[str]", *, hang: bool) -> in
         argv = [sys.executable, "-m", "determined.exec.pid_client", address, "--"]
         argv += ["python3", "-m", "determined.launch.wrap_rank", "RANK", "--", *command]
         workers.append(subprocess.Popen(argv, env={**os.environ, "RANK": str(rank)}, start_new_session=True))
+    told = []
+    signal.signal(signal.SIGTERM, lambda *_: told.append(True))
     while any(w.poll() is None for w in workers):
+        if told:
+            for w in workers:
+                w.terminate()
+            told.clear()
         if not hang and any(w.poll() for w in workers):
             for w in workers:
                 w.terminate()

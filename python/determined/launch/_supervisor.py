@@ -71,6 +71,14 @@ class Plan(NamedTuple):
     whole_tree: bool = False
 
 
+class _Failure(NamedTuple):
+    """A worker's end; the earliest counts."""
+
+    when_ns: int
+    status: int
+    why: str
+
+
 class _Client:
     """A worker's connection."""
 
@@ -81,8 +89,8 @@ class _Client:
         self.finished = False
         self._text = ""
 
-    def hear(self, data: bytes) -> Optional[int]:
-        """More of what it says; returns the status that it failed with, if it says so."""
+    def hear(self, data: bytes) -> Optional[_Failure]:
+        """More of what it says; returns its failure, if it tells one."""
         self._text += data.decode("ascii", "replace")
         while self._text:
             if self.pid is not None and self._text[0] in "kq":
@@ -98,7 +106,8 @@ class _Client:
             elif line.startswith("r"):
                 self.rank = line[1:]
             elif line.startswith("x"):
-                return int(line[1:])
+                status, when_ns = (int(word) for word in line[1:].split())
+                return _Failure(when_ns, status, f"{self} {_how(status)}")
             else:
                 raise ValueError(f"{line!r} is nothing that a worker says")
         return None
@@ -149,6 +158,7 @@ class Supervision:
         self._pid: int = 0
         self.connected = 0
         self.finished = 0
+        self._failures: List[_Failure] = []
         self.failure: Optional[int] = None
         self.main_status: Optional[int] = None
         self.main_signalled = False
@@ -214,6 +224,8 @@ class Supervision:
         self._reap()
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
+        if self._failures:
+            self._fail_by(min(self._failures))
 
     def _accept(self) -> None:
         while True:
@@ -235,10 +247,10 @@ class Supervision:
                 if not data:
                     return self._hung_up(client)
                 had_finished = client.finished
-                status = client.hear(data)
+                failure = client.hear(data)
                 self.finished += client.finished and not had_finished
-                if status is not None:
-                    self.fail(status, f"{client} {_how(status)}")
+                if failure is not None:
+                    self._failures.append(failure)
                 elif client.finished and self.finished >= self._workers:
                     self._all_finished()
         except BlockingIOError:
@@ -266,6 +278,9 @@ class Supervision:
 
     def _look(self) -> None:
         self._after(LOOK_EVERY_S, self._look)
+        # What they have said themselves counts, also if we were too busy to hear it yet.
+        for client in list(self._clients):
+            self._hear(client)
         for client in self._clients:
             if not client.finished and not client.is_alive():
                 p = _linux.process(client.pid or 0)
@@ -285,10 +300,15 @@ class Supervision:
     # ---- ends ----
 
     def fail(self, status: int, why: str) -> None:
-        """A worker has failed; what follows for the others. Only the first failure counts."""
+        """A worker has failed, as we see now. Only the first failure counts."""
+        self._failures.append(_Failure(time.monotonic_ns(), status, why))
+
+    def _fail_by(self, failure: _Failure) -> None:
+        """What follows for the others."""
         if self.failure is not None:
             return
-        self.failure = status
+        self.failure = failure.status
+        why = failure.why
         logger.error("%s%s", why, "; ending the others" if self.plan.on_fail is not None and self._workers > 1 else "")
         if self.plan.on_fail is not None:
             self._after(PAUSE_S, self._end_workers)

@@ -1,9 +1,10 @@
 """One worker: runs a script, marks the lines that it prints with its rank, and tells the supervisor how it goes.
 
 What the supervisor hears, over a socket of ours alone, in ASCII: ``PID\\n`` first; ``rRANK\\n`` if there is a rank;
-``k`` every minute; at the end ``q`` if the script ended with status 0, else ``xSTATUS\\n``. The latter also says that
-the script was stopped (SIGSTOP): a worker that stands still keeps all the others waiting. The supervisor never
-answers; that it hangs up means that it is gone, and the worker follows.
+``k`` every minute; at the end ``q`` if the script ended with status 0, else ``xSTATUS WHEN\\n`` (WHEN on the
+machine's monotonic clock, in nanoseconds). The latter also says that the script was stopped (SIGSTOP): a worker that
+stands still keeps all the others waiting. The supervisor never answers; that it hangs up means that it is gone, and
+the worker follows.
 """
 
 import contextlib
@@ -110,6 +111,10 @@ class _Supervised:
             with contextlib.suppress(OSError):
                 self.socket.sendall(text.encode())
 
+    def say_failed(self, status: int) -> None:
+        # When others have failed for want of this one, and the supervisor hears of all at once, the first is the cause.
+        self.say(f"x{status} {time.monotonic_ns()}\n")
+
     def keep_alive(self) -> None:
         if time.monotonic() >= self._next_s:
             self.say("k")
@@ -176,7 +181,10 @@ class Worker:
         return child
 
     def _over(self, status: int) -> int:
-        self._supervisor.say("q" if status == 0 else f"x{status}\n")
+        if status == 0:
+            self._supervisor.say("q")
+        else:
+            self._supervisor.say_failed(status)
         return status
 
     def _turn(self, signals: Signals) -> None:
@@ -232,7 +240,7 @@ class Worker:
         with contextlib.suppress(ChildProcessError):
             found = os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WNOHANG)
             if found is not None and found.si_status not in (signal.SIGTTIN, signal.SIGTTOU):
-                self._supervisor.say(f"x{128 + found.si_status}\n")
+                self._supervisor.say_failed(128 + found.si_status)
 
 
 def _begin_group() -> None:
