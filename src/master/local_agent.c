@@ -45,7 +45,8 @@ static void add_tls(struct json_object *c, const struct provider_setup *s)
         set_text(tls, "master_cert_name", json_object_get_string(name));
 }
 
-/* What the administrator gives the agents, and over it what makes them ours. */
+/* What the administrator gives the agents, and over it what makes them ours. The configuration is the loop's: it is read
+ * and copied here, and nothing of it is referred to. */
 static struct json_object *agent_config(const struct provider_setup *s, const char *id, const char *token_file)
 {
     struct json_object *given = member(s->config, "agent_config_file_contents"), *c = NULL;
@@ -64,7 +65,7 @@ static struct json_object *agent_config(const struct provider_setup *s, const ch
     static const char *const same[] = {"agent_reconnect_attempts", "agent_reconnect_backoff"};
     for (size_t i = 0; i < 2; i++)
         if (!member(c, same[i]))
-            json_object_object_add(c, same[i], json_object_get(member(s->config, same[i])));
+            json_object_object_add(c, same[i], json_object_new_int(json_object_get_int(member(s->config, same[i]))));
     if (s->master_tls)
         add_tls(c, s);
     return c;
