@@ -1,4 +1,5 @@
 """The job queue by hand: who runs on the only slot, and what `det job` shows of it."""
+import json
 import os
 import signal
 import subprocess
@@ -106,3 +107,15 @@ def test_what_cannot_be_is_refused(master, words, says):
     done = subprocess.run([BUILD / "det", "job", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
     assert done.returncode != 0
     assert says in done.stderr
+
+
+def test_creating_what_nothing_can_hold_warns_and_says_why(one_slot, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "wide.yaml").write_text(json.dumps(one_slot.experiment_config(resources={"slots_per_trial": 2})))
+    env = {"PATH": os.environ["PATH"], "HOME": str(one_slot.dir), "DET_MASTER": one_slot.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
+    done = subprocess.run([BUILD / "det", "experiment", "create", tmp_path / "wide.yaml", tmp_path / "model"], capture_output=True, text=True,
+                          timeout=60, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "it waits for some that can: needs 2 slots: pool default has 1 agent of 1." in done.stderr
+    listed = subprocess.run([BUILD / "det", "job", "list"], capture_output=True, text=True, timeout=60, env=env, check=True)
+    assert "needs 2 slots" in listed.stderr and "needs 2 slots" not in listed.stdout

@@ -486,6 +486,56 @@ static void test_pool__that_cannot_be_is_refused_and_nothing_changes(void **stat
     assert_string_equal(queue(f, "fair"), "1");
 }
 
+/* ---- agents that come back otherwise than they went -------------------------------------------------------------- */
+
+static int come_back(struct fixture *f, const char *id, const char *pool, size_t slots, const char *container_id)
+{
+    struct core_device device[16];
+    for (size_t i = 0; i < slots; i++)
+        device[i] = (struct core_device){.id = (int32_t)i, .brand = "b", .uuid = "u"};
+    struct core_container_report report = {.container_id = container_id, .state = CONTAINER_RUNNING, .address = "a"};
+    assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = id}}, NULL), 0);
+    return step(f, (struct core_event){.type = CORE_AGENT_CONNECTED, .agent = {.agent_id = id, .pool = pool, .device = device,
+                    .device_n = slots, .version = "0.1.0", .hostname = "h", .container = &report, .container_n = 1}}, NULL);
+}
+
+static const char *running_on(struct fixture *f, const char *agent)
+{
+    const struct container_row *k = core_agent_container(f->core, agent, 0);
+    return k == NULL ? "" : arena_strdup(&f->arena, k->id);
+}
+
+static void test_agent__that_comes_back_in_another_pool_takes_none_of_its_work_along(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "a1", "default", 1);
+    int32_t x = create(f, "default", 1), y = create(f, "keen", 1);
+    assert_int_equal(come_back(f, "a1", "keen", 1, running_on(f, "a1")), 0);
+    assert_string_equal(queue(f, "default"), "1");
+    assert_string_equal(reason(f, x), "pool default has no agents");
+    assert_string_equal(queue(f, "keen"), "2*");
+    assert_null(reason(f, y));
+    struct core_trial_view trial;
+    assert_true(core_trial(f->core, 1, &trial));
+    assert_int_equal(trial.row->restarts, 0);
+}
+
+static void test_agent__that_comes_back_with_too_few_slots_loses_what_needs_more(void **state)
+{
+    struct fixture *f = *state;
+    join(f, "a1", "default", 2);
+    int32_t x = create(f, "default", 2);
+    assert_int_equal(come_back(f, "a1", "default", 1, running_on(f, "a1")), 0);
+    assert_string_equal(queue(f, "default"), "1");
+    assert_string_equal(reason(f, x), "needs 2 slots: pool default has 1 agent of 1");
+    int32_t y = create(f, "default", 1);
+    assert_string_equal(queue(f, "default"), "1 2*");
+    assert_null(reason(f, y));
+    struct core_trial_view trial;
+    assert_true(core_trial(f->core, 1, &trial));
+    assert_int_equal(trial.row->restarts, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -507,6 +557,8 @@ int main(void)
         TEST(test_pool__changed_back_meanwhile_finds_its_place_again),
         TEST(test_pool__change_survives_a_crash_in_the_middle),
         TEST(test_pool__that_cannot_be_is_refused_and_nothing_changes),
+        TEST(test_agent__that_comes_back_in_another_pool_takes_none_of_its_work_along),
+        TEST(test_agent__that_comes_back_with_too_few_slots_loses_what_needs_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
