@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from conftest import EXAMPLES, REPOSITORY
 
 
@@ -110,3 +111,44 @@ def test_core_api__started_from_another_trials_checkpoint_trains_in_full(core_ap
     core_api.write(latest_checkpoint=uuid, trial_id=12)
     finish(start("core_api", core_api.run_dir, tmp_path, "train.py"))
     assert len(core_api.master.reports("training")) == 6
+
+
+def configure(cluster, example):
+    """Takes what the harness reads from the example's own configuration."""
+    config = yaml.safe_load((EXAMPLES / example / "const.yaml").read_text())
+    cluster.config.update({name: value for name, value in config.items() if name != "searcher"})
+    cluster.config["searcher"] = {"smaller_is_better": True, **config["searcher"]}
+    cluster.write()
+    return config["entrypoint"]
+
+
+def fingerprints(cluster):
+    return {step: metrics["fingerprint"] for step, metrics in cluster.master.reports("validation")}
+
+
+def test_reproducibility__paused_in_the_middle_of_an_epoch_ends_with_the_same_weights(cluster, tmp_path):
+    entrypoint = configure(cluster, "reproducibility")
+    argv = ("reproducibility", cluster.run_dir, tmp_path, "-m", "determined.exec.harness", entrypoint)
+    finish(start(*argv))
+    whole = fingerprints(cluster)
+    assert list(whole) == [58, 116, 174]
+    cluster.master.metrics.clear()
+    cluster.write(trial_run_id=2)
+    cluster.master.preempt = True  # at once, which is after one batch
+    finish(start(*argv))
+    uuid, steps = list(cluster.master.checkpoints.items())[-1]
+    assert steps["metadata"]["steps_completed"] == 1
+    cluster.master.preempt = False
+    cluster.write(trial_run_id=3, latest_checkpoint=uuid)
+    finish(start(*argv))
+    assert fingerprints(cluster) == whole
+
+
+def test_profiling__tells_that_training_waits_for_its_data(cluster, tmp_path):
+    entrypoint = configure(cluster, "profiling")
+    log = finish(start("profiling", cluster.run_dir, tmp_path, "-m", "determined.exec.harness", entrypoint))
+    assert "training is data-bound" in log
+    timings = cluster.master.reports("timings")
+    assert [step for step, _ in timings] == [16, 24, 32, 40, 48]
+    assert all(metrics["dataloader_next"] > 0.032 for _, metrics in timings), "32 records of a millisecond each"
+    assert list(cluster.storage.rglob("*.pt.trace.json"))

@@ -1,5 +1,6 @@
 """Trials of several processes, on one machine and on two: network namespaces, each with an agent."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -8,8 +9,10 @@ import sys
 import pytest
 from e2e.helpers import log_of, the_trial
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, det, needs_torch, pause_after, training_steps, validations
-from support.cluster import Cluster, wait_for
+from support.cluster import ROOT, Cluster, wait_for
 from support.machines import machines, need_namespaces
+
+INFERENCE = ROOT / "examples/distributed_inference"
 
 pytestmark = needs_torch
 
@@ -18,23 +21,28 @@ def environment():
     return {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
 
 
+@contextlib.contextmanager
+def cluster_of(directory, count, slots):
+    """Agents in namespaces, so that their ports are nobody else's either."""
+    with machines(count) as hosts, Cluster(directory, env=environment()) as c:
+        c.start_master(bind_host="0.0.0.0")
+        for i in range(count):
+            c.start_agent(f"agent{i}", slots=slots, prefix=hosts.within(i), master_host=hosts.master)
+        c.login()
+        yield c
+
+
 @pytest.fixture(scope="module")
 def one_machine(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("one"), env=environment()) as c:
-        c.start_master()
-        c.start_agent(slots=2)
-        c.login()
+    need_namespaces()
+    with cluster_of(tmp_path_factory.mktemp("one"), 1, slots=2) as c:
         yield c
 
 
 @pytest.fixture(scope="module")
 def two_machines(tmp_path_factory):
     need_namespaces()
-    with machines(2) as hosts, Cluster(tmp_path_factory.mktemp("two"), env=environment()) as c:
-        c.start_master(bind_host="0.0.0.0")
-        for i in range(2):
-            c.start_agent(f"agent{i}", slots=1, prefix=hosts.within(i), master_host=hosts.master)
-        c.login()
+    with cluster_of(tmp_path_factory.mktemp("two"), 2, slots=1) as c:
         yield c
 
 
@@ -66,6 +74,29 @@ def test_digits_are_learnt_by_two_processes(cluster):
     assert check_checkpoints(cluster, trial)[-1]["metadata"]["steps_completed"] == 230
     lines = cluster.get(f"/api/v1/trials/{trial}/logs").lines
     assert {line["result"].get("rankId") for line in lines} >= {0, 1}
+
+
+@pytest.fixture(scope="module")
+def learnt(one_machine):
+    """The uuid of a checkpoint of digits_pytorch."""
+    x = create(one_machine, DIGITS, "--config", "searcher.max_length.epochs=4")
+    assert one_machine.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(one_machine, x)
+    return check_checkpoints(one_machine, the_trial(one_machine, x)["id"])[-1]["uuid"]
+
+
+@pytest.mark.parametrize(("config", "group"), [("const.yaml", "validation"), ("recipe.yaml", "training")])
+def test_inference_of_two_processes(one_machine, learnt, config, group):
+    cluster = one_machine
+    x = create(cluster, INFERENCE, "--config", f"hyperparameters.checkpoint={learnt}", name=config)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    trial = the_trial(cluster, x)["id"]
+    lines = cluster.get(f"/api/v1/trials/metrics/trial_metrics?trialIds={trial}&group={group}").lines
+    reported = [r["metrics"].get("avg_metrics") or r["metrics"].get("validation_metrics") for line in lines for r in line["result"]["metrics"]]
+    assert reported[-1]["accuracy"] > 0.85
+    if config == "const.yaml":
+        parts = [json.loads(p.read_text()) for p in cluster.storage.glob("*/rank_*/from_*.json")]
+        predicted = [int(index) for part in parts for index in part]
+        assert sorted(predicted) == list(range(1797)), "each record once"
 
 
 def test_a_pause_is_heeded_by_all_processes(cluster):
