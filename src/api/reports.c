@@ -8,8 +8,10 @@
 #include "api/wait.h"
 #include "core/core.h"
 #include "gen/handlers.h"
+#include "store/checkpoints.h"
 #include "store/metrics.h"
 #include "store/trials.h"
+#include "store/unmanaged.h"
 
 /* ---- reports ---- */
 
@@ -207,4 +209,47 @@ int api_get_training_metrics(struct req *r, const struct wire_get_training_metri
 int api_get_validation_metrics(struct req *r, const struct wire_get_validation_metrics_request *in, struct error *err)
 {
     return start_metrics(r, in->trial_ids, in->trial_ids_n, "validation");
+}
+
+/* ---- of a checkpoint: what trials that use it have reported ---- */
+
+enum { REPORTS_OF_CHECKPOINT_MAX = 10000 };
+
+static int add_reports_of_trial(struct req *r, int32_t trial_id, const char *group,
+                                struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
+{
+    struct store_metric_cursor cursor = {0};
+    for (;;) {
+        struct store_metric_row *row;
+        size_t n;
+        if (store_metrics_next(r->db, trial_id, group, &cursor, ROWS_PER_FETCH, &r->arena, &row, &n, err) < 0)
+            return -1;
+        if (n == 0)
+            return 0;
+        if (ret->metrics_n + n > REPORTS_OF_CHECKPOINT_MAX)
+            return error_set(err, ERR_TOO_LARGE, "more than %d reports belong to this checkpoint: name a metric_group, or "
+                             "read those of trial %d by GET /api/v1/trials/metrics/trial_metrics",
+                             REPORTS_OF_CHECKPOINT_MAX, trial_id);
+        for (size_t i = 0; i < n; i++)
+            report_to_wire(&row[i], &ret->metrics[ret->metrics_n++]);
+    }
+}
+
+int api_get_trial_metrics_by_checkpoint(struct req *r, const struct wire_get_trial_metrics_by_checkpoint_request *in,
+                                        struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
+{
+    static const char *const types[] = {[WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE] = "INFERENCE",
+                                        [WIRE_TRIAL_SOURCE_INFO_TYPE_FINE_TUNING] = "FINE_TUNING"};
+    const char *type = in->has_trial_source_info_type ? types[in->trial_source_info_type] : NULL;
+    const char *group = in->metric_group && *in->metric_group ? in->metric_group : NULL;
+    struct store_checkpoint checkpoint;
+    struct store_ints trials;
+    if (store_checkpoint_get(r->db, in->checkpoint_uuid, &r->arena, &checkpoint, err) < 0 ||
+        store_trials_of_source(r->db, in->checkpoint_uuid, type, &r->arena, &trials, err) < 0)
+        return -1;
+    ret->metrics = arena_array(&r->arena, struct wire_trial_metrics_report, REPORTS_OF_CHECKPOINT_MAX);
+    for (size_t i = 0; i < trials.n; i++)
+        if (add_reports_of_trial(r, trials.value[i], group, ret, err) < 0)
+            return -1;
+    return 0;
 }

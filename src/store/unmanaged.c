@@ -107,3 +107,17 @@ int store_trial_source_put(struct store *st, const struct store_trial_source *s,
         return explain_conflict(err, "trial %d or checkpoint %s does not exist", s->trial_id, s->checkpoint_uuid);
     return 0;
 }
+
+static void read_trial_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
+
+int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
+                           struct store_ints *ret, struct error *err)
+{
+    int32_t *id = NULL;
+    size_t n = 0;
+    if (query_all(st, Q_TRIAL_SOURCE_INFOS_OF_CHECKPOINT, SQL_ARGS(sql_text(checkpoint_uuid), sql_text(type)),
+                  read_trial_id, sizeof(*id), a, &id, &n, err) < 0)
+        return -1;
+    *ret = (struct store_ints){id, n};
+    return 0;
+}

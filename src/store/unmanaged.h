@@ -29,5 +29,8 @@ struct store_trial_source {
     bool has_version; int32_t model_version;
 };
 int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err);
+/* Trials that use the checkpoint in such a way (type NULL: in any). */
+int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
+                           struct store_ints *ret, struct error *err);
 
 #endif

@@ -81,6 +81,34 @@ def test_metrics_and_checkpoints_arrive(master):
     assert (again["trialRunId"], again["latestCheckpoint"], again["stepsCompleted"]) == (2, uuid, 5), again
 
 
+def test_metrics_of_a_checkpoint_are_those_of_the_trials_that_use_it(master):
+    x = make(master)
+    owner = trial_of(master, x)
+    uuid = CHECKPOINT.format(40)
+    assert master.post("/api/v1/checkpoints", {"uuid": uuid, "taskId": owner["taskId"], "resources": {}, "state": "STATE_COMPLETED",
+                                               "metadata": {"steps_completed": 1}}).status == 200
+    users = {}
+    for kind in ("INFERENCE", "FINE_TUNING"):
+        t = users[kind] = trial_of(master, x)["id"]
+        assert master.post(f"/api/v1/trials/{t}/start", {}).status == 200
+        for step, group in ((1, "inference"), (2, "inference"), (3, "validation")):
+            assert master.post(f"/api/v1/trials/{t}/metrics", {"group": group, "metrics": {
+                "trialId": t, "trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": {"m": step}}}}).status == 200
+        assert master.post("/api/v1/trial-source-info", {"trialSourceInfo": {
+            "trialId": t, "checkpointUuid": uuid, "trialSourceInfoType": f"TRIAL_SOURCE_INFO_TYPE_{kind}"}}).status == 200
+
+    def found(query=""):
+        reply = master.get(f"/api/v1/checkpoints/{uuid}/metrics{query}")
+        assert reply.status == 200, reply
+        return [(m["trialId"], m["totalBatches"], m["group"]) for m in reply.json["metrics"]]
+    a, b = users["INFERENCE"], users["FINE_TUNING"]
+    every = [(t, step, group) for t in (a, b) for step, group in ((1, "inference"), (2, "inference"), (3, "validation"))]
+    assert sorted(found()) == sorted(every)
+    assert found("?trialSourceInfoType=TRIAL_SOURCE_INFO_TYPE_FINE_TUNING&metricGroup=inference") == [(b, 1, "inference"), (b, 2, "inference")]
+    assert found("?metricGroup=none") == []
+    assert refusal(master.get("/api/v1/checkpoints/0a1b2c3d-0000-4222-8333-444455556600/metrics"), 404)
+
+
 def test_the_same_external_ids_give_the_same_things(master):
     def put(external):
         return master.request("PUT", f"/api/v1/experiments/by-external-id/{external}", {"config": config(master), "unmanaged": True})

@@ -40,3 +40,7 @@ INSERT INTO trial_source_infos (trial_id, checkpoint_uuid, type, model_id, model
 VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET model_id = excluded.model_id,
     model_version = excluded.model_version;
+
+-- $2 is one type, or empty.
+-- name: trial_source_infos_of_checkpoint
+SELECT DISTINCT trial_id FROM trial_source_infos WHERE checkpoint_uuid = $1 AND ($2 = '' OR type = $2) ORDER BY trial_id;
