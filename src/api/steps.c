@@ -190,7 +190,8 @@ void req_run_step(struct req *r)
             req_fail(r, &err);
         return;
     case REQ_WORK:
-        if (pool_submit(s->workers, work_work, pool_done, r, &err) < 0)
+    case REQ_TRANSFER:
+        if (pool_submit(r->run->next_place == REQ_WORK ? s->workers : s->transfers, work_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     }

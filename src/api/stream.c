@@ -6,6 +6,7 @@
 #include "api/internal.h"
 #include "api/request.h"
 #include "api/topics.h"
+#include "common/log.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/pool.h"
@@ -18,6 +19,8 @@ struct stream {
     struct http_request *http;
     stream_fetch_fn *fetch;
     const struct stream_memory *memory; /* NULL: there is none */
+    const struct stream_head *head;     /* of a stream of bytes; NULL: of lines */
+    struct pool *pool;
     struct strbuf batch;
     struct error err;
     enum stream_next next;
@@ -57,16 +60,34 @@ static void on_client_gone(struct http_request *http, void *ctx)
         stream_free(s);
 }
 
+static void start_reply(struct stream *s)
+{
+    s->started = true;
+    for (size_t i = 0; s->head && i < REPLY_HEADERS_MAX && s->r->reply.header[i][0]; i++)
+        http_add_header(s->http, s->r->reply.header[i][0], s->r->reply.header[i][1]);
+    if (!s->head)
+        http_stream_start(s->http, 200, "application/json", on_drained);
+    else if (s->head->has_length)
+        http_stream_start_sized(s->http, s->head->status, s->head->content_type, s->head->length, on_drained);
+    else
+        http_stream_start(s->http, s->head->status, s->head->content_type, on_drained);
+}
+
 static void stream_end(struct stream *s)
 {
+    if (!s->started && s->rc == 0 && s->head)
+        start_reply(s);
     struct http_request *http = s->http;
     s->http = NULL;
     http_request_set_ctx(http, NULL, NULL);
-    if (s->started) {
+    if (s->started && s->rc < 0 && s->head) {
+        log_warning("stream.aborted", "reason=%s", log_quote(error_msg(&s->err)));
+        http_stream_abort(http);
+    } else if (s->started) {
         http_stream_end(http);
     } else if (s->rc < 0) {
         struct strbuf body = STRBUF_INIT;
-        req_error_body(&s->err, REQ_ERROR_STREAM, &body);
+        req_error_body(&s->err, s->head ? REQ_ERROR_RAW : REQ_ERROR_STREAM, &body);
         http_reply(http, error_http_status(s->err.kind), "application/json", body.s, body.n);
         strbuf_release(&body);
     } else {
@@ -77,10 +98,8 @@ static void stream_end(struct stream *s)
 
 static void stream_send(struct stream *s)
 {
-    if (!s->started) {
-        s->started = true;
-        http_stream_start(s->http, 200, "application/json", on_drained);
-    }
+    if (!s->started)
+        start_reply(s);
     http_stream_write(s->http, s->batch.s, s->batch.n);
     strbuf_release(&s->batch); /* many streams, and most of them sleep now */
 }
@@ -95,7 +114,7 @@ static void after_fetch(void *job)
         stream_free(s);
         return;
     }
-    if (s->rc < 0 && s->started)
+    if (s->rc < 0 && s->started && !s->head)
         req_error_body(&s->err, REQ_ERROR_STREAM, &s->batch);
     bool sent = s->batch.n > 0 && (s->rc == 0 || s->started);
     if (sent)
@@ -117,7 +136,7 @@ static void after_fetch(void *job)
 static void fetch_work(void *worker, void *job)
 {
     struct stream *s = job;
-    s->r->db = worker;
+    s->r->db = s->head ? NULL : worker;
     s->rc = s->fetch(s->r, &s->next, &s->err);
     s->r->db = NULL;
 }
@@ -144,7 +163,7 @@ static void start_fetch(struct stream *s)
     }
     s->fetching = true;
     s->sleeping = false;
-    if (pool_submit(s->r->api->services.readers, fetch_work, after_fetch, s, &s->err) == 0)
+    if (pool_submit(s->pool, fetch_work, after_fetch, s, &s->err) == 0)
         return;
     s->rc = -1;
     loop_post(s->r->api->loop, after_fetch, s); /* never end a request inside its own step */
@@ -167,15 +186,17 @@ int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
     return req_stream_fed(r, topic, fetch, NULL);
 }
 
-int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory)
+static int begin(struct req *r, const char *topic, const struct stream *as)
 {
     if (!r->http) /* the client left before the first step; nobody will see the error */
         return -1;
     struct stream *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
-    *s = (struct stream){.member.wake = stream_wake, .r = r, .http = r->http, .fetch = fetch,
-                         .memory = memory};
+    *s = *as;
+    s->member.wake = stream_wake;
+    s->r = r;
+    s->http = r->http;
     r->stream = s;
     r->http = NULL;
     http_request_set_ctx(s->http, r, on_client_gone);
@@ -184,6 +205,20 @@ int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, con
     start_fetch(s);
     return REQ_CONTINUES;
 }
+
+int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory)
+{
+    return begin(r, topic, &(struct stream){.fetch = fetch, .memory = memory, .pool = r->api->services.readers});
+}
+
+int req_stream_bytes(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch)
+{
+    struct stream_head *kept = arena_new(&r->arena, struct stream_head);
+    *kept = *head;
+    return begin(r, NULL, &(struct stream){.fetch = fetch, .head = kept, .pool = r->api->services.transfers});
+}
+
+struct strbuf *stream_batch(struct req *r) { return &r->stream->batch; }
 
 void stream_add(struct req *r, const void *response)
 {

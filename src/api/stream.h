@@ -31,6 +31,16 @@ struct stream_memory {
     void (*after)(struct req *r);
 };
 int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory);
+/* A stream of bytes, from the threads that may have to wait for a disk or a network (api_services.transfers). An error
+ * before the first byte is the reply; a later one ends the connection. */
+struct stream_head {
+    int status;
+    const char *content_type;
+    bool has_length; uint64_t length;
+};
+int req_stream_bytes(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch);
+struct strbuf *stream_batch(struct req *r); /* fetch appends to it */
+
 /* One result line into the batch; response is of the route's response type. In fetch only. */
 void stream_add(struct req *r, const void *response);
 size_t stream_batch_bytes(const struct req *r);

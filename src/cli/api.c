@@ -1,7 +1,9 @@
 #include "cli/api_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/address.h"
 #include "cli/output.h"
@@ -77,6 +79,62 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
     else if (rc == 0 && (rc = json_parse(strbuf_str(&reply.body), reply.body.n, ret, err)) < 0)
         error_wrap(err, "the master's reply to %s", path);
     http_fetch_reply_release(&reply);
+    return rc;
+}
+
+struct download {
+    int fd;
+    uint64_t n; /* bytes that are there */
+    struct error failed;
+};
+
+static int download_data(const void *data, size_t n, void *ctx)
+{
+    struct download *d = ctx;
+    for (size_t done = 0; done < n;) {
+        ssize_t written = write(d->fd, (const char *)data + done, n - done);
+        if (written < 0 && errno != EINTR)
+            return error_errno(&d->failed, "writing the download");
+        done += written > 0 ? (size_t)written : 0;
+    }
+    d->n += n;
+    return 0;
+}
+
+/* 0: all of it is there, 1: the connection broke, and is worth another try. */
+static int download_part(struct cli *cli, const char *path, struct download *d, struct error *err)
+{
+    struct http_fetch_reply reply = {0};
+    cleanup_error struct error broke = ERROR_INIT;
+    struct http_fetch extra = {.on_data = download_data, .ctx = d};
+    uint64_t before = d->n;
+    struct exchange x = {.method = "GET", .url = arena_printf(&cli->arena, "%s%s", cli->master, path), .with_token = true,
+                         .extra = &extra, .from = d->n};
+    int rc = api_fetch(cli, &x, &reply, &broke);
+    if (rc == 0 && reply.status >= 300)
+        rc = api_status_error(cli, reply.status, &reply.body, err);
+    else if (rc == 0 && before && reply.status != 206)
+        rc = error_set(err, ERR_PRECONDITION, "the download broke off, and what was downloaded has changed since; try again");
+    else if (rc < 0 && d->failed.kind)
+        error_copy(err, &d->failed);
+    else if (rc < 0 && d->n > before)
+        rc = 1;
+    else if (rc < 0)
+        error_copy(err, &broke);
+    http_fetch_reply_release(&reply);
+    return rc;
+}
+
+int api_download(struct cli *cli, const char *path, int fd, struct error *err)
+{
+    struct session *s;
+    struct download d = {.fd = fd, .failed = ERROR_INIT};
+    int rc = 1;
+    if (cli_session(cli, &s, err) < 0 || api_log_in(cli, s, err) < 0)
+        return -1;
+    while (rc > 0)
+        rc = download_part(cli, path, &d, err);
+    error_release(&d.failed);
     return rc;
 }
 

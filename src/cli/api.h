@@ -21,6 +21,8 @@ int api_call_document(struct cli *cli, enum route_id id, const void *request, st
                       struct error *err);
 /* A GET of a route beside the contract's, by its path and query. Caller puts *ret. */
 int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err);
+/* A file by its path beside the contract's routes, appended to `fd`; a connection that breaks is taken up where it broke. */
+int api_download(struct cli *cli, const char *path, int fd, struct error *err);
 /* As api_call, with a body that was written elsewhere (a context of many megabytes); upload shows its progress. */
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *reply, struct error *err);
 

@@ -80,12 +80,14 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
 static int fetch_once(struct cli *cli, struct session *s, const struct exchange *x, struct http_fetch_reply *reply,
                       struct error *err)
 {
-    const char *header[3] = {NULL};
+    const char *header[4] = {NULL};
     size_t n = 0;
     if (x->with_token)
         header[n++] = arena_printf(&cli->arena, "Authorization: Bearer %s", s->token);
     if (x->body)
         header[n++] = "Content-Type: application/json";
+    if (x->from)
+        header[n++] = arena_printf(&cli->arena, "Range: bytes=%llu-", (unsigned long long)x->from);
     struct http_fetch f = {.method = x->method, .url = x->url, .header = header, .body = x->body, .body_n = x->body_n};
     f.ca_file = s->trust.ca_file;
     f.tls_name = s->trust.name;

@@ -24,6 +24,7 @@ struct exchange {
     const void *body;
     size_t body_n;
     bool with_token, no_retry;
+    uint64_t from; /* bytes that are there already: only the rest is asked for */
     const struct http_fetch *extra; /* stream and progress callbacks */
 };
 

@@ -34,7 +34,7 @@
 #include "store/store.h"
 
 enum {
-    READERS = 3,
+    READERS = 3, TRANSFERS = 2,
     WORKERS = 2,
     QUEUE_MAX = 10000,
     BODY_MAX = 96 * 1024 * 1024,
@@ -194,7 +194,8 @@ static int start_threads(struct master *m, struct error *err)
     struct pool_options readers = {.name = "det-reader", .threads = READERS, .queue_max = QUEUE_MAX, .worker_init = reader_init,
                                    .worker_release = reader_release, .ctx = m};
     struct pool_options workers = {.name = "det-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
-    if (pool_new(m->loop, &readers, &m->readers, err) < 0)
+    struct pool_options transfers = {.name = "det-transfer", .threads = TRANSFERS, .queue_max = QUEUE_MAX};
+    if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &transfers, &m->transfers, err) < 0)
         return -1;
     return pool_new(m->loop, &workers, &m->workers, err);
 }
@@ -222,7 +223,7 @@ static int build_core(struct master *m, struct error *err)
 static int build_api(struct master *m, struct error *err)
 {
     struct api_services s = {
-        .ctx = m, .readers = m->readers, .workers = m->workers, .submit_write = submit_write, .admits_writes = admits_writes,
+        .ctx = m, .readers = m->readers, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
         .delete_experiment = delete_experiment, .collect = collect, .log_stored = log_stored,
@@ -372,6 +373,7 @@ static void master_release(struct master *m)
     agent_hub_free(m->agents);
     pool_free(m->readers);
     pool_free(m->workers);
+    pool_free(m->transfers);
     collector_free(m->collector);
     provisioner_free(m->provisioner);
     writer_free(m->writer);

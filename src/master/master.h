@@ -37,6 +37,7 @@ struct master {
     struct store *db; /* the writer's */
     struct writer *writer;
     struct pool *readers, *workers;
+    struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
     struct core *core;
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */

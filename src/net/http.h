@@ -101,6 +101,11 @@ void http_reply_take(struct http_request *r, int status, const char *content_typ
  * everything written has gone to the kernel, also right after the start; write 16 to 64 KiB there, or later. */
 void http_stream_start(struct http_request *r, int status, const char *content_type,
                        void (*on_drained)(struct http_request *r, void *ctx));
+/* As above for a stream whose length is known: exactly n bytes are written, or it is aborted. */
+void http_stream_start_sized(struct http_request *r, int status, const char *content_type, uint64_t n,
+                             void (*on_drained)(struct http_request *r, void *ctx));
+/* Ends the connection in the midst of a stream that can't be finished, so that the client does not take it for one. */
+void http_stream_abort(struct http_request *r);
 void http_stream_write(struct http_request *r, const void *data, size_t n);
 size_t http_stream_pending(const struct http_request *r); /* bytes not yet in the kernel */
 void http_stream_end(struct http_request *r);

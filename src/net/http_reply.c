@@ -145,22 +145,43 @@ void http_reply_take(struct http_request *r, int status, const char *content_typ
 
 /* ---- streams ---- */
 
-void http_stream_start(struct http_request *r, int status, const char *content_type,
-                       void (*on_drained)(struct http_request *r, void *ctx))
+static void begin_stream(struct http_request *r, int status, const char *content_type, const char *framing,
+                         void (*on_drained)(struct http_request *r, void *ctx))
 {
     struct conn *c = r->conn;
     r->streaming = true;
-    r->chunked = r->head.minor_version == 1;
     r->on_drained = on_drained;
-    if (!r->chunked)
-        c->close_after = true; /* HTTP/1.0 knows the end only by the connection's */
     setsockopt(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){UNSENT_IN_KERNEL_MAX}, sizeof(int));
 
     reply_begin_head(r, status, content_type);
-    strbuf_adds(&c->server->out, r->chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n");
+    strbuf_adds(&c->server->out, framing);
     strbuf_reset(&r->stream_head);
     strbuf_add(&r->stream_head, c->server->out.s, c->server->out.n);
     conn_soon(c, SOON_DRAINED);
+}
+
+void http_stream_start(struct http_request *r, int status, const char *content_type,
+                       void (*on_drained)(struct http_request *r, void *ctx))
+{
+    r->chunked = r->head.minor_version == 1;
+    if (!r->chunked)
+        r->conn->close_after = true; /* HTTP/1.0 knows the end only by the connection's */
+    begin_stream(r, status, content_type, r->chunked ? "Transfer-Encoding: chunked\r\n\r\n" : "\r\n", on_drained);
+}
+
+void http_stream_start_sized(struct http_request *r, int status, const char *content_type, uint64_t n,
+                             void (*on_drained)(struct http_request *r, void *ctx))
+{
+    char framing[64];
+    snprintf(framing, sizeof(framing), "Content-Length: %llu\r\n\r\n", (unsigned long long)n);
+    r->chunked = false;
+    begin_stream(r, status, content_type, framing, on_drained);
+}
+
+void http_stream_abort(struct http_request *r)
+{
+    r->conn->close_after = true;
+    request_finish(r);
 }
 
 /* Head (if it is still to go), chunk size, data, chunk end: as one write. */

@@ -6,6 +6,7 @@ import json
 import re
 import tarfile
 
+import pytest
 from released import CONTEXTS
 from support.cluster import wait_for
 
@@ -108,6 +109,18 @@ def test_checkpoints__are_described_and_downloaded(det, cluster, finished, tmp_p
     assert (tmp_path / "one/state.txt").read_text() == "2"
     assert det(f"trial download -o {tmp_path / 'two'} --latest {trial}").startswith(f"Local checkpoint path:\n{tmp_path / 'two'}")
     assert (tmp_path / "two/state.txt").exists()
+
+
+@pytest.mark.parametrize("client", ["det", "ours"])
+def test_checkpoints__are_downloaded_through_the_master(client, request, cluster, finished, tmp_path):
+    experiment, _ = finished
+    [trial] = cluster.trial_ids(experiment)
+    uuid = cluster.get(f"/api/v1/trials/{trial}/checkpoints?sortByAttr=SORT_BY_BATCH_NUMBER").json["checkpoints"][1]["uuid"]
+    run = request.getfixturevalue(client)
+    moved = cluster.storage.with_name("elsewhere")
+    assert run(f"checkpoint download -q --mode master -o {tmp_path / 'sub/one'} {uuid}") == f"{tmp_path / 'sub/one'}\n"
+    assert (tmp_path / "sub/one/state.txt").read_text() == "2" and (tmp_path / "sub/one/metadata.json").exists()
+    assert [p.name for p in (tmp_path / "sub").iterdir()] == ["one"] and not moved.exists()
 
 
 def test_model_definition_and_config__come_back_as_sent(det, finished, tmp_path):

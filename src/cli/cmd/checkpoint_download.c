@@ -1,11 +1,16 @@
 #include "cli/cmd/checkpoint.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/cmd/show.h"
 #include "cli/copytree.h"
 #include "cli/output.h"
+#include "cli/unpack.h"
+#include "common/cleanup.h"
 #include "common/files.h"
 
 static const char *text_of(struct json_object *v, const char *key)
@@ -31,7 +36,8 @@ static int find_directory(struct cli *cli, const struct wire_checkpoint *c, cons
     }
     if (!type || strcmp(type, "shared_fs") != 0)
         return error_set(err, ERR_UNIMPLEMENTED,
-                         "checkpoint %s is stored by %s, which this version cannot download from", c->uuid,
+                         "checkpoint %s is stored by %s, which det does not read; the Python library does: "
+                         "determined.experimental.client.get_checkpoint(UUID).download()", c->uuid,
                          type ? type : "an unnamed storage");
     const char *host = text_of(storage, "host_path"), *below = text_of(storage, "storage_path");
     if (!host)
@@ -58,26 +64,66 @@ static int write_metadata(struct cli *cli, const struct wire_checkpoint *c, cons
     return file_write(path, text, strlen(text), 0644, err);
 }
 
+static int through_master(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
+{
+    char *part = arena_printf(&cli->arena, "%s.XXXXXX", to);
+    cleanup_free char *parent = path_parent(part);
+    if (dir_make(parent, 0755, err) < 0)
+        return -1;
+    cleanup_close int fd = mkostemp(part, O_CLOEXEC);
+    if (fd < 0)
+        return error_errno(err, "making a file beside %s", to);
+    int rc = api_download(cli, arena_printf(&cli->arena, "/checkpoints/%s", c->uuid), fd, err);
+    if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        rc = error_errno(err, "%s", part);
+    if (rc == 0)
+        rc = unpack_tar(fd, to, err);
+    unlink(part);
+    return rc;
+}
+
+static int directly(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
+{
+    const char *from = NULL;
+    if (find_directory(cli, c, &from, err) < 0)
+        return -1;
+    if (!exists(from))
+        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
+                         c->uuid, from);
+    return copy_tree(from, to, err);
+}
+
+/* auto: from the storage where this machine has it, else through the master. */
+static int get(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, const char *to,
+               struct error *err)
+{
+    cleanup_error struct error why = ERROR_INIT;
+    const char *mode = how->mode ? how->mode : "auto";
+    if (strcmp(mode, "master") == 0)
+        return through_master(cli, c, to, err);
+    if (strcmp(mode, "direct") == 0)
+        return directly(cli, c, to, err);
+    if (directly(cli, c, to, &why) == 0)
+        return 0;
+    if (why.kind != ERR_NOT_FOUND && why.kind != ERR_UNIMPLEMENTED) {
+        error_copy(err, &why);
+        return -1;
+    }
+    if (through_master(cli, c, to, err) == 0)
+        return 0;
+    return error_wrap(err, "%s; and through the master", error_msg(&why));
+}
+
 int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
                         struct error *err)
 {
-    const char *to = how->output_dir ? how->output_dir : arena_printf(&cli->arena, "checkpoints/%s", c->uuid),
-               *from = NULL;
+    const char *to = how->output_dir ? how->output_dir : arena_printf(&cli->arena, "checkpoints/%s", c->uuid);
     if (c->state != WIRE_CHECKPOINT_STATE_COMPLETED && c->state != WIRE_CHECKPOINT_STATE_PARTIALLY_DELETED)
         return error_set(err, ERR_PRECONDITION,
                          "Only COMPLETED or PARTIALLY_DELETED checkpoints can be downloaded. Checkpoint state: %s",
                          state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
-    if (how->mode && strcmp(how->mode, "master") == 0)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "--mode master is planned, but not part of this version; use --mode direct");
     if (!exists(arena_printf(&cli->arena, "%s/metadata.json", to))) { /* else it is there already */
-        if (find_directory(cli, c, &from, err) < 0)
-            return -1;
-        if (!exists(from))
-            return error_set(err, ERR_NOT_FOUND,
-                             "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
-                             c->uuid, from);
-        if (copy_tree(from, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
+        if (get(cli, c, how, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
             return error_wrap(err, "downloading checkpoint %s", c->uuid);
     }
     if (how->quiet) {

@@ -1,0 +1,224 @@
+/* GET /checkpoints/:uuid: a checkpoint through the master, for who can't reach its storage. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "api/checkpoint_archive.h"
+#include "api/checkpoint_files.h"
+#include "api/internal.h"
+#include "api/raw.h"
+#include "api/raw_handlers.h"
+#include "api/request.h"
+#include "api/stream.h"
+#include "net/http.h"
+#include "store/checkpoints.h"
+#include "store/removals.h"
+
+struct download {
+    struct checkpoint_archive *archive;
+    const char *uuid;
+    const char *range, *if_range; /* headers; NULL: not there */
+    enum archive_format format;
+    struct checkpoint_site site;
+    struct stream_head head;
+    uint64_t left; /* bytes to send, where the length is known */
+    bool only_head;
+};
+
+/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+
+static const struct { const char *type; enum archive_format format; } formats[] = {
+    {"application/x-tar", ARCHIVE_AS_TAR}, {"application/gzip", ARCHIVE_AS_GZIP}, {"application/zip", ARCHIVE_AS_ZIP},
+    {"*/*", ARCHIVE_AS_TAR}, {"application/*", ARCHIVE_AS_TAR},
+};
+
+static const char *type_of(enum archive_format format) { return formats[format].type; }
+
+/* The first of the list that there is. */
+static bool choose_format(const char *accept, enum archive_format *ret)
+{
+    *ret = ARCHIVE_AS_TAR;
+    if (!accept || !*accept)
+        return true;
+    for (const char *p = accept; *p;) {
+        p += strspn(p, ", \t");
+        size_t n = strcspn(p, ",; \t");
+        for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+            if (strlen(formats[i].type) == n && strncasecmp(p, formats[i].type, n) == 0) {
+                *ret = formats[i].format;
+                return true;
+            }
+        }
+        p += strcspn(p, ",");
+    }
+    return false;
+}
+
+/* bytes=FIRST-, FIRST-LAST or -SUFFIX. 1: it is one, 0: it is none that is understood, and thereby ignored; -1: nothing of
+ * the archive lies in it. */
+static int parse_range(const char *text, uint64_t length, uint64_t *ret_first, uint64_t *ret_n)
+{
+    char *end;
+    if (strncmp(text, "bytes=", 6) != 0 || strchr(text, ','))
+        return 0;
+    text += 6;
+    if (*text == '-') {
+        uint64_t suffix = strtoull(text + 1, &end, 10);
+        if (end == text + 1 || *end)
+            return 0;
+        *ret_n = suffix < length ? suffix : length;
+        *ret_first = length - *ret_n;
+        return suffix && length ? 1 : -1;
+    }
+    if (*text < '0' || *text > '9')
+        return 0;
+    uint64_t first = strtoull(text, &end, 10), last = length - 1;
+    if (*end++ != '-')
+        return 0;
+    if (*end) {
+        if (*end < '0' || *end > '9')
+            return 0;
+        last = strtoull(end, &end, 10);
+        if (*end || last < first)
+            return 0;
+    }
+    if (first >= length)
+        return -1;
+    *ret_first = first;
+    *ret_n = (last < length ? last : length - 1) - first + 1;
+    return 1;
+}
+
+/* ---- the reply --------------------------------------------------------------------------------------------------- */
+
+static int fetch(struct req *r, enum stream_next *ret_next, struct error *err)
+{
+    struct download *d = r->state;
+    struct strbuf *batch = stream_batch(r);
+    bool end = false;
+    *ret_next = STREAM_END;
+    if (d->only_head)
+        return 0;
+    if (checkpoint_archive_read(d->archive, STREAM_BATCH_BYTES, batch, &end, err) < 0)
+        return error_wrap(err, "checkpoint %s", d->uuid);
+    if (d->head.has_length && batch->n > d->left)
+        strbuf_truncate(batch, d->left); /* the range ends before the archive */
+    d->left -= d->head.has_length ? batch->n : 0;
+    if (d->head.has_length ? d->left > 0 && !end : !end)
+        *ret_next = STREAM_MORE;
+    if (end && d->head.has_length && d->left > 0)
+        return error_set(err, ERR_INTERNAL, "checkpoint %s: the archive ended %" PRIu64 " bytes early", d->uuid, d->left);
+    return 0;
+}
+
+static int send(struct req *r, struct error *err)
+{
+    const struct download *d = r->state;
+    return req_stream_bytes(r, &d->head, fetch);
+}
+
+/* A range needs the length; so does anybody who is to see how much there is left, as long as that costs nothing. */
+static int set_range(struct req *r, struct download *d, struct error *err)
+{
+    uint64_t length, first = 0, n;
+    const char *range = d->range;
+    const char *tag = arena_printf(&r->arena, "\"%s\"", checkpoint_archive_tag(d->archive));
+    if (range && d->if_range && strcmp(d->if_range, tag) != 0)
+        range = NULL;
+    req_add_header(r, "ETag", tag);
+    req_add_header(r, "Accept-Ranges", "bytes");
+    d->head = (struct stream_head){.status = 200, .content_type = type_of(d->format)};
+    if (!range && !d->only_head && d->format != ARCHIVE_AS_TAR)
+        return 0;
+    if (checkpoint_archive_length(d->archive, &length, err) < 0)
+        return -1;
+    n = length;
+    int rc = range ? parse_range(range, length, &first, &n) : 0;
+    if (rc < 0) {
+        req_add_header(r, "Content-Range", arena_printf(&r->arena, "bytes */%" PRIu64, length));
+        return error_set(err, ERR_OUT_OF_RANGE, "checkpoint %s has %" PRIu64 " bytes, and nothing of %s", d->uuid, length, range);
+    }
+    if (rc > 0) {
+        d->head.status = 206;
+        req_add_header(r, "Content-Range", arena_printf(&r->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, first, first + n - 1,
+                                                        length));
+        checkpoint_archive_skip(d->archive, first);
+    }
+    d->head.has_length = true;
+    d->head.length = d->left = n;
+    return 0;
+}
+
+static int answer(struct req *r, int status, const char *message)
+{
+    r->reply.status = status;
+    strbuf_adds(&r->reply.body, "{\"message\":");
+    strbuf_add_json(&r->reply.body, message, strlen(message));
+    strbuf_adds(&r->reply.body, "}");
+    return 0;
+}
+
+/* On a thread that may wait for the storage. */
+static int open_archive(struct req *r, struct error *err)
+{
+    struct download *d = r->state;
+    int storage, dir;
+    if (checkpoint_site_open(&d->site, &storage, &dir, err) < 0)
+        return err->kind == ERR_UNIMPLEMENTED
+                   ? error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store, which the master does not read; download it "
+                               "where the store can be reached: det checkpoint download --mode direct, or the library's "
+                               "Checkpoint.download()", d->uuid)
+                   : -1;
+    close(storage);
+    if (dir < 0)
+        return error_set(err, ERR_NOT_FOUND, "the files of checkpoint %s are not in its storage", d->uuid);
+    if (checkpoint_archive_new(dir, d->format, &d->archive, err) < 0)
+        return error_wrap(err, "checkpoint %s", d->uuid);
+    if (set_range(r, d, err) < 0)
+        return err->kind == ERR_OUT_OF_RANGE ? answer(r, 416, error_msg(err)) : -1;
+    return req_then(r, REQ_LOOP, send);
+}
+
+static void end_download(struct req *r)
+{
+    struct download *d = r->state;
+    if (d)
+        checkpoint_archive_free(d->archive);
+}
+
+static int find(struct req *r, struct error *err)
+{
+    struct download *d = r->state;
+    struct store_checkpoint c;
+    if (store_checkpoint_get(r->db, d->uuid, &r->arena, &c, err) < 0 ||
+        store_checkpoint_storage(r->db, d->uuid, &r->arena, &d->site.storage, &d->site.experiment_config, err) < 0)
+        return -1;
+    if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
+        return error_set(err, ERR_PRECONDITION, "checkpoint %s is %s; COMPLETED and PARTIALLY_DELETED ones can be downloaded",
+                         d->uuid, c.state);
+    return req_then(r, REQ_TRANSFER, open_archive);
+}
+
+static const char *header_of(struct req *r, const char *name)
+{
+    const char *value = http_request_header(r->http, name);
+    return value ? arena_strdup(&r->arena, value) : NULL;
+}
+
+int raw_checkpoint(struct req *r, struct error *err)
+{
+    struct download *d = arena_new(&r->arena, struct download);
+    const char *uuid = req_raw_param(r, 0);
+    enum archive_format format;
+    if (strlen(uuid) != 36 || strspn(uuid, "0123456789abcdefABCDEF-") != 36)
+        return error_set(err, ERR_INVALID, "'%.60s' is not a UUID", uuid);
+    if (!choose_format(http_request_header(r->http, "Accept"), &format))
+        return answer(r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
+    *d = (struct download){.uuid = uuid, .site = {.uuid = uuid}, .format = format, .range = header_of(r, "Range"),
+                           .if_range = header_of(r, "If-Range"), .only_head = http_request_method(r->http) == HTTP_HEAD};
+    r->state = d;
+    r->on_end = end_download;
+    return req_then(r, REQ_READ, find);
+}
