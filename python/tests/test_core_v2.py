@@ -14,7 +14,7 @@ import pytest
 from fake_master import TOKEN, FakeMaster, _Refusal
 
 from determined import errors
-from determined.experimental import core_v2
+from determined.experimental import client, core_v2
 from determined.experimental.core_v2 import _core_v2, _journal
 
 TESTS = pathlib.Path(__file__).parent
@@ -231,6 +231,13 @@ def test_the_next_run_of_a_trial__goes_on_from_its_checkpoint(master, monkeypatc
     assert [step for step, _ in master.reports("training")] == [1, 2, 3, 4, 5, 6]
     core_v2.close()
     assert master.states == [(100, "STATE_COMPLETED")] * 4 and len(master.trials) == 1
+
+
+def test_the_use_of_a_checkpoint__is_told_with_the_masters_numbers(master, tmp_path):
+    with core_v2.init_context(config=config(tmp_path)) as context:
+        context.experimental.report_task_using_checkpoint(client.Checkpoint(None, "a-uuid"))
+    (told,) = master.bodies("ReportTrialSourceInfo")
+    assert told["trialSourceInfo"]["checkpointUuid"] == "a-uuid" and told["trialSourceInfo"]["trialId"] == 100
 
 
 def test_an_exception__ends_the_run_as_failed(master, tmp_path):

@@ -302,6 +302,7 @@ def make_context(
         searcher=_context._searcher_context(reporter, distributed, session, info),
         info=info,
         profiler=core.ProfilerContext("unmanaged", reporter, distributed),
+        experimental=core.ExperimentalCoreContext(session, _TRIAL),
         _reporter=reporter,
         _tensorboard_files=files,
         _tensorboard_mode=tensorboard_mode,
