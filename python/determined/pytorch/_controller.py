@@ -13,7 +13,7 @@ import torch
 import torch.utils.data
 
 from determined import errors
-from determined.pytorch import _backend, _reducer, _state, _timings
+from determined.pytorch import _backend, _curves, _reducer, _state, _timings
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._data import DataLoader
@@ -61,6 +61,7 @@ class PyTorchTrialController:
         self._plan = plan
         self._latest_checkpoint = latest_checkpoint
         self._is_chief = context.distributed.rank == 0
+        self._curves = _curves.Curves(context.get_tensorboard_writer)
         self._trial_id = self._core.info.trial.trial_id if self._core.info is not None else 0
         self._state = TrialState(trial_id=self._trial_id)
         self._callbacks: Dict[str, PyTorchCallback] = trial.build_callbacks()
@@ -333,6 +334,7 @@ class PyTorchTrialController:
             metrics = _reducer.average(batch_metrics)
             metrics.update(_reducer.to_numpy(self._context.reduce_metrics(for_training=True)))
         self._warn_of_odd_numbers(metrics, "training")
+        self._draw(_curves.training_points(self._state.batches_trained, metrics))
         self._add_position(metrics)
         if self._is_chief:
             self._core.train.report_training_metrics(self._state.batches_trained, metrics, batch_metrics)
@@ -401,6 +403,11 @@ class PyTorchTrialController:
         logger.info("validated in %.1f s", time.monotonic() - started_s)
         return metrics
 
+    def _draw(self, points: Iterator[_curves.Point]) -> None:
+        """In TensorBoard, on the cluster, where its files are kept."""
+        if self._is_chief and self._core.info is not None and self._context.get_enable_tensorboard_logging():
+            self._curves.draw(points)
+
     def _validate(self) -> None:
         metrics = self._measure()
         self._state.last_val = self._state.batches_trained
@@ -408,6 +415,7 @@ class PyTorchTrialController:
             self._searcher_value = self._metric_for_searcher(metrics)
         best_before = self._best_validation() if self._looks_for_best() else None
         self._warn_of_odd_numbers(metrics, "validation")
+        self._draw(_curves.validation_points(self._state.batches_trained, metrics))
         self._add_position(metrics)
         if self._is_chief:
             self._core.train.report_validation_metrics(self._state.batches_trained, metrics)
