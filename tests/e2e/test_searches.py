@@ -1,5 +1,6 @@
 """Whole searches: trials that report, stop and crash, users who pause them, and a master that is killed meanwhile."""
 import os
+import shutil
 import signal
 import sys
 
@@ -103,15 +104,43 @@ def test_a_disturbed_search_has_the_trials_of_an_undisturbed_one(cluster):
     assert {t["state"] for t in second} == {"STATE_COMPLETED"}
 
 
+# The trial with these hyperparameters dies once, in its first epoch.
+CRASH = """
+import json, os, pathlib
+if json.loads(os.environ["DET_HPARAMS"]) == {hparams}:
+    _train_batch = DigitsTrial.train_batch
+    _mark = pathlib.Path({mark!r})
+    def _crash(self, batch, epoch_idx, batch_idx):
+        if batch_idx >= 5 and not _mark.exists():
+            _mark.touch()
+            os._exit(9)
+        return _train_batch(self, batch, epoch_idx, batch_idx)
+    DigitsTrial.train_batch = _crash
+"""
+
+
 @needs_torch
-def test_adaptive_asha_on_digits(cluster):
-    """Importing torch twenty times is what takes the time, a minute of CPU in all."""
+def test_adaptive_asha_on_digits(cluster, tmp_path):
+    """Importing torch forty times is what takes the time, two minutes of CPU in all."""
     c = cluster
-    x = create(c, DIGITS, "--config", "searcher.max_time=4", "--config", "searcher.max_length.epochs=4", name="adaptive.yaml")
+    short = ("--config", "searcher.max_time=4", "--config", "searcher.max_length.epochs=4")
+    undisturbed = create(c, DIGITS, *short, name="adaptive.yaml")
+    hparams = [t["hparams"] for t in trials(c, undisturbed)]
+    crashing = shutil.copytree(DIGITS, tmp_path / "digits")
+    with open(crashing / "model_def.py", "a") as file:
+        file.write(CRASH.format(hparams=hparams[1], mark=str(tmp_path / "crashed")))
+    assert c.wait_experiment(undisturbed, timeout_s=1800)["state"] == "STATE_COMPLETED"
+    x = create(c, crashing, *short, name="adaptive.yaml")
     disturb(c, x)
-    assert c.wait_experiment(x, timeout_s=900)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
-    found, config = trials(c, x), c.experiment(x)["config"]
+    assert c.wait_experiment(x, timeout_s=1800)["state"] == "STATE_COMPLETED", c.master_log()[-3000:]
+    first, found = trials(c, undisturbed), trials(c, x)
+    config = c.experiment(x)["config"]
     expected = drawn(c, 16, hyperparameters=config["hyperparameters"], reproducibility={"experiment_seed": 17})
-    assert [t["hparams"] for t in found] == expected
-    last = [validations(c, t["id"])[-1][1]["epochs"] for t in found]
-    assert max(last) == 4 and sum(epochs < 4 for epochs in last) > 4, last
+    assert [t["hparams"] for t in found] == [t["hparams"] for t in first] == expected
+    assert found[1]["restarts"] == 1 and sum(t["restarts"] for t in first) == 0
+    for a, b in zip(first, found):
+        for (steps, there), (same_steps, here) in zip(validations(c, a["id"]), validations(c, b["id"])):
+            assert (steps, there) == (same_steps, here), f"trial {b['id']}: the same numbers, bit by bit, as far as both came"
+    for some in (first, found):
+        last = [validations(c, t["id"])[-1][1]["epochs"] for t in some]
+        assert max(last) == 4 and min(last) < 4, "some are stopped; which ones, and how many, depends on who reports first"
