@@ -22,13 +22,14 @@ ENGINES = {"SQLite": "sqlite", "PostgreSQL": "postgres"}
 def master_on(engine):
     """A master whose commits are on disk before they are answered, on either engine."""
     with contextlib.ExitStack() as stack:
-        config = {}
+        config, server = {}, None
         if engine == "postgres":
             server = postgres.Server(fsync="on", full_page_writes="on", shared_buffers="128MB", max_wal_size="4GB")
             config = {"db": stack.enter_context(server).new_database()}
         cluster = stack.enter_context(Cluster(stack.enter_context(directory()), config=config))
         cluster.start_master()
         cluster.login()
+        cluster.server = server
         yield cluster
 
 
@@ -101,23 +102,34 @@ def log_lines():
             yield Row("… CPU of the master a line", cost, "µs")
 
 
+def disk_of(cluster):
+    """Bytes of the store; heads that were sealed leave room that PostgreSQL keeps for the next ones."""
+    if cluster.server:
+        return int(cluster.server.sql(f"SELECT pg_database_size('{cluster.config['db']['name']}')"))
+    return sum((cluster.dir / "data" / f"determined.db{suffix}").stat().st_size for suffix in ("", "-wal"))
+
+
 @question
 def log_volume():
-    """What do ten million lines take on disk, and how long does it take to search them?"""
+    """What do ten million lines take on disk, and how long does it take to search them, on both engines?"""
     text = bare(MANY)
-    with master_on("sqlite") as cluster:
+    for name, engine in engines():
+        yield from ask_volume(name, engine, text)
+
+
+def ask_volume(name, engine, text):
+    with master_on(engine) as cluster:
         task = a_task(cluster)
         load(cluster, "post", task, MANY, "fresh")
         wait_sealed(cluster)
-        disk = sum((cluster.dir / "data" / f"determined.db{suffix}").stat().st_size for suffix in ("", "-wal"))
         gigabytes = text["text"] / 1e9
-        yield Row("ten million log lines on disk, of their text", [100 * disk / text["text"]], "%", "≤ 10",
+        yield Row(f"ten million log lines on disk, of their text, {name}", [100 * disk_of(cluster) / text["text"]], "%", "≤ 10",
                   "zstd alone", [100 / text["packed to a part of"]])
         unpacked = [1000 / text["unpacked"]]
         for what, query in (("a text that is nowhere", "CUDA%20out%20of%20memory"), ("a number that is nowhere", "step%2099999999"),
                             ("a rare text", "shard%2000317%20read%20in%202.71")):
             found = [read(cluster, f"/api/v1/tasks/{task}/logs?searchText={query}") for _ in range(3)]
-            yield Row(f"1 GB of one task's log searched for {what}", [seconds / gigabytes for _, seconds in found], "s", "≤ 1",
+            yield Row(f"1 GB of one task's log searched for {what}, {name}", [seconds / gigabytes for _, seconds in found], "s", "≤ 1",
                       "zstd unpacking it", unpacked)
         found = [read(cluster, f"/api/v1/tasks/{task}/logs?searchText=loss%20%5B6-9%5D.*samples/z&enableRegex=true") for _ in range(3)]
-        yield Row("… by a regular expression", [seconds / gigabytes for _, seconds in found], "s", "", "zstd unpacking it", unpacked)
+        yield Row("… by a regular expression", [seconds / gigabytes for _, seconds in found], "s", "≤ 1", "zstd unpacking it", unpacked)
