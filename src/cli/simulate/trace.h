@@ -1,0 +1,37 @@
+/* What a simulation is told of: a cluster (YAML) and the jobs that come to it (CSV). */
+#ifndef DET_CLI_SIMULATE_TRACE_H
+#define DET_CLI_SIMULATE_TRACE_H
+
+#include "common/arena.h"
+#include "common/error.h"
+#include "core/core.h"
+
+struct sim_agents { int count, slots; };
+
+struct sim_cluster {
+    const char *file;
+    struct core_pool_opts *pool;
+    struct sim_agents **agents; /* of each pool; the last one has count 0 */
+    size_t pool_n;
+};
+
+/* Pools as master.yaml has them, with an additional list `agents` of {count, slots}. */
+int sim_cluster_read(const char *path, struct arena *a, struct sim_cluster *ret, struct error *err);
+
+struct sim_job {
+    int64_t submit_us, duration_us; /* duration: of each trial, undisturbed */
+    int slots, priority, max_slots, trials, concurrent;
+    double weight;
+    const char *name, *pool, *searcher; /* pool "": the first one */
+    size_t row;
+};
+
+struct sim_trace {
+    struct sim_job *job; /* by submission */
+    size_t n;
+};
+
+/* The columns stand in the first row; examples/traces/README.md lists them. Errors name file, row and column. */
+int sim_trace_read(const char *path, struct arena *a, struct sim_trace *ret, struct error *err);
+
+#endif
