@@ -18,7 +18,7 @@ bool shape_set_has(const struct shape_set *set, const struct sched_shape *shape)
 
 void shape_set_add(struct shape_set *set, const struct sched_shape *shape)
 {
-    if (set->n < SHAPE_SET_MAX)
+    if (set->n < SHAPE_SET_MAX && !shape_set_has(set, shape))
         set->key[set->n++] = shape->key;
 }
 
@@ -166,6 +166,6 @@ void pass_note_hopeless(struct pass *p, const struct sched_shape *shape)
 
 void pass_forget_hopeless(struct pass *p)
 {
-    p->hopeless.n = 0;
+    p->hopeless.n = p->unfit.n = 0;
     p->has_outlook = false;
 }

@@ -51,7 +51,7 @@ struct pass {
     size_t allocate_cap, unplaced_cap, release_cap;
     bool backfilling; /* something more important waits */
     bool releasing;   /* and room is being made for it: what is free may be what it will need */
-    struct shape_set hopeless, too_large; /* nothing that could be stopped helped; nor what leaves */
+    struct shape_set unfit, hopeless, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
     bool has_outlook, saw_what_leaves;
     int kept_n; /* gangs whose places are kept in what leaves */
 };

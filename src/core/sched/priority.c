@@ -52,7 +52,10 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
     walk_init(ret_failed, l->shape_n, p->arena);
     walk_start(&walk, l, p->arena);
     while (walk_pop(&walk, &c)) {
-        size_t now = places_fit(&s->places, c.next, s->share), n = now > 0 ? now : fit_into_what_leaves(p, c.next);
+        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : places_fit(&s->places, c.next, s->share);
+        size_t n = now > 0 ? now : fit_into_what_leaves(p, c.next);
+        if (now == 0)
+            shape_set_add(&p->unfit, c.shape);
         if (n == 0) {
             walk_push(ret_failed, c);
             continue;
@@ -157,7 +160,7 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
 static void serve(struct pass *p, struct sched_level *level)
 {
     p->backfilling = p->releasing = false;
-    p->too_large.n = 0;
+    p->too_large.n = p->unfit.n = 0;
     p->saw_what_leaves = false;
     p->kept_n = 0;
     pass_forget_hopeless(p);
