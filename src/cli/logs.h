@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "common/json.h"
 
 struct log_query {
     int32_t trial_id;    /* of the trial's task */
@@ -21,5 +22,8 @@ struct log_query {
 
 /* Prints the lines as the master wrote them, then the line on how to look at them again. */
 int logs_print(struct cli *cli, const struct log_query *q, struct error *err);
+
+/* A record of the master's own log as a line (cmd/master_logs.c). */
+void master_log_write(struct json_object *record, FILE *to);
 
 #endif

@@ -1,5 +1,7 @@
 """What is done to experiments, trials, checkpoints, projects and workspaces: requests, answers, and what is refused."""
 import json
+import re
+import tarfile
 
 import fake_master
 import pytest
@@ -210,3 +212,47 @@ def test_local_runs_the_entrypoint_here(det, master, tmp_path):
 def test_local_refuses_what_it_cannot_run(det, tmp_path, entrypoint, words, status, said):
     done = run_local(det, tmp_path, entrypoint, *words)
     assert done.returncode == status and said in done.stderr, done
+
+
+def bundle_of(out, directory):
+    """The name and the files of the one archive that `det trial support-bundle` has left."""
+    (path,) = directory.iterdir()
+    assert out.splitlines()[-1] == f"bundle path: {path}"
+    assert re.fullmatch(r"det-bundle-trial-1-\d{8}T\d{6}\.tar\.gz", path.name) and path.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(path) as tar:
+        files = {m.name: tar.extractfile(m).read().decode() for m in tar}
+    assert {name.split("/")[0] for name in files} == {path.name[:-len(".tar.gz")]}
+    return {name.split("/")[1]: text for name, text in files.items()}
+
+
+def test_support_bundle(det, master, tmp_path):
+    (tmp_path / "to").mkdir()
+    files = bundle_of(det("trial", "support-bundle", 1, "-o", tmp_path / "to"), tmp_path / "to")
+    assert sorted(files) == ["README.txt", "api_experiment_call.json", "api_trial_call.json", "master_logs.txt", "trial_logs.txt"]
+    assert files["trial_logs.txt"] == "".join(line["message"] for line in master.lines) != ""
+    assert files["master_logs.txt"] == det("master", "logs") != ""
+    assert json.loads(files["api_trial_call.json"])["id"] == 1
+    assert json.loads(files["api_experiment_call.json"])["experiment"]["description"] == "handwritten"
+    assert files["README.txt"].startswith("Trial 1 of experiment 1, master http://") and "Left out" not in files["README.txt"]
+
+
+@pytest.mark.parametrize("status, why", [(501, "this master does not serve them"), (403, "this user may not read them")])
+def test_support_bundle_without_the_masters_logs_says_so(det, master, tmp_path, status, why):
+    (tmp_path / "to").mkdir()
+    master.failures["/api/v1/master/logs"] = fake_master.Failure(status, "no")
+    done = det.run("trial", "support-bundle", 1, "-o", tmp_path / "to")
+    files = bundle_of(done.stdout, tmp_path / "to")
+    assert done.returncode == 0 and f"The master's logs are not in the bundle: {why}." in done.stderr
+    assert "master_logs.txt" not in files and f"Left out: the master's logs, because {why}." in files["README.txt"]
+
+
+def test_support_bundle_that_fails_leaves_nothing(det, master, tmp_path):
+    (tmp_path / "to").mkdir()
+    for path in ("/api/v1/trials/1/logs", "/api/v1/experiments/1", "/api/v1/master/logs"):
+        master.failures[path] = fake_master.Failure(500, "the disk is full")
+        done = det.run("trial", "support-bundle", 1, "-o", tmp_path / "to")
+        assert done.returncode == 1 and "the disk is full" in done.stderr and not done.stdout
+        del master.failures[path]
+    done = det.run("trial", "support-bundle", 1, "-o", tmp_path / "nowhere")
+    assert done.returncode == 1 and f"the directory to write to, {tmp_path}/nowhere: No such file" in done.stderr
+    assert list((tmp_path / "to").iterdir()) == []

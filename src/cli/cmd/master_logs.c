@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "cli/api.h"
+#include "cli/logs.h"
 
 static const char *text(struct json_object *v, const char *key)
 {
@@ -15,12 +16,18 @@ static const char *level(struct json_object *entry)
     return strncmp(name, prefix, sizeof(prefix) - 1) == 0 ? name + sizeof(prefix) - 1 : name;
 }
 
+void master_log_write(struct json_object *record, FILE *to)
+{
+    struct json_object *entry;
+    if (json_object_object_get_ex(record, "logEntry", &entry))
+        fprintf(to, "%s [%s]: %s\n", text(entry, "timestamp"), level(entry), text(entry, "message"));
+}
+
 static int print_record(struct json_object *record, void *ctx, struct error *err)
 {
     struct cli *cli = ctx;
-    struct json_object *entry;
-    if (json_object_object_get_ex(record, "logEntry", &entry))
-        fprintf(cli->out, "%s [%s]: %s\n", text(entry, "timestamp"), level(entry), text(entry, "message"));
+    (void)err;
+    master_log_write(record, cli->out);
     fflush(cli->out);
     return 0;
 }
