@@ -28,10 +28,10 @@ class Det:
         self.environment = {"PATH": os.environ["PATH"], "DET_MASTER": url, "DET_DEBUG_CONFIG_PATH": str(config), "DET_USER": "determined",
                             "DET_PASS": fake_master.PASSWORD, "HOME": str(config)}
 
-    def run(self, *words, program=None, stdin="", **environment):
+    def run(self, *words, program=None, stdin="", patience_s=60, **environment):
         env = {k: v for k, v in {**self.environment, **environment}.items() if v is not None}
         return subprocess.run([str(program or BUILD / "det"), *map(str, words)], input=stdin, capture_output=True, text=True, env=env,
-                              timeout=60, start_new_session=True)
+                              timeout=patience_s, start_new_session=True)
 
     def __call__(self, *words, **more):
         """The output of a command that must succeed."""

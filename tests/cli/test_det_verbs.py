@@ -1,10 +1,15 @@
 """What is done to experiments, trials, checkpoints, projects and workspaces: requests, answers, and what is refused."""
 import json
+import os
+import pathlib
 import re
+import sys
 import tarfile
 
 import fake_master
 import pytest
+
+LIBRARY = pathlib.Path(__file__).parents[2] / "python"
 
 
 def sent(master):
@@ -201,17 +206,96 @@ def test_local_runs_the_entrypoint_here(det, master, tmp_path):
 
 
 @pytest.mark.parametrize("entrypoint, words, status, said", [
-    ("model_def:Trial", [], 1, "is a trial class"),
-    ("pkg.model_def:Trial", [], 1, "is a trial class"),
     ([], [], 1, "needs an entrypoint"),
     (None, [], 1, "needs an entrypoint"),
     ("true", ["--template", "t"], 2, "goes without --template"),
-    ("true", ["--test"], 2, "goes without --template and --test-mode"),
+    ("true", ["--test"], 1, "trains one batch of a trial class (module:Class); the entrypoint of this configuration is a program"),
+    (["model_def:Trial"], ["--test"], 1, "is a program"),
     (["/no/such/program"], [], 127, "/no/such/program: No such file or directory"),
 ])
 def test_local_refuses_what_it_cannot_run(det, tmp_path, entrypoint, words, status, said):
     done = run_local(det, tmp_path, entrypoint, *words)
     assert done.returncode == status and said in done.stderr, done
+
+
+TRIAL = """
+import pathlib
+import torch
+from determined import pytorch
+
+class Line(pytorch.PyTorchTrial):
+    def __init__(self, context):
+        self.context = context
+        self.model = context.wrap_model(torch.nn.Linear(1, 1))
+        self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=context.get_hparam("lr")))
+        pathlib.Path("seen").write_text(f"{context.get_hparams()} {context.get_experiment_config()['name']} ")
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader([float(i) for i in range(64)], batch_size=self.context.get_per_slot_batch_size())
+
+    build_validation_data_loader = build_training_data_loader
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        pathlib.Path("trained").open("a").write(f"{batch_idx}\\n")
+        loss = self.model(batch.float().unsqueeze(1) / 64).square().mean()
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch):
+        return {"loss": self.model(batch.float().unsqueeze(1) / 64).square().mean()}
+"""
+
+
+@pytest.fixture
+def train_here(det, tmp_path):
+    """Runs `det experiment create --local` of a trial class with the library of this tree; returns what it did in model/."""
+    pytest.importorskip("torch")
+    model = tmp_path / "model"
+    (model / "nets").mkdir(parents=True)
+    (model / "line.py").write_text(TRIAL)
+    (model / "nets" / "line.py").write_text(TRIAL)
+    bin_dir = tmp_path / "bin"
+    bin_dir.mkdir()
+    (bin_dir / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (bin_dir / "python3").chmod(0o755)
+
+    def run(*words, **changes):
+        config = {"name": "here", "entrypoint": "line:Line", "searcher": {"name": "single", "metric": "loss", "max_length": {"batches": 5}},
+                  "hyperparameters": {"global_batch_size": 8, "lr": {"type": "log", "base": 10, "minval": -3, "maxval": -1},
+                                      "net": {"width": {"type": "const", "val": 4}}}, **changes}
+        (tmp_path / "local.yaml").write_text(json.dumps(config))
+        return det.run("experiment", "create", "--local", tmp_path / "local.yaml", model, *words, patience_s=300,
+                       PATH=f"{bin_dir}:{os.environ['PATH']}", PYTHONPATH=str(LIBRARY))
+
+    run.model = model
+    return run
+
+
+def test_local_trains_a_trial_class(train_here, master):
+    done = train_here()
+    assert done.returncode == 0, done.stderr
+    assert (train_here.model / "seen").read_text() == "{'global_batch_size': 8, 'lr': 0.01, 'net': {'width': 4}} here "
+    assert (train_here.model / "trained").read_text().split() == ["0", "1", "2", "3", "4"]
+    assert "there is no search off the cluster; this trains with lr=0.01" in done.stderr and not master.created
+
+
+def test_local_trains_a_class_in_a_directory_one_batch_with_test(train_here):
+    done = train_here("--test", entrypoint="./nets/line:Line", searcher={"name": "single", "metric": "loss"})
+    assert done.returncode == 0, done.stderr
+    assert (train_here.model / "trained").read_text().split() == ["0"]
+
+
+@pytest.mark.parametrize("changes, said", [
+    ({"searcher": {"name": "single", "metric": "loss"}}, "searcher.max_length is missing: how long to train"),
+    ({"hyperparameters": {"global_batch_size": 8, "net": {"lr": {"type": "int", "minval": 1}}}}, "hyperparameters.net.lr: type int needs 'maxval'"),
+    ({"hyperparameters": {"lr": {"type": "lgo"}}}, "hyperparameters.lr: type 'lgo' is none of const, categorical"),
+    ({"entrypoint": "nowhere:Line"}, "there is no module nowhere"),
+])
+def test_local_says_in_a_line_what_is_wrong_with_a_trial_class(train_here, changes, said):
+    done = train_here(**changes)
+    assert done.returncode == 1 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert not (train_here.model / "trained").exists()
 
 
 def bundle_of(out, directory):

@@ -1,6 +1,7 @@
 """Run a Trial class as the experiment configuration says: ``python3 -m determined.exec.harness module:Class``.
 
-This is what ``entrypoint: module:Class`` stands for.
+This is what ``entrypoint: module:Class`` stands for. ``--local FILE`` trains off the cluster, as the configuration in a
+file of JSON says; ``det experiment create --local`` does so.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from typing import Any, Dict, List, Optional
 
 import determined as det
 from determined import errors
+from determined.exec import _local
 
 logger = logging.getLogger("determined")
 
@@ -51,16 +53,21 @@ def _apply_optimizations(context: Any, optimizations: Dict[str, Any]) -> None:
         context.experimental.compress_gradients()
 
 
-def run_trial(entrypoint: str, info: det.ClusterInfo) -> None:
-    """Import the class, build the trial, train."""
+def run_trial(
+    entrypoint: str,
+    config: det.ExperimentConfig,
+    hparams: Dict[str, Any],
+    **fit: Any,
+) -> None:
+    """Import the class, build the trial, train; ``fit`` are arguments of ``Trainer.fit()`` beyond the configured."""
     from determined import pytorch
     from determined.pytorch._load import trial_class_from_entrypoint
 
-    config = det.ExperimentConfig(info.trial._config)
     optimizations = config.get_optimizations_config()
     trial_class = trial_class_from_entrypoint(module_spec(entrypoint))
     with pytorch.init(
-        hparams=info.trial.hparams,
+        hparams=hparams,
+        exp_conf=config,
         aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
     ) as context:
         _apply_optimizations(context, optimizations)
@@ -68,7 +75,18 @@ def run_trial(entrypoint: str, info: det.ClusterInfo) -> None:
         trainer._by_trainer = False
         begin, end = config.profiling_interval()
         trainer.configure_profiler(config.profiling_sync_timings(), config.profiling_enabled(), begin, end)
-        trainer.fit(latest_checkpoint=info.latest_checkpoint, **_fit_arguments(config, info.trial.hparams))
+        trainer.fit(**_fit_arguments(config, hparams), **fit)
+
+
+def run_local(entrypoint: str, config: det.ExperimentConfig, test_mode: bool) -> None:
+    """Train off the cluster: all of it, or one batch and one of validation."""
+    from determined.pytorch._units import Batch, unit_from_config
+
+    hparams, chosen = _local.choose_hparams(config.get("hyperparameters") or {})
+    if chosen:
+        logger.info("there is no search off the cluster; this trains with %s", ", ".join(chosen))
+    length = Batch(1) if test_mode else unit_from_config(_local.max_length(config), hparams.get("global_batch_size"))
+    run_trial(entrypoint, config, hparams, max_length=length, test_mode=test_mode)
 
 
 def main(args: Optional[List[str]] = None) -> int:
@@ -76,14 +94,19 @@ def main(args: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="determined.exec.harness", description="Run a Trial class.")
     parser.add_argument("entrypoint", nargs="?", help="module:Class")
     parser.add_argument("--train-entrypoint", metavar="module:Class", help="the same")
+    parser.add_argument("--local", metavar="FILE", help="train off the cluster, as this configuration (JSON) says")
+    parser.add_argument("--test", action="store_true", help="one batch only; with --local")
     options = parser.parse_args(args)
     entrypoint = options.entrypoint or options.train_entrypoint
     if not entrypoint or ":" not in entrypoint:
         parser.error("an entrypoint of the form module:Class is needed")
     info = det.get_cluster_info()
-    if info is None or info.task_type != "TRIAL":
-        parser.error("this runs in trials on a cluster only")
-    debug = info.trial._debug
+    on_cluster = info is not None and info.task_type == "TRIAL"
+    if options.local and on_cluster:
+        parser.error("--local is for training off the cluster; this is a trial")
+    if not options.local and (not on_cluster or options.test):
+        parser.error("this runs in trials on a cluster only" if not on_cluster else "--test goes with --local")
+    debug = bool(info is not None and on_cluster and info.trial._debug)
     logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format=det.LOG_FORMAT)
     if debug:
         faulthandler.dump_traceback_later(STACKS_EVERY_S, repeat=True)
@@ -91,7 +114,11 @@ def main(args: Optional[List[str]] = None) -> int:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        run_trial(entrypoint, info)
+        if options.local:
+            run_local(entrypoint, _local.read_config(options.local), options.test)
+        elif info is not None:
+            config = det.ExperimentConfig(info.trial._config)
+            run_trial(entrypoint, config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)
     except errors.InvalidExperimentException as e:
         # Where in our code it was noticed helps nobody; what is wrong with the trial does.
         logger.error("%s", e)

@@ -18,8 +18,9 @@ int experiment_test_config(const char *effective, struct strbuf *ret, struct err
 /* Shows how far it gets, and the log if that is not far enough. */
 int experiment_watch_test(struct cli *cli, int32_t experiment_id, struct error *err);
 
-/* Runs the configuration's entrypoint here, in `directory` (NULL: this one); its exit status becomes det's. */
-int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, struct error *err);
+/* Runs the configuration's entrypoint here, in `directory` (NULL: this one); its exit status becomes det's. `test_mode`:
+ * one batch of a trial class. */
+int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, struct error *err);
 
 struct experiment_list_form {
     bool show_project, archived; /* columns beside the usual ones */

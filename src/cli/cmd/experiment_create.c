@@ -110,8 +110,8 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     cleanup_strbuf struct strbuf config = STRBUF_INIT;
     cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
-    if (args->local && (args->template_n || args->test_mode))
-        return error_set(err, ERR_USAGE, "--local runs the entrypoint as it is: it goes without --template and --test-mode");
+    if (args->local && args->template_n)
+        return error_set(err, ERR_USAGE, "--local asks no master, which has the templates: it goes without --template");
     if (args->publish_n)
         return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
     if (args->template_n > 1)
@@ -119,7 +119,7 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)
         return -1;
     if (args->local)
-        return experiment_run_local(cli, tree, args->model_def, err);
+        return experiment_run_local(cli, tree, args->model_def, args->test_mode, err);
     if (read_context(cli, args, &context, err) < 0)
         return -1;
     struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,

@@ -3,32 +3,73 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cmd/experiment.h"
+#include "common/cleanup.h"
 
-/* module:TrialClass, which only the cluster's harness can run. */
-static bool is_trial_class(const char *entrypoint)
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+/* module:TrialClass, which the harness runs, as determined.exec.launch tells it from a program: with a slash in it the
+ * module's file decides. */
+static bool is_trial_class(struct cli *cli, const char *entrypoint, const char *directory)
 {
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     const char *colon = strchr(entrypoint, ':');
-    size_t module = strspn(entrypoint, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
-    return colon && module > 0 && entrypoint + module == colon && colon[1] && strspn(colon + 1, word) == strlen(colon + 1);
+    if (!colon || !colon[1] || strspn(colon + 1, WORD) != strlen(colon + 1))
+        return false;
+    const char *slash = memrchr(entrypoint, '/', (size_t)(colon - entrypoint));
+    const char *module = slash ? slash + 1 : entrypoint;
+    if (module == colon || module + strspn(module, WORD ".") != colon)
+        return false;
+    if (!slash)
+        return true;
+    const char *file = arena_printf(&cli->arena, "%s/%.*s.py", directory ? directory : ".", (int)(colon - entrypoint), entrypoint);
+    return *entrypoint != '/' && entrypoint + strspn(entrypoint, WORD ".-/") == colon && access(file, R_OK) == 0;
 }
 
-static int arguments(struct cli *cli, struct json_object *entrypoint, char ***ret, struct error *err)
+/* The harness reads it from a file without a name: it may hold secrets, and nothing is left behind. */
+static int config_in_memory(struct json_object *config, struct error *err)
+{
+    cleanup_close int fd = memfd_create("experiment-config", 0); /* the child's, too */
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (fd < 0)
+        return error_errno(err, "keeping the configuration for the harness");
+    json_print(config, &text);
+    for (size_t at = 0; at < text.n;) {
+        ssize_t n = write(fd, text.s + at, text.n - at);
+        if (n < 0 && errno != EINTR)
+            return error_errno(err, "keeping the configuration for the harness");
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return take_fd(fd);
+}
+
+static int harness_arguments(struct cli *cli, struct json_object *config, const char *entrypoint, bool test_mode, char ***ret,
+                             struct error *err)
+{
+    int fd = config_in_memory(config, err);
+    if (fd < 0)
+        return -1;
+    const char *const word[] = {"python3", "-m", "determined.exec.harness", entrypoint, "--local",
+                                arena_printf(&cli->arena, "/dev/fd/%d", fd), test_mode ? "--test" : NULL};
+    enum { WORDS = sizeof(word) / sizeof(word[0]) };
+    char **argv = arena_array(&cli->arena, char *, WORDS + 1);
+    for (size_t i = 0; i < WORDS && word[i]; i++)
+        argv[i] = arena_strdup(&cli->arena, word[i]);
+    *ret = argv;
+    return 0;
+}
+
+/* A shell's line, or a program with its arguments. */
+static int script_arguments(struct cli *cli, struct json_object *entrypoint, char ***ret, struct error *err)
 {
     bool list = json_object_is_type(entrypoint, json_type_array);
     size_t n = list ? json_object_array_length(entrypoint) : 0;
     char **argv = arena_array(&cli->arena, char *, n + 4);
     if (json_object_is_type(entrypoint, json_type_string)) {
-        const char *line = json_object_get_string(entrypoint);
-        if (is_trial_class(line))
-            return error_set(err, ERR_INVALID,
-                             "--local runs scripts; entrypoint '%s' is a trial class: train it with a script that calls "
-                             "Trainer.fit(), or without --local", line);
-        const char *const shell[] = {"sh", "-c", line};
+        const char *const shell[] = {"sh", "-c", json_object_get_string(entrypoint)};
         for (size_t i = 0; i < 3; i++)
             argv[i] = arena_strdup(&cli->arena, shell[i]);
     } else if (n == 0) {
@@ -42,6 +83,19 @@ static int arguments(struct cli *cli, struct json_object *entrypoint, char ***re
     return 0;
 }
 
+static int arguments(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, char ***ret,
+                     struct error *err)
+{
+    struct json_object *entrypoint = json_object_object_get(config, "entrypoint");
+    bool line = json_object_is_type(entrypoint, json_type_string);
+    if (line && is_trial_class(cli, json_object_get_string(entrypoint), directory))
+        return harness_arguments(cli, config, json_object_get_string(entrypoint), test_mode, ret, err);
+    if (test_mode)
+        return error_set(err, ERR_INVALID, "--local --test-mode trains one batch of a trial class (module:Class); the entrypoint "
+                         "of this configuration is a program, which --local runs as a whole");
+    return script_arguments(cli, entrypoint, ret, err);
+}
+
 static _Noreturn void run_child(const char *directory, char **argv)
 {
     if (directory && chdir(directory) < 0)
@@ -51,11 +105,11 @@ static _Noreturn void run_child(const char *directory, char **argv)
     _exit(127);
 }
 
-int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, struct error *err)
+int experiment_run_local(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, struct error *err)
 {
     char **argv = NULL;
     int status;
-    if (arguments(cli, json_object_object_get(config, "entrypoint"), &argv, err) < 0)
+    if (arguments(cli, config, directory, test_mode, &argv, err) < 0)
         return -1;
     fflush(cli->out);
     pid_t child = fork();
