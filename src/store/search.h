@@ -33,6 +33,34 @@ int search_parse(enum search_kind kind, const char *filter, const char *sort, in
 int store_search_experiments(struct store *st, const struct search *s, int32_t project_id, struct page page,
                              struct arena *a, struct store_experiment_list *ret, struct error *err);
 
+/* ---- what a project can be searched by ---- */
+
+struct search_name {
+    const char *name;
+    enum { SEARCH_NAME_MIXED, SEARCH_NAME_NUMBER, SEARCH_NAME_TEXT, SEARCH_NAME_TIME } type;
+};
+/* Columns that every project has, in the order of their table. */
+void search_fixed_names(enum search_kind kind, struct arena *a, struct search_name **ret, size_t *ret_n);
+/* Of hyperparameters or metadata, parts joined by dots; objects and null are no values. */
+int store_search_value_names(struct store *st, int32_t project_id, bool metadata, struct arena *a,
+                             struct search_name **ret, size_t *ret_n, struct error *err);
+/* Different texts under a key of metadata. */
+int store_search_metadata_values(struct store *st, int32_t project_id, const char *key, struct arena *a,
+                                 const char ***ret, size_t *ret_n, struct error *err);
+
+enum search_qualifier { SEARCH_MIN, SEARCH_MAX, SEARCH_MEAN, SEARCH_LAST, SEARCH_QUALIFIER_NR };
+extern const char *const search_qualifier_name[SEARCH_QUALIFIER_NR];
+struct search_extent { bool known; double min, max; }; /* unknown: there is no finite number */
+struct search_metric {
+    const char *group, *name;
+    bool number; /* whatever was reported */
+    struct search_extent extent[SEARCH_QUALIFIER_NR];
+};
+/* For experiments those of their best runs. */
+int store_search_metrics(struct store *st, enum search_kind kind, int32_t project_id, struct arena *a,
+                         struct search_metric **ret, size_t *ret_n, struct error *err);
+int store_search_searcher_metric(struct store *st, int32_t project_id, struct search_extent *ret, struct error *err);
+
 /* ---- runs ---- */
 
 struct store_run {

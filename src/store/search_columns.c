@@ -94,6 +94,21 @@ const char *search_column_names(enum search_kind kind, struct arena *a)
     return arena_strdup(a, all.s);
 }
 
+void search_fixed_names(enum search_kind kind, struct arena *a, struct search_name **ret, size_t *ret_n)
+{
+    size_t n = 0;
+    while (table(kind)[n].name)
+        n++;
+    *ret = arena_array(a, struct search_name, n + 1);
+    *ret_n = 0;
+    for (const struct search_column *c = table(kind); c->name; c++)
+        if (!c->only_sort)
+            (*ret)[(*ret_n)++] = (struct search_name){
+                .name = c->name,
+                .type = c->type == SEARCH_NUMBER ? SEARCH_NAME_NUMBER
+                        : c->type == SEARCH_TIME ? SEARCH_NAME_TIME : SEARCH_NAME_TEXT};
+}
+
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 /* "a.b" → $."a"."b" for SQLite, ["a","b"] for PostgreSQL; index -1: none. */

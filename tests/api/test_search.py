@@ -376,6 +376,50 @@ def test_runs_move_with_their_experiment(master, two):
     assert "not both" in master.post(f"{RUNS}/kill", {"runIds": [a], "filter": by_filter}).json["error"]["error"]
 
 
+def columns_of(c, project, kind):
+    listed = c.get(f"/api/v1/projects/{project}/columns?tableType=TABLE_TYPE_{kind}").json["columns"]
+    assert len({x["column"] for x in listed}) == len(listed)
+    return {x["column"]: (x["location"].removeprefix("LOCATION_TYPE_"), x["type"].removeprefix("COLUMN_TYPE_")) for x in listed}
+
+
+def test_columns_are_what_a_project_has(stock):
+    xs, rs = columns_of(stock, 1, "EXPERIMENT"), columns_of(stock, 1, "RUN")
+    assert xs == columns_of(stock, 1, "UNSPECIFIED")
+    assert xs["startTime"] == ("EXPERIMENT", "DATE") and rs["startTime"] == ("RUN", "DATE") and "archived" not in rs
+    assert xs["hp.lr"] == ("HYPERPARAMETERS", "NUMBER") and rs["hp.deep.width"] == ("RUN_HYPERPARAMETERS", "NUMBER")
+    assert xs["hp.opt"] == ("HYPERPARAMETERS", "TEXT") and xs["hp.flag"][1] == "UNSPECIFIED" and "hp.deep" not in xs
+    assert rs["metadata.owner"] == ("RUN_METADATA", "TEXT") and rs["metadata.n.m"][1] == "NUMBER" and "metadata.owner" not in xs
+    for listed in (xs, rs):
+        assert listed["validation.loss.mean"] == ("VALIDATIONS", "NUMBER") and listed["training.dot.ted.min"][0] == "TRAINING"
+        assert listed["mine.word.last"] == ("CUSTOM_METRIC", "TEXT") and "mine.word.min" not in listed
+    for path, listed in ((EXPERIMENTS, xs), (RUNS, rs)):  # every one can be searched and sorted by
+        for name in listed:
+            search(stock, path, field(name, "notEmpty"), sort=f"{name}=desc", projectId=1)
+    titles = {x["column"]: x["displayName"] for x in stock.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN").json["columns"]}
+    assert (titles["id"], titles["startTime"], titles["localId"], titles["hp.lr"]) == ("ID", "Start time", "Local ID", "lr")
+    empty = stock.post("/api/v1/workspaces/1/projects", {"name": "empty"}).json["project"]["id"]
+    assert len(columns_of(stock, empty, "EXPERIMENT")) == 21 and len(columns_of(stock, empty, "RUN")) == 24
+    assert stock.get(f"/api/v1/projects/{empty}/experiments/metric-ranges").json["ranges"] == []
+
+
+def test_ranges_of_metrics_and_values_of_metadata(stock):
+    ranges = {r["metricsName"]: (r["min"], r["max"]) for r in stock.get("/api/v1/projects/1/experiments/metric-ranges").json["ranges"]}
+    mine = search(stock, EXPERIMENTS, projectId=1)
+    for name in ["searcherMetricsVal"] + [f"{g}.{m}.{q}" for g in ("validation", "training", "mine") for m in ("loss", "dot.ted")
+                                          for q in ("min", "max", "mean", "last")]:
+        values = [x["experiment"].get("bestTrialSearcherMetric") if name == "searcherMetricsVal" else
+                  metric(at(x, "bestTrial", "summaryMetrics"), *name.rsplit(".", 1)) for x in mine]
+        values = [v for v in values if v is not None]
+        assert ranges.pop(name) == pytest.approx((min(values), max(values))), name
+    assert not ranges
+    owners = {at(r, "metadata", "owner") for r in search(stock, RUNS, projectId=1)} - {None}
+    values = lambda key: stock.get(f"/api/v1/projects/1/metadata/{key}").json["values"]  # noqa: E731
+    assert owners and values("owner") == sorted(owners)
+    assert values("n.m") == [] and values("n") == [] and values("none") == []  # only texts
+    for path in ("columns", "experiments/metric-ranges", "metadata/owner"):
+        assert stock.get(f"/api/v1/projects/9999/{path}").status == 404
+
+
 def test_labels_are_counted_when_they_change(master):
     labels = lambda project=0: master.get(f"/api/v1/experiment/labels?projectId={project}").json["labels"]  # noqa: E731
     w = master.post("/api/v1/workspaces", {"name": "labels"}).json["workspace"]["id"]

@@ -201,6 +201,64 @@ FROM metric_summaries s WHERE s.trial_id = x.best_trial_id AND s.group_name = $1
 -- postgres: (SELECT s.metrics::json #>> ARRAY(SELECT json_array_elements_text($2::json))
 FROM metric_summaries s WHERE s.trial_id = x.best_trial_id AND s.group_name = $1)
 
+-- ---- what a project can be searched by ----
+-- The values of hyperparameters or ($2) metadata, with the names of those around them.
+-- name: search_value_names
+-- sqlite: WITH RECURSIVE node(name, type, value) AS (
+-- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
+-- sqlite: json_each(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END) j WHERE x.project_id = $1
+-- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
+-- sqlite: SELECT name, min(CASE WHEN type IN ('integer', 'real') THEN 1 ELSE 0 END), min(CASE WHEN type = 'text' THEN 1 ELSE 0 END)
+-- sqlite: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name;
+-- postgres: WITH RECURSIVE node(name, type, value) AS (
+-- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
+-- postgres: jsonb_each(CAST(CASE WHEN CAST($2 AS BIGINT) <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END AS jsonb)) j
+-- postgres: WHERE x.project_id = $1
+-- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
+-- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
+-- postgres: SELECT name, min(CASE WHEN type = 'number' THEN 1 ELSE 0 END), min(CASE WHEN type = 'string' THEN 1 ELSE 0 END)
+-- postgres: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name COLLATE "C";
+
+-- name: search_metadata_values
+-- sqlite: WITH RECURSIVE node(name, type, value) AS (
+-- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
+-- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $1
+-- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
+-- sqlite: SELECT DISTINCT value FROM node WHERE type = 'text' AND name = $2 ORDER BY value;
+-- postgres: WITH RECURSIVE node(name, type, value) AS (
+-- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
+-- postgres: jsonb_each(CAST(coalesce(t.metadata, '{}') AS jsonb)) j WHERE x.project_id = $1
+-- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
+-- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
+-- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($2 AS TEXT)
+-- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
+
+-- What was reported by all runs ($2) or by the best one of each experiment: extents of min, max, mean and last.
+-- name: search_metric_names
+SELECT group_name, name, min(number), min(low), max(low), min(high), max(high), min(mean), max(mean), min(latest), max(latest) FROM (
+-- sqlite: SELECT s.group_name, m.key AS name, CASE WHEN json_extract(m.value, '$[0]') = 'number' THEN 1 ELSE 0 END AS number,
+-- sqlite: CASE WHEN json_type(m.value, '$[3]') IN ('integer', 'real') THEN json_extract(m.value, '$[3]') END AS low,
+-- sqlite: CASE WHEN json_type(m.value, '$[4]') IN ('integer', 'real') THEN json_extract(m.value, '$[4]') END AS high,
+-- sqlite: CASE WHEN json_type(m.value, '$[2]') IN ('integer', 'real')
+-- sqlite: THEN CAST(json_extract(m.value, '$[2]') AS REAL) / json_extract(m.value, '$[1]') END AS mean,
+-- sqlite: CASE WHEN json_type(m.value, '$[5]') IN ('integer', 'real') THEN json_extract(m.value, '$[5]') END AS latest
+-- postgres: SELECT s.group_name, m.key AS name, CASE WHEN m.value ->> 0 = 'number' THEN 1 ELSE 0 END AS number,
+-- postgres: CASE WHEN json_typeof(m.value -> 3) = 'number' THEN CAST(m.value ->> 3 AS DOUBLE PRECISION) END AS low,
+-- postgres: CASE WHEN json_typeof(m.value -> 4) = 'number' THEN CAST(m.value ->> 4 AS DOUBLE PRECISION) END AS high,
+-- postgres: CASE WHEN json_typeof(m.value -> 2) = 'number'
+-- postgres: THEN CAST(m.value ->> 2 AS DOUBLE PRECISION) / CAST(m.value ->> 1 AS DOUBLE PRECISION) END AS mean,
+-- postgres: CASE WHEN json_typeof(m.value -> 5) = 'number' THEN CAST(m.value ->> 5 AS DOUBLE PRECISION) END AS latest
+FROM experiments x JOIN trials t ON t.experiment_id = x.id JOIN metric_summaries s ON s.trial_id = t.id,
+-- sqlite: json_each(s.metrics) m
+-- postgres: json_each(CAST(s.metrics AS json)) m
+WHERE x.project_id = $1 AND (CAST($2 AS BIGINT) <> 0 OR t.id = x.best_trial_id)) reported
+GROUP BY group_name, name
+-- sqlite: ORDER BY group_name, name;
+-- postgres: ORDER BY group_name COLLATE "C", name COLLATE "C";
+
+-- name: search_searcher_metric_extent
+SELECT min(best_metric), max(best_metric) FROM experiments WHERE project_id = $1;
+
 -- ---- order ----
 -- fragment: search_order
 ORDER BY
