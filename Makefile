@@ -29,6 +29,7 @@ JOBS ?= $(shell nproc)
 VENV := .venv
 PY := $(VENV)/bin/python
 COMPAT := .venv-compat
+FRAMEWORKS := .venv-frameworks
 TENSORFLOW := .venv-tensorflow
 AZURITE := tests/support/azurite
 
@@ -69,9 +70,12 @@ $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
 	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
-$(VENV)/.stamp-frameworks: $(VENV)/.stamp-test python/requirements/frameworks.txt
-	@echo "deps: Hugging Face, Lightning and DeepSpeed into $(VENV) from python/requirements/frameworks.txt"
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/frameworks.txt
+# On top of $(VENV), whose packages it sees: so tests can tell how it is without them.
+$(FRAMEWORKS)/.stamp: $(VENV)/.stamp-test python/requirements/frameworks.txt
+	@echo "deps: Hugging Face, Lightning, DeepSpeed and Keras into $(FRAMEWORKS) from python/requirements/frameworks.txt"
+	@/usr/bin/python3 -m venv $(FRAMEWORKS)
+	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$(echo $(FRAMEWORKS)/lib/python3*/site-packages)/torch.pth
+	@$(FRAMEWORKS)/bin/pip install -q --disable-pip-version-check -r python/requirements/frameworks.txt
 	@touch $@
 
 $(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
@@ -80,7 +84,7 @@ $(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
 	@$(TENSORFLOW)/bin/pip install -q --disable-pip-version-check -r python/requirements/tensorflow.txt
 	@touch $@
 
-framework-deps: test-deps $(VENV)/.stamp-frameworks $(TENSORFLOW)/.stamp
+framework-deps: test-deps $(FRAMEWORKS)/.stamp $(TENSORFLOW)/.stamp
 
 deps: apt-packages $(VENV)/.stamp
 test-deps: deps $(VENV)/.stamp-test $(COMPAT)/.stamp $(AZURITE)/.stamp

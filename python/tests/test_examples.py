@@ -7,7 +7,8 @@ import sys
 
 import pytest
 import yaml
-from conftest import EXAMPLES, REPOSITORY
+
+from tests.conftest import EXAMPLES, REPOSITORY
 
 
 def start(example, run_dir, tmp_path, *argv):

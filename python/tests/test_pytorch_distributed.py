@@ -12,8 +12,9 @@ import sys
 
 import pytest
 import torch
-from conftest import REPOSITORY
 from torch.utils.data import BatchSampler, SequentialSampler
+
+from tests.conftest import REPOSITORY
 
 HERE = pathlib.Path(__file__).parent
 TIMEOUT_S = 200

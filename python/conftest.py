@@ -1,0 +1,17 @@
+"""Modules that need a framework which this environment lacks are left out when doctests are collected."""
+
+import importlib.util
+import os
+
+# Where a module is imported for its doctests only.
+os.environ.setdefault("KERAS_BACKEND", "torch")
+collect_ignore = ["tests/distributed_program.py"]  # torchrun starts it
+collect_ignore += [
+    path
+    for path, package in (
+        ("determined/keras", "keras"),
+        ("determined/transformers", "transformers"),
+        ("determined/pytorch/deepspeed", "deepspeed"),
+    )
+    if importlib.util.find_spec(package) is None
+]
