@@ -193,6 +193,20 @@ def test_wait__succeeds_only_for_what_completed(det, cluster, config, finished):
     assert "no luck" in log and "container failed with non-zero exit code: 1" in log
 
 
+def test_support_bundle__holds_what_the_released_client_shows_of_the_trial(det, ours, cluster, finished, tmp_path):
+    [trial] = cluster.trial_ids(finished[0])
+    (tmp_path / "to").mkdir()
+    path = re.fullmatch(r"bundle path: (.*)\n", ours(f"trial support-bundle {trial} -o {tmp_path / 'to'}")).group(1)
+    with tarfile.open(path) as tar:
+        files = {m.name.split("/")[1]: tar.extractfile(m).read().decode() for m in tar}
+    log = det(f"trial logs {trial}")
+    assert "training starts" in files["trial_logs.txt"] and log.startswith(files["trial_logs.txt"])
+    described = json.loads(det(f"trial describe --json {trial}"))
+    assert json.loads(files["api_trial_call.json"])["summaryMetrics"] == described["trial"]["summaryMetrics"] != {}
+    assert json.loads(files["api_experiment_call.json"])["experiment"]["name"] == "compat"
+    assert ("master_logs.txt" in files) != ("Left out: the master's logs" in files["README.txt"])
+
+
 def test_a_killed_process__is_exit_code_137(det, config):
     experiment = create(det, config, "--config", "'entrypoint=kill -9 $$'")
     assert det.run(f"experiment wait {experiment}").status == 1
