@@ -26,6 +26,8 @@ NOT_YET = {
     "determined.EnvContext",
     "determined.TrialContext",
     "determined.TrialController",
+    # Part of the published library's own harness, not for users.
+    "determined.pytorch.deepspeed.DeepSpeedTrialController.pre_execute_hook",
     # Trying a Trial class out on one batch, which `det experiment create --test` does on the cluster.
     "determined.experimental.test_one_batch",
 }
@@ -33,6 +35,7 @@ NOT_YET = {
 MADE_BY_THE_LIBRARY = {
     "CheckpointContext",
     "Context",
+    "DeepSpeedTrialController",
     "DummySearcherOperation",
     "ExperimentalCoreContext",
     "PreemptContext",

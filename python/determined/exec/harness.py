@@ -53,6 +53,30 @@ def _apply_optimizations(context: Any, optimizations: Dict[str, Any]) -> None:
         context.experimental.compress_gradients()
 
 
+def _library_of(trial_class: type) -> Any:
+    """The module whose ``init()`` and ``Trainer`` the class is made for."""
+    from determined import pytorch
+
+    # Whoever derives from DeepSpeedTrial has imported it.
+    deepspeed: Any = sys.modules.get("determined.pytorch.deepspeed")
+    return deepspeed if deepspeed is not None and issubclass(trial_class, deepspeed.DeepSpeedTrial) else pytorch
+
+
+def _init_arguments(library: Any, optimizations: Dict[str, Any]) -> Dict[str, Any]:
+    from determined import pytorch
+
+    frequency = int(optimizations.get("aggregation_frequency") or 1)
+    if library is pytorch:
+        return {"aggregation_frequency": frequency}
+    if frequency != 1:
+        logger.warning(
+            "optimizations.aggregation_frequency is %d, but a DeepSpeedTrial goes by gradient_accumulation_steps in "
+            "DeepSpeed's own configuration",
+            frequency,
+        )
+    return {}
+
+
 def run_trial(
     entrypoint: str,
     config: det.ExperimentConfig,
@@ -65,13 +89,11 @@ def run_trial(
 
     optimizations = config.get_optimizations_config()
     trial_class = trial_class_from_entrypoint(module_spec(entrypoint))
-    with pytorch.init(
-        hparams=hparams,
-        exp_conf=config,
-        aggregation_frequency=int(optimizations.get("aggregation_frequency") or 1),
-    ) as context:
-        _apply_optimizations(context, optimizations)
-        trainer = pytorch.Trainer(trial_class(context), context)
+    library = _library_of(trial_class)
+    with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
+        if library is pytorch:
+            _apply_optimizations(context, optimizations)
+        trainer = library.Trainer(trial_class(context), context)
         trainer._by_trainer = False
         begin, end = config.profiling_interval()
         trainer.configure_profiler(config.profiling_sync_timings(), config.profiling_enabled(), begin, end)

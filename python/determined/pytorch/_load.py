@@ -9,6 +9,7 @@ from determined import core, errors
 from determined._import import import_from_path
 from determined.pytorch import _state
 from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._torch_trial import TorchTrial
 from determined.pytorch._trial import PyTorchTrial
 
 
@@ -36,13 +37,13 @@ class CheckpointLoadContext(PyTorchTrialContext):
         )
 
 
-def trial_class_from_entrypoint(entrypoint: str) -> Type[PyTorchTrial]:
+def trial_class_from_entrypoint(entrypoint: str) -> Type[TorchTrial]:
     """Import what ``package.module:Class`` names, from ``sys.path``.
 
     Raises
     ------
     errors.InvalidExperimentException
-        If it does not exist, or is not a PyTorchTrial.
+        If it does not exist, or is not a trial.
     """
     module, _, qualname = entrypoint.partition(":")
     try:
@@ -55,12 +56,14 @@ def trial_class_from_entrypoint(entrypoint: str) -> Type[PyTorchTrial]:
         raise errors.InvalidExperimentException(f"entrypoint {entrypoint}: there is no module {e.name}") from e
     except AttributeError as e:
         raise errors.InvalidExperimentException(f"entrypoint {entrypoint}: {e}") from e
-    if not isinstance(found, type) or not issubclass(found, PyTorchTrial):
-        raise errors.InvalidExperimentException(f"entrypoint {entrypoint}: this is not a subclass of PyTorchTrial")
+    if not isinstance(found, type) or not issubclass(found, TorchTrial):
+        raise errors.InvalidExperimentException(
+            f"entrypoint {entrypoint}: this is not a subclass of PyTorchTrial or DeepSpeedTrial"
+        )
     return found
 
 
-def _import_class(code: pathlib.Path, spec: str) -> Type[PyTorchTrial]:
+def _import_class(code: pathlib.Path, spec: str) -> Type[Any]:
     try:
         with import_from_path(code):
             return trial_class_from_entrypoint(spec)

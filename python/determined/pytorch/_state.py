@@ -28,6 +28,7 @@ from determined._info import run_dir
 from determined.pytorch import _backend
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
+from determined.pytorch._trial_context import TrialContext
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -73,7 +74,7 @@ def read_trial_state(path: pathlib.Path, trial_id: int) -> TrialState:
     return state if state.trial_id == trial_id else TrialState(trial_id=trial_id)
 
 
-def random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
+def random_state(context: TrialContext) -> Dict[str, Any]:
     """Where the generators of ``random``, NumPy and PyTorch stand in this process."""
     state = {
         "cpu_rng_state": torch.random.get_rng_state(),
@@ -85,7 +86,7 @@ def random_state(context: PyTorchTrialContext) -> Dict[str, Any]:
     return state
 
 
-def set_random_state(context: PyTorchTrialContext, state: Dict[str, Any]) -> None:
+def set_random_state(context: TrialContext, state: Dict[str, Any]) -> None:
     """Take up the random numbers where :func:`random_state` found them."""
     np.random.set_state(state["np_rng_state"])
     random.setstate(state["random_rng_state"])
@@ -145,12 +146,17 @@ def load(path: pathlib.Path, context: PyTorchTrialContext, callbacks: Callbacks)
             context._scaler.load_state_dict(checkpoint["scaler_state_dict"])
         else:
             logger.warning("the checkpoint holds no state of a gradient scaler: scaling begins anew")
+    load_callbacks(callbacks, checkpoint)
+    _load_random(context, checkpoint)
+
+
+def load_callbacks(callbacks: Callbacks, checkpoint: Dict[str, Any]) -> None:
+    """Give each callback its state back, if the checkpoint has it."""
     for name, callback in callbacks.items():
         if name in checkpoint.get("callbacks", {}):
             callback.load_state_dict(checkpoint["callbacks"][name])
         elif type(callback).load_state_dict is not PyTorchCallback.load_state_dict:
             logger.warning("the checkpoint holds no state of the callback %r: it begins anew", name)
-    _load_random(context, checkpoint)
 
 
 def _load_random(context: PyTorchTrialContext, checkpoint: Dict[str, Any]) -> None:
@@ -176,9 +182,11 @@ def _optional(get: Any) -> Optional[Dict[str, Any]]:
         return None
 
 
-def _write_load_data(path: pathlib.Path, context: PyTorchTrialContext, trial_class: type, by_trainer: bool) -> None:
+def _write_load_data(
+    path: pathlib.Path, context: TrialContext, trial_class: type, trial_type: str, by_trainer: bool
+) -> None:
     data: Dict[str, Any] = {
-        "trial_type": "PyTorchTrial",
+        "trial_type": trial_type,
         "experiment_config": _optional(context.get_experiment_config),
         "hparams": _optional(context.get_hparams),
         "trial_cls_spec": f"{_importable_module(trial_class)}:{trial_class.__qualname__}",
@@ -230,6 +238,32 @@ def collect(context: PyTorchTrialContext) -> Dict[str, Any]:
     }
 
 
+def save_description(
+    path: pathlib.Path,
+    context: TrialContext,
+    state: TrialState,
+    trial_class: type,
+    *,
+    trial_type: str = "PyTorchTrial",
+    by_trainer: bool,
+) -> None:
+    """Write what is no weights: code, how far training has come, how to build the trial again.
+
+    ``by_trainer`` tells whether the user's own script built the trial, rather than ``determined.exec.harness``.
+    """
+    _save_code(path, trial_class)
+    with open(path / TRIAL_STATE_FILE, "wb") as f:
+        pickle.dump(dataclasses.asdict(state), f)
+    _write_load_data(path, context, trial_class, trial_type, by_trainer)
+
+
+def tell_written(callbacks: Callbacks, path: pathlib.Path) -> None:
+    """Tell callbacks that everything is in the directory."""
+    for callback in callbacks.values():
+        callback.on_checkpoint_end(str(path))
+        callback.on_checkpoint_write_end(str(path))
+
+
 def save(
     path: pathlib.Path,
     collected: Dict[str, Any],
@@ -240,20 +274,12 @@ def save(
     *,
     by_trainer: bool,
 ) -> None:
-    """Write a checkpoint into the directory ``path``: what :func:`collect` returned, and what rank 0 knows.
-
-    ``by_trainer`` tells whether the user's own script built the trial, rather than ``determined.exec.harness``.
-    """
-    _save_code(path, trial_class)
+    """Write a checkpoint into the directory ``path``: what :func:`collect` returned, and what rank 0 knows."""
+    save_description(path, context, state, trial_class, by_trainer=by_trainer)
     checkpoint = {**collected, "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()}}
     if context._scaler is not None:
         checkpoint["scaler_state_dict"] = context._scaler.state_dict()
     for callback in callbacks.values():
         callback.on_checkpoint_save_start(checkpoint)
     torch.save(checkpoint, str(path / STATE_FILE))
-    with open(path / TRIAL_STATE_FILE, "wb") as f:
-        pickle.dump(dataclasses.asdict(state), f)
-    _write_load_data(path, context, trial_class, by_trainer)
-    for callback in callbacks.values():
-        callback.on_checkpoint_end(str(path))
-        callback.on_checkpoint_write_end(str(path))
+    tell_written(callbacks, path)

@@ -12,8 +12,9 @@ reduce_metrics         averaging them over batches and processes
 Seconds per batch, reported as the metric group ``timings`` beside ``samples_per_second``.
 """
 
+import contextlib
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Iterator, Optional
 
 import torch
 
@@ -114,6 +115,15 @@ class Timings:
     def waiting_for_data(self) -> Any:
         """A context manager for the wait for the next batch."""
         return self._data
+
+    @contextlib.contextmanager
+    def measure_but_waiting(self, name: str) -> Iterator[None]:
+        """Like :meth:`measure`, of what itself waits for data: that time is not counted twice."""
+        watch, waited_s = self._watches[name], self._data.total_s
+        with self.measure(name):
+            yield
+        if self.active:
+            watch.total_s -= self._data.total_s - waited_s
 
     def training(self, on: bool) -> None:
         """Training goes on, or pauses for something else: only its time counts for :meth:`verdict`."""

@@ -7,7 +7,7 @@ import os
 import random
 import socket
 import struct
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, Optional, Type
 
 import numpy as np
 import torch
@@ -17,8 +17,11 @@ from determined import core
 from determined.core._searcher import asks_master, configured_unit
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
+from determined.pytorch._loop import TrainingLoop
 from determined.pytorch._plan import CheckpointPolicy, Plan, Profiling
+from determined.pytorch._torch_trial import TorchTrial
 from determined.pytorch._trial import PyTorchTrial
+from determined.pytorch._trial_context import TrialContext
 from determined.pytorch._units import NEVER, Batch, Epoch, TrainUnit, unit_from_config
 
 logger = logging.getLogger("determined.pytorch")
@@ -27,17 +30,12 @@ logger = logging.getLogger("determined.pytorch")
 _SIOCGIFADDR = 0x8915
 
 
-class Trainer:
-    """Runs a :class:`PyTorchTrial`.
+class TorchTrainer:
+    """Runs a trial of one kind, which derived classes tell."""
 
-    Parameters
-    ----------
-    trial : PyTorchTrial
-    context : PyTorchTrialContext
-        The one that ``trial`` was built with.
-    """
+    _controller_class: Type[TrainingLoop]
 
-    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext):
+    def __init__(self, trial: TorchTrial, context: TrialContext):
         self._trial = trial
         self._context = context
         self._by_trainer = True
@@ -153,7 +151,7 @@ class Trainer:
             by_trainer=self._by_trainer,
         )
         _warn_of_other_length(searcher, plan.max_length)
-        PyTorchTrialController(self._trial, self._context, plan, latest_checkpoint).run()
+        self._controller_class(self._trial, self._context, plan, latest_checkpoint).run()
 
     def _warn_of_unused_checkpoint(self, latest_checkpoint: Optional[str]) -> None:
         info = self._context._core.info
@@ -180,6 +178,22 @@ class Trainer:
         return lambda length: _checked_length(self._length_of({unit.value.lower(): length}))
 
 
+class Trainer(TorchTrainer):
+    """Runs a :class:`PyTorchTrial`.
+
+    Parameters
+    ----------
+    trial : PyTorchTrial
+    context : PyTorchTrialContext
+        The one that ``trial`` was built with.
+    """
+
+    _controller_class = PyTorchTrialController
+
+    def __init__(self, trial: PyTorchTrial, context: PyTorchTrialContext):
+        super().__init__(trial, context)
+
+
 def _checked_length(max_length: Optional[TrainUnit]) -> TrainUnit:
     if max_length is None:
         raise ValueError("fit() needs max_length: how long to train, such as pytorch.Epoch(10)")
@@ -195,7 +209,7 @@ def _warn_of_other_length(searcher: Dict[str, Any], max_length: TrainUnit) -> No
         return
     expected = {"batches": Batch, "epochs": Epoch}.get(metric)
     if expected is None:
-        logger.warning("searcher.time_metric is %r; PyTorchTrial reports batches and epochs", metric)
+        logger.warning("searcher.time_metric is %r; trials report batches and epochs", metric)
     elif type(max_length) is not expected or max_length.value != time:
         logger.warning("searcher.max_time is %s %s, but training is set to last %r", time, metric, max_length)
 
@@ -216,7 +230,7 @@ def _interface_of(address: str) -> Optional[str]:
     return None
 
 
-def _network_of_machines(info: Optional[det.ClusterInfo]) -> None:
+def network_of_machines(info: Optional[det.ClusterInfo]) -> None:
     """Let the libraries that exchange tensors use the network that the cluster knows the machines by.
 
     Left to themselves, they would ask for the host's name, which often means the host itself only.
@@ -235,7 +249,7 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
     if not os.environ.get("USE_TORCH_DISTRIBUTED"):
         yield None
         return
-    _network_of_machines(info)
+    network_of_machines(info)
     context = core.DistributedContext.from_torch_distributed()
     ours = context.size > 1 and not torch.distributed.is_initialized()
     if ours:
@@ -263,6 +277,44 @@ def _core_context(distributed: Optional[core.DistributedContext]) -> core.Contex
         preempt_mode=core.PreemptMode.WorkersAskChief,
         tensorboard_mode=core.TensorboardMode.MANUAL,
     )
+
+
+@contextlib.contextmanager
+def connected(
+    hparams: Optional[Dict],
+    exp_conf: Optional[Dict[str, Any]],
+    distributed: Optional[core.DistributedContext],
+    launched: Callable[[Optional[det.ClusterInfo]], ContextManager[Optional[core.DistributedContext]]],
+) -> Iterator[Dict[str, Any]]:
+    """Connect with the platform, if there is one; what it knows, as arguments for the context of any kind of trial.
+
+    Parameters
+    ----------
+    hparams, exp_conf, distributed
+        As for :func:`init`.
+    launched : callable
+        Like the function of that name.
+    """
+    info = det.get_cluster_info()
+    trial = info.trial if info is not None and info.task_type == "TRIAL" else None
+    if trial is not None:
+        exp_conf = trial._config
+        hparams = hparams if hparams is not None else trial.hparams
+        _seed_everything(trial.trial_seed)
+    with contextlib.ExitStack() as stack:
+        distributed = distributed or stack.enter_context(launched(info if trial is not None else None))
+        if trial is not None:
+            check_launched(info, distributed)
+        core_context = stack.enter_context(_core_context(distributed))
+        yield {
+            "core_context": core_context,
+            "trial_seed": trial.trial_seed if trial is not None else None,
+            "hparams": hparams,
+            "slots_per_trial": core_context.distributed.size,
+            "num_gpus": len(info.gpu_uuids) if info is not None else torch.cuda.device_count(),
+            "exp_conf": exp_conf,
+            "steps_completed": trial._steps_completed if trial is not None else 0,
+        }
 
 
 @contextlib.contextmanager
@@ -301,27 +353,12 @@ def init(
     ...     trial = MyTrial(train_context)
     ...     pytorch.Trainer(trial, train_context).fit(max_length=pytorch.Epoch(10))
     """
-    info = det.get_cluster_info()
-    trial = info.trial if info is not None and info.task_type == "TRIAL" else None
-    if trial is not None:
-        exp_conf = trial._config
-        hparams = hparams if hparams is not None else trial.hparams
-        _seed_everything(trial.trial_seed)
-    with contextlib.ExitStack() as stack:
-        distributed = distributed or stack.enter_context(launched(info if trial is not None else None))
-        if trial is not None:
-            check_launched(info, distributed)
-        core_context = stack.enter_context(_core_context(distributed))
+    with connected(hparams, exp_conf, distributed, launched) as known:
+        info = known["core_context"].info
         yield PyTorchTrialContext(
-            core_context=core_context,
-            trial_seed=trial.trial_seed if trial is not None else None,
-            hparams=hparams,
-            slots_per_trial=core_context.distributed.size,
-            num_gpus=len(info.gpu_uuids) if info is not None else torch.cuda.device_count(),
-            exp_conf=exp_conf,
+            **known,
             aggregation_frequency=aggregation_frequency,
-            steps_completed=trial._steps_completed if trial is not None else 0,
             managed_training=True,
-            debug_enabled=trial._debug if trial is not None else False,
+            debug_enabled=info is not None and info.task_type == "TRIAL" and info.trial._debug,
             enable_tensorboard_logging=enable_tensorboard_logging,
         )

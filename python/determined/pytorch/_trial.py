@@ -1,20 +1,16 @@
 """What a user writes."""
 
 import abc
-import contextlib
 from typing import Any, Dict, Union
 
 import torch
-import torch.utils.data
 
-from determined import _trial
-from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._data import DataLoader, TorchData, data_length
-from determined.pytorch._reducer import Reducer
+from determined.pytorch._data import TorchData
+from determined.pytorch._torch_trial import TorchTrial
 
 
-class PyTorchTrial(_trial.LegacyTrial):
+class PyTorchTrial(TorchTrial):
     """A training run: a model, its data, what to do with a batch. Derive your own, let :class:`Trainer` run it.
 
     Build models and optimizers in the constructor, through ``context.wrap_model()`` and ``context.wrap_optimizer()``.
@@ -43,15 +39,6 @@ class PyTorchTrial(_trial.LegacyTrial):
     trial_context_class = PyTorchTrialContext
     context: PyTorchTrialContext
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> "PyTorchTrial":
-        """Know the context, as ``self.context`` and by its older name ``self.ctx``, before the constructor runs."""
-        trial = super().__new__(cls)
-        context = args[0] if args else kwargs.get("context")
-        for name in ("context", "ctx"):
-            with contextlib.suppress(AttributeError):  # a class may have a property of that name
-                setattr(trial, name, context)
-        return trial
-
     @abc.abstractmethod
     def __init__(self, context: PyTorchTrialContext) -> None:
         """Build models, optimizers, schedulers; ``context`` wraps them and knows hyperparameters and device."""
@@ -73,33 +60,9 @@ class PyTorchTrial(_trial.LegacyTrial):
             Metrics by name; the same names for each batch. A bare tensor stands for ``{"loss": tensor}``.
         """
 
-    @abc.abstractmethod
-    def build_training_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
-        """The training data."""
-
-    @abc.abstractmethod
-    def build_validation_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
-        """The validation data."""
-
-    def build_callbacks(self) -> Dict[str, PyTorchCallback]:
-        """Callbacks, by a name under which their state is kept in checkpoints."""
-        return {}
-
     def evaluate_batch(self, batch: TorchData, batch_idx: int) -> Dict[str, Any]:
         """Metrics of one batch of validation data; :meth:`evaluation_reducer` tells how they are combined.
 
         The model is in evaluation mode and gradients are off.
         """
         raise NotImplementedError
-
-    def evaluate_full_dataset(self, data_loader: torch.utils.data.DataLoader) -> Dict[str, Any]:
-        """Metrics of the validation data as a whole, in place of :meth:`evaluate_batch`."""
-        raise NotImplementedError
-
-    def evaluation_reducer(self) -> Union[Reducer, Dict[str, Reducer]]:
-        """How metrics of :meth:`evaluate_batch` are combined: all in one way, or each in its own."""
-        return Reducer.AVG
-
-    def get_batch_length(self, batch: Any) -> int:
-        """Number of records in a batch; override it for batches of a form of your own."""
-        return data_length(batch)

@@ -1,7 +1,7 @@
 """Measuring how good a model is."""
 
 import inspect
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import torch
 import torch.utils.data
@@ -9,16 +9,17 @@ import torch.utils.data
 from determined import errors
 from determined.pytorch import _backend, _reducer
 from determined.pytorch._callback import PyTorchCallback
-from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._trial import PyTorchTrial
+from determined.pytorch._torch_trial import TorchTrial
+from determined.pytorch._trial_context import TrialContext
 
 
-def overrides(trial: PyTorchTrial, method: str) -> bool:
-    """Whether the trial's class has a method of its own in place of PyTorchTrial's."""
-    return getattr(type(trial), method) is not getattr(PyTorchTrial, method)
+def overrides(trial: TorchTrial, method: str) -> bool:
+    """Whether the trial's class has a method of its own in place of the library's."""
+    library = next(c for c in type(trial).__mro__ if c.__module__.startswith("determined.pytorch."))
+    return getattr(type(trial), method) is not getattr(library, method)
 
 
-def evaluates_batches(trial: PyTorchTrial) -> bool:
+def evaluates_batches(trial: TorchTrial) -> bool:
     """Whether the trial evaluates batch after batch, rather than all at once."""
     return overrides(trial, "evaluate_batch")
 
@@ -30,13 +31,18 @@ def checked_metrics(metrics: Any, method: str) -> Dict[str, Any]:
     return metrics
 
 
+def training_metrics(metrics: Any) -> Dict[str, Any]:
+    """What ``train_batch()`` returned, as a dictionary; a bare tensor is the loss."""
+    return {"loss": metrics} if isinstance(metrics, torch.Tensor) else checked_metrics(metrics, "train_batch")
+
+
 class Validation:
     """Validates a trial's models, in all processes together.
 
     Parameters
     ----------
-    trial : PyTorchTrial
-    context : PyTorchTrialContext
+    trial : TorchTrial
+    context : TrialContext
     callbacks : dict
     loader : torch.utils.data.DataLoader
         This process's share of the validation data, or all of it where the trial evaluates it as a whole.
@@ -46,8 +52,8 @@ class Validation:
 
     def __init__(
         self,
-        trial: PyTorchTrial,
-        context: PyTorchTrialContext,
+        trial: TorchTrial,
+        context: TrialContext,
         callbacks: Dict[str, PyTorchCallback],
         loader: torch.utils.data.DataLoader,
         *,
@@ -86,7 +92,7 @@ class Validation:
     def _evaluate_at_once(self) -> Dict[str, Any]:
         # The chief evaluates for all, unless it has only a part of the model.
         distributed = self._context.distributed
-        sharded = any(_backend.is_sharded(model) for model in self._context.models)
+        sharded = self._sharded()
         metrics: Any = None
         if sharded or distributed.rank == 0:
             metrics = self._trial.evaluate_full_dataset(data_loader=self._loader)
@@ -96,10 +102,7 @@ class Validation:
     def _evaluate_batches(self) -> Dict[str, Any]:
         self._call("on_validation_epoch_start")
         outputs: List[Dict[str, Any]] = []
-        for batch_idx, batch in enumerate(self._loader):
-            if self._context.experimental._auto_to_device:
-                batch = self._context.to_device(batch)
-            metrics = self._trial.evaluate_batch(**self._arguments(batch, batch_idx))
+        for metrics in self._evaluated():
             outputs.append(_reducer.to_numpy(checked_metrics(metrics, "evaluate_batch")))
             if self._one_batch:
                 break
@@ -110,6 +113,17 @@ class Validation:
             raise errors.InvalidExperimentException("the validation data loader is empty")
         self._call("on_validation_epoch_end", outputs)
         return _reducer.combine_validation(shares, reducer)
+
+    def _evaluated(self) -> Iterator[Any]:
+        """What the trial makes of each batch."""
+        for batch_idx, batch in enumerate(self._loader):
+            if self._context._moves_batches:
+                batch = self._context.to_device(batch)
+            yield self._trial.evaluate_batch(**self._arguments(batch, batch_idx))
+
+    def _sharded(self) -> bool:
+        """Whether a forward pass takes all processes."""
+        return any(_backend.is_sharded(model) for model in self._context.models)
 
     def _arguments(self, batch: Any, batch_idx: int) -> Dict[str, Any]:
         """Trials of old define ``evaluate_batch(self, batch)``."""
