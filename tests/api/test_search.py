@@ -420,6 +420,17 @@ def test_ranges_of_metrics_and_values_of_metadata(stock):
         assert stock.get(f"/api/v1/projects/9999/{path}").status == 404
 
 
+def test_a_text_that_a_database_cannot_read_hides_no_other(master):
+    config = master.experiment_config()
+    del config["entrypoint"]
+    x = master.post("/api/v1/experiments", {"config": json.dumps(config), "unmanaged": True, "activate": False}).json["experiment"]["id"]
+    for word, hparams in (("nul\0", {"a": "\0"}), ("plain", {"b": 1}), ("nul", {"c\0": 1})):
+        t = master.post("/api/v1/trials", {"experimentId": x, "unmanaged": True, "hparams": hparams}).json["trial"]["id"]
+        assert master.post(f"/api/v1/runs/{t}/metadata", {"metadata": {"word": word}}).status == 200
+    assert {"hp.b", "metadata.word"} <= set(columns_of(master, 1, "RUN"))
+    assert master.get("/api/v1/projects/1/metadata/word").json["values"] == ["nul", "plain"]
+
+
 def test_labels_are_counted_when_they_change(master):
     labels = lambda project=0: master.get(f"/api/v1/experiment/labels?projectId={project}").json["labels"]  # noqa: E731
     w = master.post("/api/v1/workspaces", {"name": "labels"}).json["workspace"]["id"]

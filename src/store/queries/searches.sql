@@ -202,18 +202,21 @@ FROM metric_summaries s WHERE s.trial_id = x.best_trial_id AND s.group_name = $1
 FROM metric_summaries s WHERE s.trial_id = x.best_trial_id AND s.group_name = $1)
 
 -- ---- what a project can be searched by ----
--- The values of hyperparameters or ($2) metadata, with the names of those around them.
+-- The values of hyperparameters or ($2) metadata, with the names of those around them. PostgreSQL has no texts with a NUL: what holds
+-- one is passed over, on both engines.
 -- name: search_value_names
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
 -- sqlite: json_each(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END) j WHERE x.project_id = $1
+-- sqlite: AND instr(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END, '\u0000') = 0
 -- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
 -- sqlite: SELECT name, min(CASE WHEN type IN ('integer', 'real') THEN 1 ELSE 0 END), min(CASE WHEN type = 'text' THEN 1 ELSE 0 END)
 -- sqlite: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name;
 -- postgres: WITH RECURSIVE node(name, type, value) AS (
--- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
--- postgres: jsonb_each(CAST(CASE WHEN CAST($2 AS BIGINT) <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END AS jsonb)) j
--- postgres: WHERE x.project_id = $1
+-- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM (
+-- postgres: SELECT CASE WHEN CAST($2 AS BIGINT) <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END AS text
+-- postgres: FROM experiments x JOIN trials t ON t.experiment_id = x.id WHERE x.project_id = $1) kept,
+-- postgres: jsonb_each(CAST(CASE WHEN position('\u0000' IN kept.text) = 0 THEN kept.text ELSE '{}' END AS jsonb)) j
 -- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
 -- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
 -- postgres: SELECT name, min(CASE WHEN type = 'number' THEN 1 ELSE 0 END), min(CASE WHEN type = 'string' THEN 1 ELSE 0 END)
@@ -222,12 +225,13 @@ FROM metric_summaries s WHERE s.trial_id = x.best_trial_id AND s.group_name = $1
 -- name: search_metadata_values
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
--- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $1
+-- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $1 AND instr(t.metadata, '\u0000') = 0
 -- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
 -- sqlite: SELECT DISTINCT value FROM node WHERE type = 'text' AND name = $2 ORDER BY value;
 -- postgres: WITH RECURSIVE node(name, type, value) AS (
 -- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
--- postgres: jsonb_each(CAST(coalesce(t.metadata, '{}') AS jsonb)) j WHERE x.project_id = $1
+-- postgres: jsonb_each(CAST(CASE WHEN position('\u0000' IN t.metadata) = 0 THEN t.metadata ELSE '{}' END AS jsonb)) j
+-- postgres: WHERE x.project_id = $1
 -- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
 -- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
 -- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($2 AS TEXT)
