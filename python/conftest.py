@@ -5,7 +5,7 @@ import os
 
 # Where a module is imported for its doctests only.
 os.environ.setdefault("KERAS_BACKEND", "torch")
-collect_ignore = ["tests/distributed_program.py"]  # torchrun starts it
+collect_ignore = ["tests/deepspeed_program.py", "tests/distributed_program.py"]  # torchrun starts them
 collect_ignore += [
     path
     for path, package in (

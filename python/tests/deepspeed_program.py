@@ -24,7 +24,7 @@ WARM_UP = {"type": "WarmupLR", "params": {"warmup_min_lr": 0.001, "warmup_max_lr
 class LineTrial(det_deepspeed.DeepSpeedTrial):
     """Shuffled data, dropout, Adam, a scheduler: to resume it exactly, all of these have to be restored."""
 
-    stage, stop_after, dropout = 1, 0, 0.5
+    stage, stop_after, dropout, scheduled = 1, 0, 0.5, True
 
     def __init__(self, context):
         self.context = context
@@ -34,7 +34,8 @@ class LineTrial(det_deepspeed.DeepSpeedTrial):
             "train_micro_batch_size_per_gpu": MICRO_BATCH,
             "gradient_accumulation_steps": ACCUMULATION,
             "optimizer": ADAM,
-            "scheduler": WARM_UP,
+            "gradient_clipping": 0.0,  # unless told so, DeepSpeed clips at 1
+            **({"scheduler": WARM_UP} if self.scheduled else {}),
             "zero_optimization": {"stage": self.stage},
         }
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
@@ -91,6 +92,13 @@ class AtOnce(LineTrial):
         return {"accuracy": total}
 
 
+class Uneven(LineTrial):
+    """An odd number of batches to validate."""
+
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(torch.rand(14, 3), batch_size=2)
+
+
 def fit(trial_class, **arguments):
     torch.manual_seed(5)
     with det_deepspeed.init() as context:
@@ -122,9 +130,9 @@ def paused(trial_class):
     return {**second, "seen": first.seen + second["seen"], "rates": first.rates + second["rates"]}
 
 
-SCENARIOS = {}
+SCENARIOS = {"uneven1": lambda: told(fit(Uneven))}
 for _stage in (0, 1, 2, 3):
-    SCENARIOS[f"zero{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage, dropout=0.0)))
+    SCENARIOS[f"zero{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage, dropout=0.0, scheduled=False)))
     SCENARIOS[f"noisy{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage)))
     SCENARIOS[f"paused{_stage}"] = lambda stage=_stage: paused(of_stage(stage))
     SCENARIOS[f"at_once{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage, AtOnce)))

@@ -55,11 +55,11 @@ class Told:
         return [json.loads((self.directory / f"{scenario}.{r}.json").read_text()) for r in range(self.size)]
 
 
-def run_scenarios(tmp_path_factory, size, *scenarios):
+def run_scenarios(tmp_path_factory, size, *scenarios, program="distributed_program.py"):
     out = tmp_path_factory.mktemp(f"of{size}")
     process = torchrun(
         size,
-        str(HERE / "distributed_program.py"),
+        str(HERE / program),
         str(out),
         *scenarios,
         cwd=out,

@@ -1,4 +1,4 @@
-"""``DeepSpeedTrial`` on the CPU: alone in this process, with each of ZeRO's stages."""
+"""``DeepSpeedTrial`` on the CPU: alone in this process, and in two that torchrun starts, with ZeRO's stages."""
 
 import json
 
@@ -11,6 +11,7 @@ import published_api
 import test_signatures
 import torch
 from deepspeed_program import LineTrial, fit
+from test_pytorch_distributed import run_scenarios
 
 from determined import errors, pytorch
 from determined.exec import harness
@@ -220,3 +221,69 @@ def test_configuration__is_merged_and_the_file_must_be_unambiguous(tmp_path):
         det_deepspeed.overwrite_deepspeed_config(str(file), {})
     with pytest.raises(TypeError, match="not a list"):
         det_deepspeed.overwrite_deepspeed_config([], {})
+
+
+# In two processes
+
+
+STAGES = [0, 1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    names = [f"{kind}{stage}" for stage in STAGES for kind in ("zero", "noisy", "paused")]
+    names += ["at_once1", "at_once3", "uneven1"]
+    return run_scenarios(tmp_path_factory, 2, *names, program="deepspeed_program.py")
+
+
+def test_processes__share_the_records_and_have_the_same_weights(two):
+    first, second = two("noisy1")
+    assert sorted(i for micro in first["seen"][:6] + second["seen"][:6] for i in micro) == list(range(24))
+    assert first["calls"] == second["calls"] == [[batch // 3, batch] for batch in range(8) for _ in range(2)]
+    assert first["final_weights"] == second["final_weights"]
+    assert first["uuids"] == second["uuids"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_weights__of_two_processes_are_those_of_the_joined_batch(two, stage):
+    for told in two(f"zero{stage}"):
+        assert told["final_weights"] == pytest.approx(joined(two("zero1")), abs=1e-4)
+
+
+def joined(processes):
+    """The weights that one process computes from the records that both saw, joined."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)  # DeepSpeed's Adam is this
+    records = torch.rand(program.RECORDS, 3, generator=torch.Generator().manual_seed(0))
+    micro_batches = [a + b for a, b in zip(*(told["seen"] for told in processes))]
+    for i in range(0, len(micro_batches), program.ACCUMULATION):
+        batch = records[micro_batches[i] + micro_batches[i + 1]]
+        optimizer.zero_grad()
+        ((model(batch) - batch.sum(dim=1, keepdim=True)) ** 2).mean().backward()
+        optimizer.step()
+    return [float(x) for p in model.parameters() for x in p.detach().flatten()]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_two_processes__that_were_paused_go_on_as_if_they_had_not_been(two, stage):
+    for whole, resumed in zip(two(f"noisy{stage}"), two(f"paused{stage}")):
+        for what in ("final_weights", "seen", "rates"):
+            assert resumed[what] == whole[what], what
+
+
+def test_validation__of_two_processes_is_that_of_all_records(two):
+    for told in two("zero1"):
+        assert told["metrics"] == [{"accuracy": 5.5}]
+        assert len(told["validations"]) == 3
+
+
+def test_validation__calls_equally_often_where_shares_differ(two):
+    """With seven batches in all, the first process has one more, which a model in parts could not evaluate alone."""
+    assert [len(told["validations"]) for told in two("uneven1")] == [3, 3]
+
+
+def test_full_dataset__is_evaluated_by_the_chief_or_by_all_that_have_a_part(two):
+    assert [len(told["validations"]) for told in two("at_once1")] == [6, 0]
+    assert [len(told["validations"]) for told in two("at_once3")] == [6, 6]
+    assert [told["metrics"][-1]["accuracy"] for told in two("at_once1") + two("at_once3")] == [66.0] * 4
