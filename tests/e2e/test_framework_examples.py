@@ -13,6 +13,7 @@ EXAMPLES = {
     "keras_iris": ("accuracy", lambda x: x > 0.6),
     "huggingface_text": ("eval_loss", lambda x: x < 4),
     "lightning_digits": ("accuracy", lambda x: x > 0.8),
+    "deepspeed_tiny": ("accuracy", lambda x: x > 0.8),
     "accelerate_digits": ("accuracy", lambda x: x > 0.8),
 }
 
