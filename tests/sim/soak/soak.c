@@ -2,6 +2,7 @@
  * alone decides everything, also how large the cluster is. With --story each step is printed. */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,18 @@ static double cpu_seconds(void)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A run that is under way when the time is over ends there, unfinished: one of the largest size may take minutes. */
+static double time_is_over_at = HUGE_VAL;
+
+static bool is_late(void)
+{
+    static unsigned calls;
+    static bool late;
+    if (++calls % 64 == 0)
+        late = cpu_seconds() >= time_is_over_at;
+    return late;
 }
 
 /* ---- one run ----------------------------------------------------------------------------------------------------- */
@@ -81,30 +94,39 @@ static void let_pass(struct soak *s)
 static void run_for(struct soak *s, int64_t us)
 {
     int64_t until_us = s->now_us + us;
-    while (s->open_n > 0 && timers_next_us(&s->timers) <= until_us)
+    while (s->open_n > 0 && timers_next_us(&s->timers) <= until_us && !is_late())
         let_pass(s);
     if (s->open_n > 0)
         s->now_us = until_us;
 }
 
-/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. */
-static void wind_down(struct soak *s)
+/* Everything comes back, and everything ends: by itself, but for what has nowhere to go. false: there was no time for it. */
+static bool wind_down(struct soak *s)
 {
     s->winding_down = true;
     s->crash_in = 0;
     run_for(s, 600 * SECOND);
+    if (is_late())
+        return false;
     CHECK(s, s->core != NULL, "%s", "the master is not back");
     machines_mend(s);
     users_finish(s);
     for (size_t n; (n = s->open_n) > 0;) {
         run_for(s, 48 * 3600 * SECOND);
+        if (is_late())
+            return false;
         kill_what_has_no_place(s);
         run_for(s, 600 * SECOND);
+        if (is_late())
+            return false;
         CHECK(s, s->open_n < n, "%zu experiments do not end: one of them is %d", n, s->open[0]->row.id);
     }
-    while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND)
+    while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND && !is_late())
         let_pass(s);
+    if (is_late())
+        return false;
     check_nothing_is_left(s);
+    return true;
 }
 
 static void end(struct soak *s)
@@ -123,14 +145,14 @@ static long run(uint64_t seed, bool tells)
     static struct soak s;
     double start = cpu_seconds();
     begin(&s, seed, tells);
-    while (s.events < s.size.events)
+    while (s.events < s.size.events && !is_late())
         let_pass(&s);
     double loaded = cpu_seconds() - start;
-    wind_down(&s);
+    bool ended = wind_down(&s);
     double seconds = cpu_seconds() - start;
-    printf("seed %llu: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, %ld gangs, %ld preempted, "
+    printf("seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, %ld gangs, %ld preempted, "
            "%ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld with the obvious scheduler\n",
-           (unsigned long long)seed, s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
+           (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
            (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted, s.refused, s.crashes, s.full_checks,
            s.fairness_checks, s.plain_checks);
     fflush(stdout);
@@ -167,7 +189,7 @@ int main(int argc, char **argv)
         if (c == 's')
             seed = number(optarg) % UINT32_MAX;
         else if (c == 't')
-            seconds = (double)number(optarg);
+            time_is_over_at = seconds = (double)number(optarg);
         else if (c == 'v')
             tells = true;
         else
