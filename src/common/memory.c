@@ -2,7 +2,7 @@
  *
  * malloc, calloc and realloc of our programs never return NULL, to our code or to a library: json-c, libyaml, SQLite or
  * OpenSSL that carry on after half an answer are a worse risk than a start that recovers what was durable
- * (docs/decisions/0006-out-of-memory.md). These definitions take the C library's place in a program that links this
+ * (docs/decisions/0007-out-of-memory.md). These definitions take the C library's place in a program that links this
  * file; memory itself still comes from there, and goes back there. What belongs to one request is bounded long before. */
 #include <errno.h>
 #include <stdint.h>
