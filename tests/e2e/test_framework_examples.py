@@ -61,8 +61,9 @@ def check(cluster, experiment, example):
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_comes_to_its_end_also_when_it_was_paused(cluster, example):
     experiment = create(cluster, example)
+    # DeepSpeed compiles a part of itself when it is used first.
     wait_for("its first validation", lambda: cluster.trial_ids(experiment) and
-             (validations(cluster, experiment) or cluster.experiment(experiment)["state"] in FINAL))
+             (validations(cluster, experiment) or cluster.experiment(experiment)["state"] in FINAL), timeout_s=400)
     assert cluster.experiment(experiment)["state"] not in FINAL - {"STATE_COMPLETED"}, log_of(cluster, experiment)
     det_of(cluster, check=False)("experiment", "pause", experiment)
     wait_for("the end of its run", lambda: cluster.experiment(experiment)["state"] == "STATE_PAUSED" or
