@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -185,6 +186,23 @@ def test_a_launcher_within_a_launcher__has_an_address_of_its_own(tmp_path):
     )
     assert run.end() in (1, 9, 77), run.err
     assert run.left() == []
+
+
+def test_two_launchers_that_start_at_once__have_an_address_each():
+    """As on two agents that share a /tmp: the one has bound its socket, and does not listen yet."""
+    allocation = f"test-{uuid.uuid4().hex}"
+    plain = f"/tmp/pid_server-{allocation}"
+    with socket.socket(socket.AF_UNIX) as first:
+        first.bind(plain)
+        inode = os.stat(plain).st_ino
+        second, address = _supervisor.listen(allocation)
+        try:
+            assert address != plain and os.stat(plain).st_ino == inode
+            assert os.stat(address).st_mode & 0o777 == 0o600
+        finally:
+            second.close()
+            os.unlink(address)
+            os.unlink(plain)
 
 
 @pytest.mark.parametrize("text", ["nonsense\n", "-\n", "12\nz\n"])

@@ -31,6 +31,7 @@ import signal
 import socket
 import subprocess
 import time
+import uuid
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from determined import _linux, _process
@@ -392,31 +393,33 @@ def _how(status: int) -> str:
 def listen(allocation_id: str) -> Tuple[socket.socket, str]:
     """A socket for the workers of this allocation, and its address.
 
-    A launcher that runs within a worker of another one, or beside one on the same machine, gets an address of its own.
+    A launcher that runs within a worker of another one, or beside one that shares its ``/tmp`` (two agents on one
+    machine), gets an address of its own. Binding decides who has the plain one: to look first and bind then would give
+    it to two that start at the same time, and the workers of one would report to the other.
     """
-    address = f"/tmp/pid_server-{allocation_id}"
-    if _is_taken(address):
-        address += f".{os.getpid()}"
-    return bind(address), address
-
-
-def _is_taken(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX) as s:
-        try:
-            s.connect(path)
-            return True
-        except OSError:
-            return False
+    plain = f"/tmp/pid_server-{allocation_id}"
+    with contextlib.suppress(OSError):
+        return _bind(plain), plain
+    # Process ids are unique within their namespace only.
+    own = f"{plain}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
+    return _bind(own), own
 
 
 def bind(path: str) -> socket.socket:
     """Listen at a Unix socket that nobody but this user can reach; one that is left over there goes."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
+    return _bind(path)
+
+
+def _bind(path: str) -> socket.socket:
     s = socket.socket(socket.AF_UNIX)
     mask = os.umask(0o177)
     try:
         s.bind(path)
+    except OSError:
+        s.close()
+        raise
     finally:
         os.umask(mask)
     s.listen(4096)
