@@ -1,0 +1,3 @@
+-- Heads live for seconds, in the table that their sealed blocks stay in for months: waiting until a fifth of it is dead, as PostgreSQL
+-- does by itself, would have a large store carry a fifth of its size in vain.
+-- postgres: ALTER TABLE task_log_blocks SET (autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
