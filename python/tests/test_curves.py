@@ -6,7 +6,7 @@ import torch
 import trials
 
 from determined import pytorch
-from determined.pytorch import _curves
+from determined._training import _curves
 
 
 def points_of(directory):

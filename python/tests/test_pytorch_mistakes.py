@@ -76,7 +76,7 @@ def test_a_mistake__is_one_line_and_status_1(model_def, caplog, body, message):
 
 
 def test_batch_smaller_than_the_slots__is_told():
-    from determined.pytorch._trial_context import split_batch_size
+    from determined._trial_context import split_batch_size
 
     with pytest.raises(errors.InvalidExperimentException, match="global_batch_size=3 is less than one record for each"):
         split_batch_size({"global_batch_size": 3}, 4)

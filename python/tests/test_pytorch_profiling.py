@@ -7,12 +7,10 @@ import torch
 from trials import BATCH_SIZE, NoisyTrial
 
 from determined import core, pytorch
+from determined._training import _timings
+from determined._training._plan import Profiling
+from determined._training._timings import Timings
 from determined.exec import harness
-from determined.pytorch import _timings
-from determined.pytorch._plan import Profiling
-from determined.pytorch._timings import Timings
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -108,7 +106,7 @@ def train(measured, clock, batches, data_s, train_s, first=0):
 
 
 def test_timings__are_seconds_per_batch(clock):
-    measured = Timings(Profiling(enabled=True), CPU)
+    measured = Timings(Profiling(enabled=True))
     train(measured, clock, 4, data_s=1.0, train_s=3.0)
     assert measured.take() == {**dict.fromkeys(_timings.NAMES, 0.0), "dataloader_next": 1.0, "train_batch": 3.0} | {
         "samples_per_second": 2.0
@@ -117,7 +115,7 @@ def test_timings__are_seconds_per_batch(clock):
 
 
 def test_timings__end_after_five_minutes(clock):
-    measured = Timings(Profiling(enabled=True), CPU)
+    measured = Timings(Profiling(enabled=True))
     train(measured, clock, 2, data_s=0.0, train_s=200.0)
     assert measured.active and measured.take()["train_batch"] == 200.0
     train(measured, clock, 2, data_s=0.0, train_s=1.0, first=2)
@@ -134,7 +132,7 @@ def test_timings__end_after_five_minutes(clock):
     ],
 )
 def test_verdict__says_what_training_waits_for(clock, data_s, exchange, words):
-    measured = Timings(Profiling(), CPU)
+    measured = Timings(Profiling())
     train(measured, clock, 2, data_s=data_s, train_s=1.0)
     clock.now_s += 50  # validation does not count
     assert words in measured.verdict(exchange)
@@ -148,7 +146,7 @@ def test_verdict__is_a_line_of_the_log(cluster, caplog):
 
 
 def test_verdict__of_no_training_is_none():
-    assert Timings(Profiling(), CPU).verdict(None) is None
+    assert Timings(Profiling()).verdict(None) is None
 
 
 def test_pytorchs_profiler__follows_its_schedule_and_leaves_its_trace(cluster, tmp_path):

@@ -17,6 +17,12 @@ from determined.exec import _local
 
 logger = logging.getLogger("determined")
 
+# Libraries for Trial classes, and the class to derive from in each.
+_LIBRARIES = {
+    "determined.pytorch.deepspeed": "DeepSpeedTrial",
+    "determined.pytorch": "PyTorchTrial",
+    "determined.keras": "TFKerasTrial",
+}
 # A debug log gets the stacks of all threads this often, to see what a trial is waiting for.
 STACKS_EVERY_S = 30
 
@@ -33,14 +39,13 @@ def module_spec(entrypoint: str) -> str:
 
 def _fit_arguments(config: det.ExperimentConfig, hparams: Dict[str, Any]) -> Dict[str, Any]:
     """Arguments of ``Trainer.fit()`` from the configuration; its length comes from ``searcher.max_length`` there."""
-    from determined import pytorch
-    from determined.pytorch._units import unit_from_config
+    from determined._training._units import Batch, unit_from_config
 
     global_batch_size = hparams.get("global_batch_size")
     return {
         "checkpoint_period": unit_from_config(config.get_min_checkpoint_period(), global_batch_size),
         "validation_period": unit_from_config(config.get_min_validation_period(), global_batch_size),
-        "reporting_period": pytorch.Batch(config.scheduling_unit()),
+        "reporting_period": Batch(config.scheduling_unit()),
         "checkpoint_policy": config.get("checkpoint_policy") or "best",
         "step_zero_validation": bool(config.get("perform_initial_validation", False)),
     }
@@ -55,18 +60,19 @@ def _apply_optimizations(context: Any, optimizations: Dict[str, Any]) -> None:
 
 def _library_of(trial_class: type) -> Any:
     """The module whose ``init()`` and ``Trainer`` the class is made for."""
-    from determined import pytorch
-
-    # Whoever derives from DeepSpeedTrial has imported it.
-    deepspeed: Any = sys.modules.get("determined.pytorch.deepspeed")
-    return deepspeed if deepspeed is not None and issubclass(trial_class, deepspeed.DeepSpeedTrial) else pytorch
+    # Whoever derives from a library's class has imported that library; nobody needs all of them.
+    for name, base in _LIBRARIES.items():
+        library: Any = sys.modules.get(name)
+        if library is not None and issubclass(trial_class, getattr(library, base)):
+            return library
+    raise errors.InvalidExperimentException(
+        f"{trial_class.__name__} is a subclass of none of {', '.join(_LIBRARIES.values())}"
+    )
 
 
 def _init_arguments(library: Any, optimizations: Dict[str, Any]) -> Dict[str, Any]:
-    from determined import pytorch
-
     frequency = int(optimizations.get("aggregation_frequency") or 1)
-    if library is pytorch:
+    if not library.__name__.endswith("deepspeed"):
         return {"aggregation_frequency": frequency}
     if frequency != 1:
         logger.warning(
@@ -84,14 +90,13 @@ def run_trial(
     **fit: Any,
 ) -> None:
     """Import the class, build the trial, train; ``fit`` are arguments of ``Trainer.fit()`` beyond the configured."""
-    from determined import pytorch
-    from determined.pytorch._load import trial_class_from_entrypoint
+    from determined._training._description import trial_class_from_entrypoint
 
     optimizations = config.get_optimizations_config()
     trial_class = trial_class_from_entrypoint(module_spec(entrypoint))
     library = _library_of(trial_class)
     with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
-        if library is pytorch:
+        if library.__name__ == "determined.pytorch":
             _apply_optimizations(context, optimizations)
         trainer = library.Trainer(trial_class(context), context)
         trainer._by_trainer = False
@@ -102,7 +107,7 @@ def run_trial(
 
 def run_local(entrypoint: str, config: det.ExperimentConfig, test_mode: bool) -> None:
     """Train off the cluster: all of it, or one batch and one of validation."""
-    from determined.pytorch._units import Batch, unit_from_config
+    from determined._training._units import Batch, unit_from_config
 
     hparams, chosen = _local.choose_hparams(config.get("hyperparameters") or {})
     if chosen:

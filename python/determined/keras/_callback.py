@@ -14,6 +14,7 @@ from typing import Any, Dict, Optional, Union
 import keras
 
 from determined import core
+from determined._training import _description
 from determined.keras import _state
 from determined.keras._progress import Progress
 
@@ -153,7 +154,7 @@ class DeterminedCallback(keras.callbacks.ProgbarLogger):
                     "validation_length": self._validation.length,
                 }
                 _state.save_progress(path, progress)
-                _state.save_code(path)
+                _description.save_submitted_code(path)
         self._epoch_saved = epoch
 
     # ---- reports ----

@@ -1,20 +1,16 @@
-"""What goes into a checkpoint beside the weights: how far training is, the random numbers, the user's code."""
+"""What goes into a checkpoint beside the weights: how far training is, the random numbers."""
 
 import json
 import pathlib
 import pickle
 import random
-import shutil
 import sys
 from typing import Any, Dict, List, Optional
 
 import keras
 import numpy as np
 
-from determined._info import run_dir
-
 STATE_FILE = "callback_state.json"
-CODE_DIR = "code"
 
 
 def _generators(model: Any) -> List[Any]:
@@ -73,10 +69,3 @@ def save_progress(path: pathlib.Path, progress: Dict[str, Any]) -> None:
 def load_progress(path: pathlib.Path) -> Optional[Dict[str, Any]]:
     name = path / STATE_FILE
     return json.loads(name.read_text(encoding="utf-8")) if name.exists() else None
-
-
-def save_code(path: pathlib.Path) -> None:
-    """The model definition as it was submitted; off the cluster nobody knows where code ends and data begin."""
-    submitted = run_dir() / "train" / "model"
-    if submitted.is_dir():
-        shutil.copytree(submitted, path / CODE_DIR, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))

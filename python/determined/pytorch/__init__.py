@@ -6,6 +6,7 @@
 ...     trainer.fit(max_length=pytorch.Epoch(10))
 """
 
+from determined._training._units import Batch, Epoch, TrainUnit
 from determined.pytorch import samplers
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchExperimentalContext, PyTorchTrialContext
@@ -15,7 +16,6 @@ from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._reducer import MetricReducer, Reducer
 from determined.pytorch._trainer import Trainer, init
 from determined.pytorch._trial import PyTorchTrial
-from determined.pytorch._units import Batch, Epoch, TrainUnit
 
 __all__ = [
     "Batch",

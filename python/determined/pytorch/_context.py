@@ -9,7 +9,7 @@ from determined import core, errors
 from determined.pytorch import _backend
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler
-from determined.pytorch._trial_context import TrialContext
+from determined.pytorch._trial_context import TorchTrialContext
 
 logger = logging.getLogger("determined.pytorch")
 
@@ -39,7 +39,7 @@ def _to_float(output: Any) -> Any:
     return output
 
 
-class PyTorchTrialContext(TrialContext):
+class PyTorchTrialContext(TorchTrialContext):
     """What a :class:`PyTorchTrial` gets. Made by :func:`determined.pytorch.init`.
 
     Attributes

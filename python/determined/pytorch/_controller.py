@@ -8,12 +8,12 @@ from typing import Any, Dict, Iterator, List, Optional
 from determined import errors
 from determined.pytorch import _backend, _state
 from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._loop import TrainingLoop
+from determined.pytorch._loop import TorchTrainingLoop, keep
 from determined.pytorch._trial import PyTorchTrial
 from determined.pytorch._validation import Validation, evaluates_batches, overrides, training_metrics
 
 
-class PyTorchTrialController(TrainingLoop):
+class PyTorchTrialController(TorchTrainingLoop):
     """Hands batches to the trial one by one; checkpoints are written by the chief alone."""
 
     _trial: PyTorchTrial
@@ -76,7 +76,7 @@ class PyTorchTrialController(TrainingLoop):
         if self._context._optimizer_steps_now():
             self._step_what_follows_the_optimizer(batch_idx)
         self._timings.batch_ends(records)
-        return [training_metrics(metrics)]
+        return [keep(training_metrics(metrics))]
 
     def _records_in(self, batch: Any) -> Optional[int]:
         try:

@@ -1,80 +1,33 @@
-"""What goes into a checkpoint of a trial, and back.
-
-====================  =============================================================
-``state_dict.pth``    models, optimizers, schedulers, scaler, callbacks, random numbers
-``trial_state.pkl``   how far training had come
-``load_data.json``    how to build the trial again: class, hyperparameters, configuration
-``code/``             the user's code
-====================  =============================================================
+"""What goes into a checkpoint of a trial, and back: ``state_dict.pth``, which holds models, optimizers, schedulers,
+scaler, callbacks and random numbers, beside what every trial has there (``_description.py``).
 
 Names and contents are those of the published library, so either can read the other's.
 """
 
-import dataclasses
-import inspect
-import json
 import logging
 import pathlib
-import pickle
 import random
-import shutil
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy as np
 import torch
 
-from determined import _json, errors
-from determined._info import run_dir
+from determined import errors
+from determined._training import _description
+from determined._training._description import TrialState
 from determined.pytorch import _backend
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._context import PyTorchTrialContext
-from determined.pytorch._trial_context import TrialContext
+from determined.pytorch._trial_context import TorchTrialContext
 
 logger = logging.getLogger("determined.pytorch")
 
 STATE_FILE = "state_dict.pth"
-TRIAL_STATE_FILE = "trial_state.pkl"
-LOAD_DATA_FILE = "load_data.json"
-CODE_DIR = "code"
-_NOT_CODE = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 Callbacks = Dict[str, PyTorchCallback]
 
 
-@dataclasses.dataclass
-class TrialState:
-    """How far training has come.
-
-    Attributes
-    ----------
-    trial_id : int
-        Whose state it is; another trial that starts from the checkpoint begins to count anew.
-    batches_trained, epochs_trained : int
-    last_ckpt, last_val : int
-        Batches trained at the last checkpoint, and at the last validation.
-    step_id : int
-        Kept for the published library, which wants it there.
-    """
-
-    trial_id: int = 0
-    last_ckpt: int = 0
-    step_id: int = 0
-    last_val: int = 0
-    batches_trained: int = 0
-    epochs_trained: int = 0
-
-
-def read_trial_state(path: pathlib.Path, trial_id: int) -> TrialState:
-    """How far the trial ``trial_id`` had come when it saved this checkpoint; a fresh state if another one did."""
-    try:
-        with open(path / TRIAL_STATE_FILE, "rb") as f:
-            state = TrialState(**pickle.load(f))
-    except FileNotFoundError:
-        return TrialState(trial_id=trial_id)
-    return state if state.trial_id == trial_id else TrialState(trial_id=trial_id)
-
-
-def random_state(context: TrialContext) -> Dict[str, Any]:
+def random_state(context: TorchTrialContext) -> Dict[str, Any]:
     """Where the generators of ``random``, NumPy and PyTorch stand in this process."""
     state = {
         "cpu_rng_state": torch.random.get_rng_state(),
@@ -86,7 +39,7 @@ def random_state(context: TrialContext) -> Dict[str, Any]:
     return state
 
 
-def set_random_state(context: TrialContext, state: Dict[str, Any]) -> None:
+def set_random_state(context: TorchTrialContext, state: Dict[str, Any]) -> None:
     """Take up the random numbers where :func:`random_state` found them."""
     np.random.set_state(state["np_rng_state"])
     random.setstate(state["random_rng_state"])
@@ -175,57 +128,6 @@ def _load_random(context: PyTorchTrialContext, checkpoint: Dict[str, Any]) -> No
         set_random_state(context, checkpoint["rng_state"])
 
 
-def _optional(get: Any) -> Optional[Dict[str, Any]]:
-    try:
-        return get()
-    except ValueError:
-        return None
-
-
-def _write_load_data(
-    path: pathlib.Path, context: TrialContext, trial_class: type, trial_type: str, by_trainer: bool
-) -> None:
-    data: Dict[str, Any] = {
-        "trial_type": trial_type,
-        "experiment_config": _optional(context.get_experiment_config),
-        "hparams": _optional(context.get_hparams),
-        "trial_cls_spec": f"{_importable_module(trial_class)}:{trial_class.__qualname__}",
-    }
-    if by_trainer:
-        data["is_trainer"] = True
-        if trial_class.__module__ == "__main__":
-            data["trial_in_main"] = True
-    (path / LOAD_DATA_FILE).write_text(json.dumps(_json.to_plain(data)), encoding="utf-8")
-
-
-def _importable_module(trial_class: type) -> str:
-    """The module to import the class from later, also if today it is the script that was started."""
-    if trial_class.__module__ != "__main__":
-        return trial_class.__module__
-    import __main__
-
-    spec = getattr(__main__, "__spec__", None)
-    if spec is not None:
-        return str(spec.name)
-    return pathlib.Path(getattr(__main__, "__file__", "")).stem
-
-
-def _save_code(path: pathlib.Path, trial_class: type) -> None:
-    """Copy the user's code, which is needed to build the trial again.
-
-    On the cluster that is the model definition as it was submitted. Elsewhere nobody knows where code ends and data
-    begin, so it is the Python files beside that of the trial's class.
-    """
-    target = path / CODE_DIR
-    submitted = run_dir() / "train" / "model"
-    if submitted.is_dir():
-        shutil.copytree(submitted, target, ignore=_NOT_CODE)
-        return
-    target.mkdir()
-    for file in pathlib.Path(inspect.getfile(trial_class)).parent.glob("*.py"):
-        shutil.copyfile(file, target / file.name)
-
-
 def collect(context: PyTorchTrialContext) -> Dict[str, Any]:
     """What all processes have to contribute to a checkpoint, and so must call; complete at rank 0."""
     random_states = context.distributed.gather(random_state(context)) or []
@@ -236,25 +138,6 @@ def collect(context: PyTorchTrialContext) -> Dict[str, Any]:
         "rng_state": random_states[0] if random_states else None,
         "rng_states": random_states,
     }
-
-
-def save_description(
-    path: pathlib.Path,
-    context: TrialContext,
-    state: TrialState,
-    trial_class: type,
-    *,
-    trial_type: str = "PyTorchTrial",
-    by_trainer: bool,
-) -> None:
-    """Write what is no weights: code, how far training has come, how to build the trial again.
-
-    ``by_trainer`` tells whether the user's own script built the trial, rather than ``determined.exec.harness``.
-    """
-    _save_code(path, trial_class)
-    with open(path / TRIAL_STATE_FILE, "wb") as f:
-        pickle.dump(dataclasses.asdict(state), f)
-    _write_load_data(path, context, trial_class, trial_type, by_trainer)
 
 
 def tell_written(callbacks: Callbacks, path: pathlib.Path) -> None:
@@ -275,7 +158,7 @@ def save(
     by_trainer: bool,
 ) -> None:
     """Write a checkpoint into the directory ``path``: what :func:`collect` returned, and what rank 0 knows."""
-    save_description(path, context, state, trial_class, by_trainer=by_trainer)
+    _description.save_description(path, context, state, trial_class, trial_type="PyTorchTrial", by_trainer=by_trainer)
     checkpoint = {**collected, "callbacks": {name: callback.state_dict() for name, callback in callbacks.items()}}
     if context._scaler is not None:
         checkpoint["scaler_state_dict"] = context._scaler.state_dict()

@@ -1,47 +1,16 @@
-"""What trials of any kind have at hand: the device, hyperparameters, the state of training, TensorBoard."""
+"""What trials have at hand that train with PyTorch: the device, reducers, TensorBoard, PyTorch's own profiler."""
 
-import logging
-import pathlib
 from typing import Any, Dict, List, Optional, Sequence, Set, Type, Union
 
 import numpy as np
 import torch
 
-from determined import core, errors
-from determined.core import _tensorboard
+from determined import _trial_context, core
 from determined.pytorch._data import TorchData, to_device
 from determined.pytorch._reducer import ReducerContext
 
-logger = logging.getLogger("determined.pytorch")
 
-
-def split_batch_size(hparams: Dict[str, Any], slots: int) -> "tuple[int, int]":
-    """Share ``global_batch_size`` out among slots.
-
-    Returns
-    -------
-    (int, int)
-        Batch size of each slot, and of all together (rounded down to a multiple).
-
-    >>> split_batch_size({"global_batch_size": 9}, slots=2)
-    (4, 8)
-    """
-    slots = max(slots, 1)
-    size = hparams.get("global_batch_size")
-    if not isinstance(size, int) or isinstance(size, bool):
-        raise errors.InvalidExperimentException(
-            f"the hyperparameter global_batch_size must be an integer, not {size!r}"
-        )
-    if size < slots:
-        raise errors.InvalidExperimentException(
-            f"global_batch_size={size} is less than one record for each of {slots} slots"
-        )
-    if size % slots:
-        logger.warning("global_batch_size %d becomes %d, to be divisible by %d slots", size, size - size % slots, slots)
-    return size // slots, size - size % slots
-
-
-class TrialContext(ReducerContext):
+class TorchTrialContext(_trial_context.TrialContext, ReducerContext):
     """What every trial gets that trains with PyTorch, whatever wraps its models.
 
     Attributes
@@ -64,26 +33,20 @@ class TrialContext(ReducerContext):
         steps_completed: int,
         enable_tensorboard_logging: bool,
     ) -> None:
-        self._core = core_context
-        self.distributed = core_context.distributed
-        super().__init__(self.distributed.allgather)
-        self._trial_seed = trial_seed
-        self._hparams = hparams
-        self._slots_per_trial = slots_per_trial
-        self._exp_conf = exp_conf
-        self._steps_completed = steps_completed
-        self._enable_tensorboard_logging = enable_tensorboard_logging
-        self._tensorboard_writer: Any = None
+        _trial_context.TrialContext.__init__(
+            self,
+            core_context,
+            trial_seed,
+            hparams,
+            slots_per_trial,
+            exp_conf,
+            steps_completed,
+            enable_tensorboard_logging,
+        )
+        ReducerContext.__init__(self, self.distributed.allgather)
         self._warned_types: Set[Type] = set()
-
         self.device = device
         self.models: List[Any] = []
-        self.profiler: Any = None
-
-        # Set by the training loop.
-        self._epoch_len: Optional[int] = None
-        self._current_batch_idx: Optional[int] = None
-        self._stop_requested = False
 
     @property
     def _reproducibility_checked(self) -> bool:
@@ -99,121 +62,6 @@ class TrialContext(ReducerContext):
         """Copy a batch to the device; see :func:`determined.pytorch.to_device`."""
         return to_device(data, self.device, self._warned_types)
 
-    def current_train_batch(self) -> int:
-        """Index of the batch in training, from 0 at the trial's beginning."""
-        if self._current_batch_idx is None:
-            raise RuntimeError("training has not begun")
-        return self._current_batch_idx
-
-    def _position(self) -> "tuple[int, int, int]":
-        """(epoch, batch within it, batches in an epoch), the first two counted from 0."""
-        batch = self.current_train_batch()
-        assert self._epoch_len is not None
-        return (*divmod(batch, self._epoch_len), self._epoch_len)
-
-    def current_train_epoch(self) -> int:
-        """Index of the epoch in training, from 0 at the trial's beginning."""
-        return self._position()[0]
-
-    def is_epoch_start(self) -> bool:
-        """Whether the batch in training is the first of its epoch."""
-        return self._position()[1] == 0
-
-    def is_epoch_end(self) -> bool:
-        """Whether the batch in training is the last of its epoch."""
-        _, batch, length = self._position()
-        return batch == length - 1
-
-    def set_stop_requested(self, stop_requested: bool) -> None:
-        """Ask the training loop to stop after this batch, with a checkpoint."""
-        if not isinstance(stop_requested, bool):
-            raise TypeError(f"stop_requested must be a bool, not {type(stop_requested).__name__}")
-        self._stop_requested = stop_requested
-
-    def get_stop_requested(self) -> bool:
-        """Whether the training loop was asked to stop."""
-        return self._stop_requested
-
-    # Who we are
-
-    def get_hparams(self) -> Dict[str, Any]:
-        """All hyperparameters.
-
-        Raises
-        ------
-        ValueError
-            If none were given: pass ``hparams`` to ``pytorch.init()``.
-        """
-        if self._hparams is None:
-            raise ValueError("there are no hyperparameters: pass hparams to pytorch.init()")
-        return self._hparams
-
-    def get_hparam(self, name: str) -> Any:
-        """One hyperparameter.
-
-        Raises
-        ------
-        ValueError
-            If there is none of that name.
-        """
-        hparams = self.get_hparams()
-        if name not in hparams:
-            raise ValueError(f"there is no hyperparameter {name!r}, only {', '.join(sorted(hparams)) or 'none'}")
-        return hparams[name]
-
-    def get_experiment_config(self) -> Dict[str, Any]:
-        """The experiment configuration.
-
-        Raises
-        ------
-        ValueError
-            If there is none: pass ``exp_conf`` to ``pytorch.init()``.
-        """
-        if self._exp_conf is None:
-            raise ValueError("there is no experiment configuration: pass exp_conf to pytorch.init()")
-        return self._exp_conf
-
-    def get_data_config(self) -> Dict[str, Any]:
-        """The field ``data`` of the experiment configuration."""
-        return self.get_experiment_config().get("data") or {}
-
-    def get_per_slot_batch_size(self) -> int:
-        """Records in a batch of this process: ``global_batch_size`` divided by the number of slots."""
-        return split_batch_size(self.get_hparams(), self._slots_per_trial)[0]
-
-    def get_global_batch_size(self) -> int:
-        """Records in a batch of all processes together."""
-        return split_batch_size(self.get_hparams(), self._slots_per_trial)[1]
-
-    def _info(self) -> Any:
-        if self._core.info is None:
-            raise ValueError("off the cluster there is no experiment and no trial")
-        return self._core.info.trial
-
-    def get_experiment_id(self) -> int:
-        """Number of the experiment."""
-        return self._info().experiment_id
-
-    def get_trial_id(self) -> int:
-        """Number of the trial."""
-        return self._info().trial_id
-
-    def get_trial_seed(self) -> int:
-        """Seed for everything random in this trial."""
-        if self._trial_seed is None:
-            raise ValueError("off the cluster there is no trial seed")
-        return self._trial_seed
-
-    def get_initial_batch(self) -> int:
-        """Index of the batch that training began or resumes with."""
-        return self._steps_completed
-
-    # TensorBoard and PyTorch's own profiler
-
-    def get_tensorboard_path(self) -> pathlib.Path:
-        """Directory to write TensorBoard's event files to; they go to checkpoint storage."""
-        return self._core.train.get_tensorboard_path()
-
     def get_tensorboard_writer(self) -> Any:
         """A ``torch.utils.tensorboard.SummaryWriter`` for that directory. Needs the package ``tensorboard``."""
         if self._tensorboard_writer is None:
@@ -221,23 +69,6 @@ class TrialContext(ReducerContext):
 
             self._tensorboard_writer = SummaryWriter(log_dir=str(self.get_tensorboard_path()))
         return self._tensorboard_writer
-
-    def set_enable_tensorboard_logging(self, enable_tensorboard_logging: bool) -> None:
-        """Say whether TensorBoard's files are to be uploaded while training."""
-        if not isinstance(enable_tensorboard_logging, bool):
-            raise TypeError(f"must be a bool, not {type(enable_tensorboard_logging).__name__}")
-        self._enable_tensorboard_logging = enable_tensorboard_logging
-
-    def get_enable_tensorboard_logging(self) -> bool:
-        """Whether TensorBoard's files are uploaded while training."""
-        return self._enable_tensorboard_logging
-
-    def upload_tensorboard(self) -> None:
-        """Bring what was written for TensorBoard so far to checkpoint storage, if wanted."""
-        if self._enable_tensorboard_logging and self._tensorboard_writer is not None:
-            self._tensorboard_writer.flush()
-        if self._enable_tensorboard_logging and self._core.info is not None:
-            self._core.train.upload_tensorboard_files(mangler=_tensorboard.with_rank)
 
     def set_profiler(self, *args: List[str], **kwargs: Any) -> None:
         """Run ``torch.profiler.profile(*args, **kwargs)`` around training; traces go to TensorBoard's directory."""

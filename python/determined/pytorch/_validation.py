@@ -10,7 +10,7 @@ from determined import errors
 from determined.pytorch import _backend, _reducer
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._torch_trial import TorchTrial
-from determined.pytorch._trial_context import TrialContext
+from determined.pytorch._trial_context import TorchTrialContext
 
 
 def overrides(trial: TorchTrial, method: str) -> bool:
@@ -42,7 +42,7 @@ class Validation:
     Parameters
     ----------
     trial : TorchTrial
-    context : TrialContext
+    context : TorchTrialContext
     callbacks : dict
     loader : torch.utils.data.DataLoader
         This process's share of the validation data, or all of it where the trial evaluates it as a whole.
@@ -53,7 +53,7 @@ class Validation:
     def __init__(
         self,
         trial: TorchTrial,
-        context: TrialContext,
+        context: TorchTrialContext,
         callbacks: Dict[str, PyTorchCallback],
         loader: torch.utils.data.DataLoader,
         *,

@@ -9,7 +9,7 @@ from deepspeed import PipelineEngine
 from deepspeed.accelerator import get_accelerator
 
 from determined import core, errors
-from determined.pytorch._trial_context import TrialContext
+from determined.pytorch._trial_context import TorchTrialContext
 from determined.pytorch.deepspeed import _mpu
 
 logger = logging.getLogger("determined.pytorch")
@@ -24,7 +24,7 @@ def _device(local_rank: int) -> torch.device:
     return torch.device(accelerator.device_name(local_rank))
 
 
-class DeepSpeedTrialContext(TrialContext):
+class DeepSpeedTrialContext(TorchTrialContext):
     """What a :class:`DeepSpeedTrial` gets. Made by :func:`determined.pytorch.deepspeed.init`.
 
     Parameters

@@ -10,8 +10,9 @@ import torch
 from deepspeed import PipelineEngine
 
 from determined import errors
+from determined._training import _description
 from determined.pytorch import _state
-from determined.pytorch._loop import TrainingLoop
+from determined.pytorch._loop import TorchTrainingLoop, keep
 from determined.pytorch._validation import Validation, evaluates_batches, overrides, training_metrics
 from determined.pytorch.deepspeed._context import DeepSpeedTrialContext
 from determined.pytorch.deepspeed._trial import DeepSpeedTrial
@@ -58,7 +59,7 @@ class DeepSpeedValidation(Validation):
         )
 
 
-class DeepSpeedTrialController(TrainingLoop):
+class DeepSpeedTrialController(TorchTrainingLoop):
     """Lets the trial take micro batches itself; each process writes its part of a checkpoint."""
 
     _trial: DeepSpeedTrial
@@ -142,9 +143,9 @@ class DeepSpeedTrialController(TrainingLoop):
     def _training_batches(self, stack: contextlib.ExitStack) -> Any:
         if self._training_loader is None:
             return None
-        return self._measured(super()._training_batches(stack))
+        return self._timed(super()._training_batches(stack))
 
-    def _measured(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _timed(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
             with self._timings.waiting_for_data():
                 batch = next(batches)
@@ -161,7 +162,7 @@ class DeepSpeedTrialController(TrainingLoop):
             with self._timings.measure_but_waiting("train_batch"):
                 metrics = self._trial.train_batch(batches, batch_idx // self._epoch_len, batch_idx)
             if self._context._mpu.should_report_metrics:
-                kept.append(training_metrics(metrics))
+                kept.append(keep(training_metrics(metrics)))
         self._check_accumulation(micro_batches)
         self._timings.batch_ends(micro_batches * self._context.get_train_micro_batch_size_per_gpu())
         return kept
@@ -202,7 +203,7 @@ class DeepSpeedTrialController(TrainingLoop):
     def _save(self, path: pathlib.Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         if self._is_chief:
-            _state.save_description(
+            _description.save_description(
                 path,
                 self._context,
                 self._state,

@@ -9,13 +9,14 @@ import torch
 
 import determined as det
 from determined import core
+from determined._training._trainer import TrialTrainer, connected
 from determined.pytorch import _trainer
 from determined.pytorch.deepspeed._context import DeepSpeedTrialContext
 from determined.pytorch.deepspeed._controller import DeepSpeedTrialController
 from determined.pytorch.deepspeed._trial import DeepSpeedTrial
 
 
-class Trainer(_trainer.TorchTrainer):
+class Trainer(TrialTrainer):
     """Runs a :class:`DeepSpeedTrial`; :meth:`fit` is that of :class:`determined.pytorch.Trainer`.
 
     Parameters
@@ -85,7 +86,7 @@ def init(
     ...     trial = MyTrial(train_context)
     ...     deepspeed.Trainer(trial, train_context).fit(max_length=pytorch.Epoch(10))
     """
-    with _trainer.connected(hparams, exp_conf, distributed, launched) as known:
+    with connected(hparams, exp_conf, distributed, launched, torch.random.manual_seed) as known:
         if known["slots_per_trial"] == 1 and not os.environ.get("DET_MANUAL_INIT_DISTRIBUTED"):
             _be_a_group()
-        yield DeepSpeedTrialContext(**known, enable_tensorboard_logging=enable_tensorboard_logging)
+        yield DeepSpeedTrialContext(**known, num_gpus=0, enable_tensorboard_logging=enable_tensorboard_logging)

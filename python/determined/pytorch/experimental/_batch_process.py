@@ -19,6 +19,7 @@ from torch.utils.data import Dataset
 import determined as det
 from determined import core
 from determined._storage._resources import list_resources
+from determined._training._trainer import check_launched
 from determined.pytorch import _trainer
 from determined.pytorch._data import DataLoader, TorchData, to_device
 from determined.pytorch._reducer import ReducerContext
@@ -285,7 +286,7 @@ def torch_batch_process(
     info = det.get_cluster_info()
     with contextlib.ExitStack() as stack:
         distributed = distributed_context or stack.enter_context(_trainer.launched(info))
-        _trainer.check_launched(info, distributed)
+        check_launched(info, distributed)
         core_context = stack.enter_context(core.init(distributed=distributed))
         run = _Run(core_context, len(dataset), batch_size, checkpoint_interval)
         loader = DataLoader(dataset, batch_size=batch_size, **arguments)

@@ -3,7 +3,7 @@
 import enum
 from typing import Callable, NamedTuple, Optional
 
-from determined.pytorch._units import TrainUnit
+from determined._training._units import TrainUnit
 
 
 class CheckpointPolicy(enum.Enum):

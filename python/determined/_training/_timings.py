@@ -16,9 +16,7 @@ import contextlib
 import time
 from typing import Any, Callable, Dict, Iterator, Optional
 
-import torch
-
-from determined.pytorch._plan import Profiling
+from determined._training._plan import Profiling
 
 GROUP = "timings"
 NAMES = ("dataloader_next", "to_device", "train_batch", "step_lr_schedulers", "from_device", "reduce_metrics")
@@ -70,18 +68,17 @@ class Timings:
     Parameters
     ----------
     profiling : Profiling
-    device : torch.device
+    wait_for_device : callable, optional
+        Waits until the device has done all its work, where work is done behind Python's back.
     """
 
-    def __init__(self, profiling: Profiling, device: torch.device) -> None:
+    def __init__(self, profiling: Profiling, wait_for_device: Optional[Callable[[], None]] = None) -> None:
         self._profiling = profiling
         self.active = False
         self._began_s: Optional[float] = None
         self._batches = self._records = 0
         self._waited_s = self._trained_s = 0.0
-        sync = None
-        if profiling.enabled and profiling.sync_timings and device.type == "cuda":
-            sync = lambda: torch.cuda.synchronize(device)  # noqa: E731
+        sync = wait_for_device if profiling.enabled and profiling.sync_timings else None
         self._watches = {name: _Watch(sync) for name in NAMES}
         self._data = _Watch(None)
         self._resumed_s: Optional[float] = None
