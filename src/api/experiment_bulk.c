@@ -40,23 +40,10 @@ static struct store_experiment_filter filter_of(const struct bulk *b, struct are
     return filter;
 }
 
-static const struct store_experiment_brief *find(const struct bulk *b, int32_t id)
-{
-    size_t low = 0, high = b->found_n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (b->found[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < b->found_n && b->found[low].id == id ? &b->found[low] : NULL;
-}
-
 /* NULL: not there, or not in the project that the path names. */
 static const struct store_experiment_brief *find_in_project(const struct bulk *b, int32_t id)
 {
-    const struct store_experiment_brief *x = find(b, id);
+    const struct store_experiment_brief *x = store_row_by_id(b->found, b->found_n, sizeof(*b->found), id);
     return x && (b->project_id <= 0 || x->project_id == b->project_id) ? x : NULL;
 }
 

@@ -85,15 +85,7 @@ struct runs_request {
 
 static const struct store_run_brief *find(const struct runs_request *b, int32_t id)
 {
-    size_t low = 0, high = b->found_n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (b->found[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct store_run_brief *run = low < b->found_n && b->found[low].id == id ? &b->found[low] : NULL;
+    const struct store_run_brief *run = store_row_by_id(b->found, b->found_n, sizeof(*b->found), id);
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
 }
 

@@ -240,3 +240,14 @@ bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE
 bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }
 bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
 void store_clear_failure(struct store *st) { st->engine->failure = 0; }
+
+static int compare_id(const void *wanted, const void *row)
+{
+    int32_t a = *(const int32_t *)wanted, b = *(const int32_t *)row;
+    return (a > b) - (a < b);
+}
+
+const void *store_row_by_id(const void *rows, size_t n, size_t row_size, int32_t id)
+{
+    return n ? bsearch(&id, rows, n, row_size, compare_id) : NULL;
+}

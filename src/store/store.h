@@ -85,4 +85,7 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
 struct store_texts { const char *const *text; size_t n; };
 struct store_ints { const int32_t *value; size_t n; };
 
+/* Among rows in the order of their ids, of any struct that begins with its id; NULL: it is not among them. */
+const void *store_row_by_id(const void *rows, size_t n, size_t row_size, int32_t id);
+
 #endif
