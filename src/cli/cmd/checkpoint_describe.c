@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/cmd/show.h"
 #include "cli/output.h"
 
 int checkpoint_fetch(struct cli *cli, const char *uuid, const struct wire_checkpoint **ret, struct error *err)
@@ -58,12 +59,8 @@ int cmd_checkpoint_describe(struct cli *cli, const struct args_checkpoint_descri
 {
     const struct wire_checkpoint *c;
     if (args->json) {
-        cleanup_json struct json_object *v = NULL;
         struct wire_get_checkpoint_request in = {.checkpoint_uuid = args->uuid};
-        if (api_call_document(cli, ROUTE_ID_GET_CHECKPOINT, &in, &v, err) < 0)
-            return -1;
-        output_json(cli, json_object_object_get(v, "checkpoint"));
-        return 0;
+        return document_show(cli, ROUTE_ID_GET_CHECKPOINT, &in, "checkpoint", err);
     }
     if (checkpoint_fetch(cli, args->uuid, &c, err) < 0)
         return -1;

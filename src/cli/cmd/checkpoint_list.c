@@ -76,15 +76,6 @@ static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, con
     resource_cells(t, c);
 }
 
-static int print_documents(struct cli *cli, enum route_id id, const void *request, struct error *err)
-{
-    cleanup_json struct json_object *v = NULL;
-    if (api_call_document(cli, id, request, &v, err) < 0)
-        return -1;
-    output_json(cli, json_object_object_get(v, "checkpoints"));
-    return 0;
-}
-
 int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form,
                     struct error *err)
 {
@@ -99,7 +90,7 @@ int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, co
     enum route_id id = experiment_id ? ROUTE_ID_GET_EXPERIMENT_CHECKPOINTS : ROUTE_ID_GET_TRIAL_CHECKPOINTS;
     const void *request = experiment_id ? (const void *)&of_experiment : &of_trial;
     if (form->json)
-        return print_documents(cli, id, request, err);
+        return document_show(cli, id, request, "checkpoints", err);
     if (api_call(cli, id, request, experiment_id ? (void *)&experiment : &trial, err) < 0)
         return -1;
     const struct wire_checkpoint *c = experiment_id ? experiment.checkpoints : trial.checkpoints;

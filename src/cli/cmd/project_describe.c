@@ -1,7 +1,6 @@
 #include "cli/cmd/experiment.h"
 #include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
-#include "cli/output.h"
 
 /* Those of the user that are not archived, or all. */
 static int list_experiments(struct cli *cli, int32_t project_id, bool all, struct wire_get_experiments_request *in,
@@ -17,16 +16,6 @@ static int list_experiments(struct cli *cli, int32_t project_id, bool all, struc
     return experiment_list(cli, in, form, err);
 }
 
-static int print_document(struct cli *cli, int32_t id, struct error *err)
-{
-    cleanup_json struct json_object *v = NULL;
-    struct wire_get_project_request in = {.id = id};
-    if (api_call_document(cli, ROUTE_ID_GET_PROJECT, &in, &v, err) < 0)
-        return -1;
-    output_json(cli, json_object_object_get(v, "project"));
-    return 0;
-}
-
 int cmd_project_describe(struct cli *cli, const struct args_project_describe *args, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
@@ -35,7 +24,7 @@ int cmd_project_describe(struct cli *cli, const struct args_project_describe *ar
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
     if (args->json)
-        return print_document(cli, p->id, err);
+        return document_show(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = p->id}, "project", err);
     project_columns(&t);
     project_row(&t, p);
     table_print(&t, false, cli->out);

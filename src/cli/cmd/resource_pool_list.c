@@ -1,5 +1,4 @@
 #include "cli/cmd/show.h"
-#include "cli/output.h"
 
 static const char *scheduler_text(enum wire_resourcepool_scheduler_type type)
 {
@@ -22,13 +21,8 @@ int cmd_resource_pool_list(struct cli *cli, const struct args_resource_pool_list
 {
     cleanup_table struct table t = TABLE_INIT;
     struct wire_get_resource_pools_response out;
-    if (args->json) {
-        cleanup_json struct json_object *document = NULL;
-        if (api_call_document(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &document, err) < 0)
-            return -1;
-        output_json(cli, json_object_object_get(document, "resourcePools"));
-        return 0;
-    }
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, "resourcePools", err);
     if (api_call(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &out, err) < 0)
         return -1;
     table_columns(&t, (const char *const[]){"Name", "Description", "Scheduler", "Agents", "Slots Used", "Slots",

@@ -1,5 +1,16 @@
 #include "cli/cmd/show.h"
 
+#include "cli/output.h"
+
+int document_show(struct cli *cli, enum route_id id, const void *request, const char *key, struct error *err)
+{
+    cleanup_json struct json_object *document = NULL;
+    if (api_call_document(cli, id, request, &document, err) < 0)
+        return -1;
+    output_json(cli, json_object_object_get(document, key));
+    return 0;
+}
+
 static bool document_is_last(struct json_object *document, const char *pages, int32_t *ret_next)
 {
     struct json_object *p, *end, *total;

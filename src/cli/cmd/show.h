@@ -22,6 +22,8 @@ static inline bool is_last_page(const struct wire_pagination *p, const char *pag
     return strcmp(pages, "1") == 0 || !p || p->end_index >= p->total;
 }
 
+/* For --json: what the reply has under `key`. */
+int document_show(struct cli *cli, enum route_id id, const void *request, const char *key, struct error *err);
 /* For --json: the items under `key` of every page. `offset` points into `request`. Caller puts *ret_list. */
 int documents_fetch(struct cli *cli, enum route_id id, const void *request, int32_t *offset, const char *key,
                     const char *pages, struct json_object **ret_list, struct error *err);

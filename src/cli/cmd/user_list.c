@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "cli/api.h"
-#include "cli/output.h"
+#include "cli/cmd/show.h"
 #include "cli/table.h"
 
 static void user_row(struct table *t, const struct wire_user *u, bool show_admin)
@@ -33,13 +33,8 @@ int cmd_user_list(struct cli *cli, const struct args_user_list *args, struct err
     struct wire_get_users_request in = {.active = true, .has_active = !args->all};
     struct wire_get_users_response out;
     struct wire_get_master_response master;
-    if (args->json) {
-        cleanup_json struct json_object *document = NULL;
-        if (api_call_document(cli, ROUTE_ID_GET_USERS, &in, &document, err) < 0)
-            return -1;
-        output_json(cli, json_object_object_get(document, "users"));
-        return 0;
-    }
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_USERS, &in, "users", err);
     if (api_call(cli, ROUTE_ID_GET_MASTER, NULL, &master, err) < 0 ||
         api_call(cli, ROUTE_ID_GET_USERS, &in, &out, err) < 0)
         return -1;

@@ -23,6 +23,4 @@ struct project_list_form {
 };
 int project_list(struct cli *cli, const char *workspace, const struct project_list_form *form, struct error *err);
 
-void deletion_pause(void); /* between two looks at something that is being deleted */
-
 #endif

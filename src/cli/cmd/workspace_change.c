@@ -1,10 +1,8 @@
 /* Workspaces: create, edit, archive, delete. */
-#include <time.h>
-
+#include "cli/cmd/deletion.h"
+#include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 #include "cli/config_file.h"
-#include "cli/output.h"
-#include "cli/terminal.h"
 
 /* ---- create, edit ---- */
 
@@ -54,16 +52,11 @@ static const struct wire_user_agent_user_group *agent_of(struct cli *cli, const 
 static int show(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    if (json) {
-        cleanup_json struct json_object *document = NULL;
-        if (api_call_document(cli, route, in, &document, err) < 0)
-            return -1;
-        output_json(cli, json_object_object_get(document, "workspace"));
-        return 0;
-    }
     struct wire_post_workspace_response made;
     struct wire_patch_workspace_response changed;
     bool make = route == ROUTE_ID_POST_WORKSPACE;
+    if (json)
+        return document_show(cli, route, in, "workspace", err);
     if (api_call(cli, route, in, make ? (void *)&made : (void *)&changed, err) < 0)
         return -1;
     workspace_table(&t, make ? made.workspace : changed.workspace);
@@ -122,54 +115,31 @@ int cmd_workspace_unarchive(struct cli *cli, const struct args_workspace_unarchi
 
 /* ---- delete ---- */
 
-void deletion_pause(void)
+static int start_deletion(struct cli *cli, int32_t id, bool *ret_completed, struct error *err)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    struct wire_delete_workspace_response out;
+    if (api_call(cli, ROUTE_ID_DELETE_WORKSPACE, &(struct wire_delete_workspace_request){.id = id}, &out, err) < 0)
+        return -1;
+    *ret_completed = out.completed;
+    return 0;
 }
 
-/* Until it is not found any more. */
-static int wait_deleted(struct cli *cli, int32_t id, struct error *err)
+static int look_at_deletion(struct cli *cli, int32_t id, struct deletion_view *ret, struct error *err)
 {
-    struct wire_get_workspace_request in = {.id = id};
-    int32_t shown = -1;
-    for (;;) {
-        cleanup_error struct error failed = ERROR_INIT;
-        struct wire_get_workspace_response out;
-        if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &in, &out, &failed) < 0) {
-            if (failed.kind == ERR_NOT_FOUND)
-                return 0;
-            error_move(err, &failed);
-            return -1;
-        }
-        if (out.workspace->state == WIRE_WORKSPACE_STATE_DELETE_FAILED)
-            return error_set(err, ERR_PRECONDITION, "%s", out.workspace->error_message);
-        if (out.workspace->num_projects != shown)
-            fprintf(cli->out, "Remaining project count: %d\n", shown = out.workspace->num_projects);
-        deletion_pause();
-    }
+    struct wire_get_workspace_response out;
+    if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &(struct wire_get_workspace_request){.id = id}, &out, err) < 0)
+        return -1;
+    *ret = (struct deletion_view){.left = out.workspace->num_projects, .problem = out.workspace->error_message,
+                                  .failed = out.workspace->state == WIRE_WORKSPACE_STATE_DELETE_FAILED};
+    return 0;
 }
 
 int cmd_workspace_delete(struct cli *cli, const struct args_workspace_delete *args, struct error *err)
 {
-    struct wire_delete_workspace_request in = {0};
-    struct wire_delete_workspace_response out;
-    if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
+    struct deletion d = {.what = "workspace", .name = args->workspace_name, .parts = "project", .yes = args->yes,
+                         .along = "its projects, their experiments and checkpoints, and its templates",
+                         .start = start_deletion, .look = look_at_deletion};
+    if (workspace_by_name(cli, args->workspace_name, &d.id, err) < 0)
         return -1;
-    if (!args->yes && !terminal_ask_yes(cli, arena_printf(&cli->arena,
-            "Workspace \"%s\" goes for ever, with its projects, their experiments and checkpoints, and its templates.\n"
-            "(det workspace archive only hides it.) Delete it?", args->workspace_name))) {
-        fputs("Aborting workspace deletion.\n", cli->out);
-        return 0;
-    }
-    if (api_call(cli, ROUTE_ID_DELETE_WORKSPACE, &in, &out, err) < 0)
-        return -1;
-    if (out.completed) {
-        fprintf(cli->out, "Successfully deleted workspace %s.\n", args->workspace_name);
-        return 0;
-    }
-    fprintf(cli->out, "Started deletion of workspace %s...\n", args->workspace_name);
-    if (wait_deleted(cli, in.id, err) < 0)
-        return -1;
-    fputs("Workspace deleted successfully.\n", cli->out);
-    return 0;
+    return deletion_run(cli, &d, err);
 }

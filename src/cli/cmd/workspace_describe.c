@@ -1,3 +1,4 @@
+#include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 #include "cli/output.h"
 
@@ -13,17 +14,12 @@ void workspace_table(struct table *t, const struct wire_workspace *w)
 int cmd_workspace_describe(struct cli *cli, const struct args_workspace_describe *args, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    cleanup_json struct json_object *document = NULL;
     struct wire_get_workspace_request in = {0};
     struct wire_get_workspace_response out;
     if (workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
         return -1;
-    if (args->json) {
-        if (api_call_document(cli, ROUTE_ID_GET_WORKSPACE, &in, &document, err) < 0)
-            return -1;
-        output_json(cli, json_object_object_get(document, "workspace"));
-        return 0;
-    }
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_WORKSPACE, &in, "workspace", err);
     if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &in, &out, err) < 0)
         return -1;
     workspace_table(&t, out.workspace);
