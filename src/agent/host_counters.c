@@ -1,6 +1,5 @@
 #include "agent/host_counters.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/procstat.h"
 #include "common/strbuf.h"
 
 #define FILE_MAX (1 << 20)
@@ -97,39 +97,17 @@ static void read_network(const char *proc, struct host_counters *ret)
 /* ---- the task ---- */
 
 struct process {
-    pid_t pid, parent;
-    uint64_t ticks, pages;
+    struct procstat stat;
     bool counted;
 };
 
-/* The command's name may hold blanks and brackets itself; what follows are the fields 3 and on of proc(5). */
-static bool parse_process(const char *stat, struct process *ret)
-{
-    const char *bracket = strrchr(stat, ')');
-    int parent;
-    uint64_t utime, stime;
-    int64_t cutime, cstime, pages;
-    if (!bracket || sscanf(bracket + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64
-                                        " %*d %*d %*d %*d %*u %*u %" SCNd64, &parent, &utime, &stime, &cutime, &cstime, &pages) != 6)
-        return false;
-    ret->parent = parent;
-    ret->ticks = utime + stime + (uint64_t)(cutime > 0 ? cutime : 0) + (uint64_t)(cstime > 0 ? cstime : 0);
-    ret->pages = (uint64_t)(pages > 0 ? pages : 0);
-    return true;
-}
-
 static size_t list_processes(const char *proc, struct process *list, size_t max)
 {
-    cleanup_strbuf struct strbuf text = STRBUF_INIT, name = STRBUF_INIT;
     DIR *d = opendir(proc);
     size_t n = 0;
-    for (struct dirent *e; d && n < max && (e = readdir(d));) {
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        strbuf_reset(&name);
-        strbuf_addf(&name, "%s/stat", e->d_name);
-        list[n] = (struct process){.pid = (pid_t)strtol(e->d_name, NULL, 10)};
-        if (read_below(proc, name.s, &text) && parse_process(text.s, &list[n]))
+    for (pid_t pid; d && n < max && (pid = procstat_next(d));) {
+        list[n] = (struct process){0};
+        if (procstat_read(proc, pid, &list[n].stat))
             n++;
     }
     if (d)
@@ -140,7 +118,7 @@ static size_t list_processes(const char *proc, struct process *list, size_t max)
 static int by_pid(const void *a, const void *b)
 {
     const struct process *x = a, *y = b;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    return (x->stat.pid > y->stat.pid) - (x->stat.pid < y->stat.pid);
 }
 
 /* The kernel lists children thread by thread, which costs more than to look at all processes: a rank has many threads.
@@ -155,13 +133,13 @@ static void read_task(const char *proc, pid_t supervisor, struct host_counters *
     while (more) {
         more = false;
         for (struct process *p = list; p < list + n; p++) {
-            const struct process key = {.pid = p->parent};
+            const struct process key = {.stat.pid = p->stat.parent};
             const struct process *parent = p->counted ? NULL : bsearch(&key, list, n, sizeof(*list), by_pid);
-            if (p->counted || (p->pid != supervisor && !(parent && parent->counted)))
+            if (p->counted || (p->stat.pid != supervisor && !(parent && parent->counted)))
                 continue;
             p->counted = more = true;
-            ret->task_ticks += p->ticks;
-            ret->task_memory += p->pages * (uint64_t)sysconf(_SC_PAGESIZE);
+            ret->task_ticks += p->stat.cpu_ticks;
+            ret->task_memory += p->stat.pages * (uint64_t)sysconf(_SC_PAGESIZE);
         }
     }
 }

@@ -1,7 +1,6 @@
 #include "common/process.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/procstat.h"
 
 enum { ARGS_MAX = 1 << 20, POLL_MS = 20, KILLED_MS = 5000 };
 
@@ -22,33 +22,12 @@ void sleep_ms(int ms)
     nanosleep(&t, NULL);
 }
 
-/* State and start time: fields 3 and 22 of /proc/PID/stat, behind the name in parentheses. */
-static bool read_stat(pid_t pid, char *ret_state, unsigned long long *ret_start)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *at = strrchr(text, ')');
-    if (!at || !at[1] || !at[2])
-        return false;
-    *ret_state = at[2];
-    at += 2;
-    for (int field = 3; field < 22 && at; field++)
-        at = strchr(at + 1, ' ');
-    return at && sscanf(at, "%llu", ret_start) == 1;
-}
-
 bool process_find(pid_t pid, struct process *ret)
 {
-    char state;
-    struct process p = {.pid = pid};
-    if (!read_stat(pid, &state, &p.start) || state == 'Z' || state == 'X')
+    struct procstat s;
+    if (!procstat_read("/proc", pid, &s) || s.over)
         return false;
-    *ret = p;
+    *ret = (struct process){.pid = pid, .start = s.start};
     return true;
 }
 
@@ -86,13 +65,12 @@ void process_each(process_fn *fn, void *ctx)
 {
     DIR *d = opendir("/proc");
     cleanup_strbuf struct strbuf args = STRBUF_INIT;
-    for (struct dirent *e; d && (e = readdir(d));) {
+    for (pid_t pid; d && (pid = procstat_next(d));) {
         char path[64];
         struct process p;
-        long pid = strtol(e->d_name, NULL, 10);
         strbuf_reset(&args);
-        snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
-        if (pid < 2 || file_read(path, ARGS_MAX, &args, NULL) < 0 || args.n == 0 || !process_find((pid_t)pid, &p))
+        snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+        if (pid == 1 || file_read(path, ARGS_MAX, &args, NULL) < 0 || args.n == 0 || !process_find(pid, &p))
             continue;
         p.args = strbuf_str(&args); /* ends with a NUL in any case */
         p.args_n = args.n;

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/procstat.h"
 #include "common/strbuf.h"
 
 struct process {
-    pid_t pid, parent;
-    bool zombie, wanted;
+    struct procstat stat;
+    bool wanted;
 };
 
 struct process_list {
@@ -43,29 +44,6 @@ static int read_proc(pid_t pid, const char *file, struct strbuf *out)
     return 0;
 }
 
-/* "PID (name, which may hold anything) STATE PPID …" */
-static int parse_stat(const char *text, struct process *p)
-{
-    const char *end = strrchr(text, ')');
-    char state;
-    int parent;
-    if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2)
-        return -1;
-    p->parent = parent;
-    p->zombie = state == 'Z' || state == 'X';
-    return 0;
-}
-
-static pid_t next_pid(DIR *d)
-{
-    for (struct dirent *e; (e = readdir(d));) {
-        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0 for what is no process */
-        if (pid > 0)
-            return pid;
-    }
-    return 0;
-}
-
 static struct process_list processes(void)
 {
     struct process_list l = {0};
@@ -73,10 +51,9 @@ static struct process_list processes(void)
     DIR *d = opendir("/proc");
     if (!d)
         return l;
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    for (pid_t pid; (pid = next_pid(d));) {
-        struct process p = {.pid = pid};
-        if (read_proc(pid, "stat", &text) < 0 || parse_stat(text.s, &p) < 0)
+    for (pid_t pid; (pid = procstat_next(d));) {
+        struct process p = {0};
+        if (!procstat_read("/proc", pid, &p.stat))
             continue;
         if (l.n == cap) {
             cap = cap ? 2 * cap : 256;
@@ -93,7 +70,7 @@ static struct process_list processes(void)
 static bool is_wanted(const struct process_list *l, pid_t pid)
 {
     for (size_t i = 0; i < l->n; i++)
-        if (l->item[i].pid == pid)
+        if (l->item[i].stat.pid == pid)
             return l->item[i].wanted;
     return false;
 }
@@ -107,7 +84,7 @@ static void mark_descendants(struct process_list *l, pid_t root)
         found = false;
         for (size_t i = 0; i < l->n; i++) {
             struct process *p = &l->item[i];
-            if (!p->wanted && (p->parent == root || is_wanted(l, p->parent)))
+            if (!p->wanted && (p->stat.parent == root || is_wanted(l, p->stat.parent)))
                 found = p->wanted = true;
         }
     }
@@ -117,7 +94,7 @@ static int kill_wanted(const struct process_list *l)
 {
     int n = 0;
     for (size_t i = 0; i < l->n; i++)
-        if (l->item[i].wanted && !l->item[i].zombie && kill(l->item[i].pid, SIGKILL) == 0)
+        if (l->item[i].wanted && !l->item[i].stat.over && kill(l->item[i].stat.pid, SIGKILL) == 0)
             n++;
     return n;
 }
@@ -165,7 +142,7 @@ int proctree_kill_marked(const char *mark, const char *run_dir)
     struct process_list l = processes();
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     for (size_t i = 0; i < l.n; i++)
-        l.item[i].wanted = l.item[i].pid != getpid() && is_marked(l.item[i].pid, mark, run_dir, &text);
+        l.item[i].wanted = l.item[i].stat.pid != getpid() && is_marked(l.item[i].stat.pid, mark, run_dir, &text);
     int n = kill_wanted(&l);
     free(l.item);
     return n;
