@@ -72,6 +72,11 @@ class Task:
         assert code == 0, error
         return self
 
+    def adopt(self):
+        """A supervisor for what another one has left, as soon as that one, which may just be ending, has let go of it."""
+        wait_for(lambda: self.launch("--adopt")[0] == 0)
+        return self
+
     def connect(self, resume=0):
         if self.sock:
             self.sock.close()

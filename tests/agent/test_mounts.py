@@ -155,7 +155,7 @@ def test_what_a_dead_supervisor_left_is_found_by_its_mounts_even_without_environ
     os.kill(supervisor, signal.SIGKILL)
     sv.wait_for(lambda: not alive(entrypoint))
     assert alive(pid)
-    sv.wait_for(lambda: place.task.launch("--adopt")[0] == 0)
+    place.task.adopt()
     place.task.connect().finish()
     assert place.task.exit[0] == sv.LOST
     sv.wait_for(lambda: not alive(pid))

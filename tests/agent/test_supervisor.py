@@ -157,7 +157,7 @@ def test_exit_is_told_again_until_acknowledged_and_then_the_supervisor_goes(task
         task.frame(60)
     # Only what it has recorded is left; a supervisor that adopts the directory serves just that.
     task.exit = None
-    task.start("--adopt").connect().finish()
+    task.adopt().connect().finish()
     assert task.exit[:2] == (sv.EXITED, 0)
 
 
@@ -175,7 +175,7 @@ def test_a_killed_supervisor_takes_its_task_along_and_the_next_one_tells(task):
     supervisor = int(subprocess.run(["ps", "-o", "ppid=", "-p", str(pids[1])], capture_output=True, text=True).stdout)
     os.kill(supervisor, signal.SIGKILL)
     sv.wait_for(lambda: not alive(pids[1]))
-    sv.wait_for(lambda: task.launch("--adopt")[0] == 0)
+    task.adopt()
     task.lines = []
     task.connect().finish()
     assert [int(line.text) for line in task.lines] == pids
