@@ -2,21 +2,11 @@
 
 import json
 import os
-import pathlib
 import signal
-import subprocess
 
 import pytest
 from fakemaster import Agent
-
-SOURCES = pathlib.Path(__file__).resolve().parents[1] / "support"
-
-
-def build(directory, source, soname, *flags):
-    directory.mkdir()
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", f"-Wl,-soname,{soname}", *flags, "-o", directory / soname,
-                    SOURCES / source], check=True)
-    return directory
+from support.gpu_stubs import build_stub
 
 
 @pytest.fixture(scope="session")
@@ -26,10 +16,10 @@ def libraries(tmp_path_factory):
     (root / "broken/libnvidia-ml.so.1").write_text("no library at all")
     (root / "none").mkdir()
     return {
-        "nvidia": build(root / "nvidia", "nvml_stub.c", "libnvidia-ml.so.1"),
-        "no-mig": build(root / "no-mig", "nvml_stub.c", "libnvidia-ml.so.1", "-DNO_MIG"),
-        "old": build(root / "old", "nvml_stub.c", "libnvidia-ml.so.1", "-DOLD"),
-        "amd": build(root / "amd", "rocm_stub.c", "librocm_smi64.so.1"),
+        "nvidia": build_stub(root / "nvidia", "nvml_stub.c", "libnvidia-ml.so.1"),
+        "no-mig": build_stub(root / "no-mig", "nvml_stub.c", "libnvidia-ml.so.1", "-DNO_MIG"),
+        "old": build_stub(root / "old", "nvml_stub.c", "libnvidia-ml.so.1", "-DOLD"),
+        "amd": build_stub(root / "amd", "rocm_stub.c", "librocm_smi64.so.1"),
         "broken": root / "broken", "none": root / "none",
     }
 

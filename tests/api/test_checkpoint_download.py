@@ -6,14 +6,14 @@ import io
 import os
 import pathlib
 import socket
-import subprocess
 import tarfile
 import threading
 import uuid
 import zipfile
 
 import pytest
-from support.cluster import BUILD, TIMEOUT_S
+from support.cluster import TIMEOUT_S
+from support.det import run_det
 
 TAR, GZIP, ZIP = "application/x-tar", "application/gzip", "application/zip"
 LONG = "deep/" * 30 + "a-name-that-is-longer-than-a-hundred-characters-" * 3
@@ -200,16 +200,12 @@ class CuttingProxy:
                 end.shutdown(socket.SHUT_RDWR)
 
 
-def det(c, port, *words):
-    env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{port}", "DET_USER": "determined", "DET_PASS": c.password, "HOME": str(c.dir)}
-    return subprocess.run([BUILD / "det", *words], capture_output=True, text=True, env=env, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
-
-
 def test_det_goes_on_where_a_download_broke_off(master, tmp_path):
     content = os.urandom(4_000_000)
     name = make(master, {"big": content})
     proxy = CuttingProxy(master.port, cuts=3)
-    done = det(master, proxy.port, "checkpoint", "download", "--mode", "master", "-q", "-o", str(tmp_path / "to"), name)
+    done = run_det(master, "checkpoint", "download", "--mode", "master", "-q", "-o", tmp_path / "to", name,
+                   DET_MASTER=f"http://127.0.0.1:{proxy.port}")
     assert done.returncode == 0, done
     assert proxy.cuts == 0 and (tmp_path / "to/big").read_bytes() == content
     assert [p.name for p in tmp_path.iterdir()] == ["to"], "nothing is left beside it"
@@ -218,6 +214,6 @@ def test_det_goes_on_where_a_download_broke_off(master, tmp_path):
 def test_det_falls_back_to_the_master_and_names_both_failures(master, tmp_path):
     name = make(master, {"a": b"1"}, {"type": "s3", "bucket": "b"})
     for mode in ("auto", "master"):
-        done = det(master, master.port, "checkpoint", "download", "--mode", mode, "-o", str(tmp_path / "to"), name)
+        done = run_det(master, "checkpoint", "download", "--mode", mode, "-o", str(tmp_path / "to"), name)
         assert done.returncode == 1 and "object store" in done.stderr, done
-    assert "which det does not read" in det(master, master.port, "checkpoint", "download", "--mode", "direct", name).stderr
+    assert "which det does not read" in run_det(master, "checkpoint", "download", "--mode", "direct", name).stderr

@@ -1,11 +1,10 @@
 """Searches as their trials see them: operations, validations, what they may not say; and what a search is going to do."""
 import json
-import os
 import signal
-import subprocess
 
 import pytest
-from support.cluster import BUILD, PASSWORD, wait_for
+from support.cluster import wait_for
+from support.det import run_det
 
 HALVING = {"name": "async_halving", "metric": "loss", "num_rungs": 2, "max_trials": 4, "divisor": 2, "max_length": {"batches": 8},
            "max_concurrent_trials": 2}
@@ -203,9 +202,7 @@ def test_preview_refuses_what_cannot_run(master, config, sentence):
 def det_preview(c, tmp_path, config, name="search.yaml"):
     path = tmp_path / name
     path.write_text(json.dumps(config))
-    return subprocess.run([BUILD / "det", "preview-search", path], capture_output=True, text=True, timeout=120,
-                          env={"PATH": os.environ["PATH"], "DET_MASTER": c.url, "DET_USER": "determined", "DET_PASS": PASSWORD,
-                               "DET_DEBUG_CONFIG_PATH": str(tmp_path), "HOME": str(tmp_path)})
+    return run_det(c, "preview-search", path, HOME=tmp_path, DET_DEBUG_CONFIG_PATH=tmp_path)
 
 
 def test_det_preview_search_prints_the_search_and_its_plan(master, tmp_path):
@@ -221,6 +218,5 @@ def test_det_preview_search_prints_the_search_and_its_plan(master, tmp_path):
 def test_det_preview_search_blames_the_file(master, tmp_path):
     done = det_preview(master, tmp_path, {"searcher": {"name": "random", "metric": "loss", "max_trials": 0}, "hyperparameters": SPACE})
     assert done.returncode == 1 and "search.yaml" in done.stderr and "max_trials" in done.stderr, done
-    missing = subprocess.run([BUILD / "det", "preview-search", tmp_path / "none.yaml"], capture_output=True, text=True, timeout=60,
-                             env={"PATH": os.environ["PATH"], "DET_MASTER": master.url, "HOME": str(tmp_path)})
+    missing = run_det(master, "preview-search", tmp_path / "none.yaml", HOME=tmp_path)
     assert missing.returncode != 0 and "none.yaml" in missing.stderr

@@ -3,15 +3,14 @@ import contextlib
 import datetime
 import itertools
 import json
-import os
 import signal
 import socket
-import subprocess
 import threading
 
 import pytest
 from support import postgres
-from support.cluster import BUILD, Cluster, wait_for
+from support.cluster import Cluster, wait_for
+from support.det import run_det
 
 ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.skipif(not postgres.is_installed(), reason="no PostgreSQL is installed"))]
 TEXT = "INFO: train.py:214: epoch 0 step {0} loss 0.{0:05} lr 3.000e-04 grad_norm 1.{0:03} 1516.6 samples/s\n"
@@ -298,10 +297,7 @@ def test_the_schedule_and_the_clusters_default(new_cluster):
 
 
 def det(master, *words, user="determined"):
-    token = admin_token(master) if user == "admin" else master.token
-    env = {**os.environ, "DET_MASTER": f"http://127.0.0.1:{master.port}", "DET_USER": user, "DET_USER_TOKEN": token,
-           "HOME": str(master.dir), "XDG_CONFIG_HOME": str(master.dir)}
-    done = subprocess.run([BUILD / "det", *map(str, words)], env=env, capture_output=True, text=True)
+    done = run_det(master, *words, user=user)
     return done.returncode, done.stdout + done.stderr
 
 

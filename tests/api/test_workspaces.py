@@ -1,11 +1,10 @@
 """Workspaces and projects: made, changed, archived, pinned, moved, deleted; what experiments get from them; and det's verbs."""
 import base64
 import json
-import os
-import subprocess
 
 import pytest
-from support.cluster import BUILD, PASSWORD, wait_for
+from support.cluster import wait_for
+from support.det import run_det
 
 
 def workspace(c, name, **more):
@@ -244,9 +243,7 @@ def test_a_place_whose_experiment_cannot_be_deleted_says_why(new_cluster):
 @pytest.fixture
 def det(master, tmp_path):
     def run(*words, stdin="", fails=False):
-        done = subprocess.run([BUILD / "det", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120,
-                              env={"PATH": os.environ["PATH"], "DET_MASTER": master.url, "DET_USER": "determined", "DET_PASS": PASSWORD,
-                                   "DET_DEBUG_CONFIG_PATH": str(tmp_path), "HOME": str(tmp_path)})
+        done = run_det(master, *words, stdin=stdin, HOME=tmp_path, DET_DEBUG_CONFIG_PATH=tmp_path)
         assert (done.returncode != 0) == fails, done
         return done.stderr if fails else done.stdout
     return run

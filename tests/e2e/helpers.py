@@ -4,10 +4,9 @@ import http.client
 import json
 import os
 import pathlib
-import subprocess
 import threading
 
-from support.cluster import BUILD, PASSWORD, TIMEOUT_S, wait_for
+from support.cluster import TIMEOUT_S, wait_for
 
 FINAL = {"STATE_COMPLETED", "STATE_CANCELED", "STATE_ERROR"}
 
@@ -49,18 +48,6 @@ def alive(pid):
         # A zombie has ended; its parent just has not looked yet.
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     return False
-
-
-def det_of(cluster, check=True):
-    """det as a user of this cluster, as a function of its words that returns what it prints."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-
-    def det(*words):
-        done = subprocess.run([BUILD / "det", *map(str, words)], capture_output=True, text=True, env=env, timeout=120, check=False)
-        assert done.returncode == 0 or not check, done.stderr
-        return done.stdout
-
-    return det
 
 
 def slots_used(cluster):

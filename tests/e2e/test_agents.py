@@ -1,12 +1,12 @@
 """Agents that join when they should not, or come back as others, and what an administrator switches off, with real agents."""
-import os
 import pathlib
 import signal
 import subprocess
 
 import pytest
 from e2e.helpers import alive, log_of, shell, the_trial, wait_file, wait_no_supervisors
-from support.cluster import BUILD, PASSWORD, wait_for
+from support.cluster import BUILD, wait_for
+from support.det import det
 
 POOLS = {"resource_pools": [{"pool_name": "default"}, {"pool_name": "b"}]}
 
@@ -26,13 +26,6 @@ def agent(cluster, name="agent0"):
 
 def agent_log(cluster, name):
     return (cluster.dir / f"{name}.log").read_text(errors="replace")
-
-
-def det(cluster, *words):
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "admin", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def end_well(cluster, place, experiment):
@@ -115,12 +108,12 @@ def test_a_disabled_slot_loses_its_task_to_another_and_is_left_alone(two_slots, 
     experiment = holding(cluster, tmp_path)
     first = int(wait_file(tmp_path / "pids"))
     [busy] = [s["id"] for s in agent(cluster)["slots"].values() if s["container"]]
-    det(cluster, "slot", "disable", "agent0", busy)
+    det(cluster, "slot", "disable", "agent0", busy, user="admin")
     wait_for("its second run", lambda: len(runs(tmp_path)) == 2)
     assert not alive(first)
     [now] = [s["id"] for s in agent(cluster)["slots"].values() if s["container"]]
     assert now != busy
-    det(cluster, "slot", "enable", "agent0", busy)
+    det(cluster, "slot", "enable", "agent0", busy, user="admin")
     end_well(cluster, tmp_path, experiment)
 
 
@@ -136,15 +129,15 @@ def test_a_drained_slot_finishes_its_task_and_gets_no_other(two_slots, tmp_path)
     assert cluster.wait_experiment(narrow)["state"] == "STATE_COMPLETED"
     assert "[1]" in log_of(cluster, narrow)
     assert cluster.experiment(wide)["state"] == "STATE_QUEUED"
-    det(cluster, "slot", "enable", "agent0", "0")
+    det(cluster, "slot", "enable", "agent0", "0", user="admin")
     assert cluster.wait_experiment(wide)["state"] == "STATE_COMPLETED"
 
 
 def test_what_is_switched_off_stays_off_across_restarts_of_master_and_agent(two_slots):
     cluster = two_slots
     cluster.start_agent("agent1")
-    det(cluster, "slot", "disable", "agent0", "1")
-    det(cluster, "agent", "disable", "agent1", "--drain")
+    det(cluster, "slot", "disable", "agent0", "1", user="admin")
+    det(cluster, "agent", "disable", "agent1", "--drain", user="admin")
     cluster.stop_agent("agent0")
     cluster.stop_agent("agent1")
     cluster.stop_master(signal.SIGKILL)

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 from e2e.helpers import log_of, the_trial
-from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, det, needs_torch, pause_after, training_steps, validations
+from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, needs_torch, pause_after, training_steps, validations
 from support.cluster import ROOT, Cluster, wait_for
+from support.det import det
 from support.machines import machines, need_namespaces
 
 INFERENCE = ROOT / "examples/distributed_inference"

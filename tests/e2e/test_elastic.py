@@ -4,11 +4,11 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 
 import pytest
 from e2e.helpers import alive, log_of, shell, the_trial, wait_file, wait_line
-from support.cluster import BUILD, PASSWORD, wait_for
+from support.cluster import BUILD, wait_for
+from support.det import det
 
 AGENT = BUILD / "determined-agent"
 
@@ -59,13 +59,6 @@ def program(path, text):
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return str(path)
-
-
-def det(cluster, *words):
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_an_experiment_gets_an_agent_which_ends_when_it_idles(new_cluster):

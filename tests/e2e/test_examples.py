@@ -8,7 +8,8 @@ import sys
 
 import pytest
 from e2e.helpers import log_of, the_trial
-from support.cluster import BUILD, PASSWORD, ROOT, Cluster, wait_for
+from support.cluster import ROOT, Cluster, wait_for
+from support.det import det
 
 DIGITS, CORE_API = ROOT / "examples/digits_pytorch", ROOT / "examples/core_api"
 HAS_TORCH = subprocess.run([sys.executable, "-c", "import importlib.util as u; exit(not (u.find_spec('torch') and u.find_spec('sklearn')))"],
@@ -25,13 +26,6 @@ def cluster(tmp_path_factory):
         c.start_agent(slots=2)
         c.login()
         yield c
-
-
-def det(cluster, *words):
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", *map(str, words)], capture_output=True, text=True, env=env, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def create(cluster, directory, *words, name="const.yaml"):

@@ -3,8 +3,9 @@ import os
 import re
 
 import pytest
-from e2e.helpers import FINAL, det_of, log_of, the_trial
+from e2e.helpers import FINAL, log_of, the_trial
 from support.cluster import ROOT, Cluster, wait_for
+from support.det import det
 
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
 TENSORFLOW = ROOT / ".venv-tensorflow/bin/python"
@@ -36,7 +37,7 @@ def cluster(tmp_path_factory):
 
 def create(cluster, example, *words):
     directory = ROOT / "examples" / example
-    created = det_of(cluster)("experiment", "create", directory / "const.yaml", directory, *words)
+    created = det(cluster, "experiment", "create", directory / "const.yaml", directory, *words)
     return int(re.search(r"^Created experiment (\d+)$", created, re.M).group(1))
 
 
@@ -65,10 +66,10 @@ def test_an_example_comes_to_its_end_also_when_it_was_paused(cluster, example):
     wait_for("its first validation", lambda: cluster.trial_ids(experiment) and
              (validations(cluster, experiment) or cluster.experiment(experiment)["state"] in FINAL), timeout_s=400)
     assert cluster.experiment(experiment)["state"] not in FINAL - {"STATE_COMPLETED"}, log_of(cluster, experiment)
-    det_of(cluster, check=False)("experiment", "pause", experiment)
+    det(cluster, "experiment", "pause", experiment, check=False)
     wait_for("the end of its run", lambda: cluster.experiment(experiment)["state"] == "STATE_PAUSED" or
              cluster.experiment(experiment)["state"] == "STATE_COMPLETED")
-    det_of(cluster, check=False)("experiment", "activate", experiment)
+    det(cluster, "experiment", "activate", experiment, check=False)
     check(cluster, experiment, example)
     reported = [steps for steps, _ in validations(cluster, experiment)]
     assert reported == sorted(set(reported)), "no validation twice"

@@ -1,23 +1,15 @@
 """GPUs from a stub of NVIDIA's library, from the agent through the master to the command line and into a task."""
-import os
-import pathlib
-import subprocess
-
-from support.cluster import BUILD, wait_for
-
-STUB = pathlib.Path(__file__).resolve().parents[1] / "support/nvml_stub.c"
+from support.cluster import wait_for
+from support.det import det
+from support.gpu_stubs import NvidiaStub
 
 
 def test_gpus__are_listed_and_the_tasks_on_them_get_the_variables_of_their_kind(new_cluster, tmp_path):
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-o", tmp_path / "libnvidia-ml.so.1", STUB], check=True)
-    (tmp_path / "stub").write_text("count=2")
-    cluster = new_cluster(env={"LD_LIBRARY_PATH": str(tmp_path), "STUB_NVML": str(tmp_path / "stub")})
+    cluster = new_cluster(env=NvidiaStub(tmp_path).environment)
     cluster.start_master()
     cluster.start_agent(slots=0, slot_type="auto")
     cluster.login()
-    env = {**os.environ, "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": cluster.password, "HOME": str(tmp_path)}
-    lists = [subprocess.run([BUILD / "det", *words], env=env, capture_output=True, text=True, timeout=60).stdout
-             for words in (["slot", "list"], ["agent", "list"])]
+    lists = [det(cluster, noun, "list") for noun in ("slot", "agent")]
     assert lists[0].count("Stub S100") == 2 and lists[0].count("cuda") == 2, lists
     assert "agent0" in lists[1], lists
     experiment = cluster.create(
@@ -29,10 +21,8 @@ def test_gpus__are_listed_and_the_tasks_on_them_get_the_variables_of_their_kind(
 
 
 def test_a_lost_gpu__takes_no_work_until_it_is_back(new_cluster, tmp_path):
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-o", tmp_path / "libnvidia-ml.so.1", STUB], check=True)
-    stub = tmp_path / "stub"
-    stub.write_text("count=2")
-    cluster = new_cluster(env={"LD_LIBRARY_PATH": str(tmp_path), "STUB_NVML": str(stub)})
+    stub = NvidiaStub(tmp_path)
+    cluster = new_cluster(env=stub.environment)
     cluster.start_master()
     cluster.start_agent(slots=0, slot_type="auto")
     cluster.login()
@@ -42,10 +32,10 @@ def test_a_lost_gpu__takes_no_work_until_it_is_back(new_cluster, tmp_path):
         return [agent["slots"][slot]["enabled"] for slot in sorted(agent["slots"])]
 
     assert enabled() == [True, True]
-    stub.write_text("count=2 lost=1")
+    stub.tell("count=2 lost=1")
     wait_for("the slot of the lost GPU", lambda: enabled() == [True, False])
     experiment = cluster.create(resources={"slots_per_trial": 1}, entrypoint="echo on $CUDA_VISIBLE_DEVICES")
     cluster.wait_experiment(experiment)
     assert "on GPU-00000000-aaaa" in cluster.trial_log(cluster.trial_ids(experiment)[0])
-    stub.write_text("count=2")
+    stub.tell("count=2")
     wait_for("the slot of the GPU that is back", lambda: enabled() == [True, True])

@@ -1,12 +1,9 @@
 """System metrics of trials: asked for by the trial, sampled by its agent, kept by the master as reports."""
-import os
-import pathlib
 import signal
-import subprocess
 
 from support.cluster import wait_for
+from support.gpu_stubs import NvidiaStub
 
-STUB = pathlib.Path(__file__).resolve().parents[1] / "support/nvml_stub.c"
 FILES = {"train.py": """
 import pathlib, time
 from determined import core
@@ -56,9 +53,7 @@ def test_an_agent_samples_what_the_trial_asks_for_also_after_it_was_killed(new_c
 
 
 def test_gpus_of_the_trial_are_sampled_and_no_others(new_cluster, tmp_path):
-    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-o", tmp_path / "libnvidia-ml.so.1", STUB], check=True)
-    (tmp_path / "stub").write_text("count=2")
-    cluster = new_cluster(env={"LD_LIBRARY_PATH": str(tmp_path), "STUB_NVML": str(tmp_path / "stub")})
+    cluster = new_cluster(env=NvidiaStub(tmp_path).environment)
     cluster.start_master()
     cluster.start_agent(slots=0, slot_type="auto")
     cluster.login()

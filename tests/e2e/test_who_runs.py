@@ -1,11 +1,10 @@
 """The job queue by hand: who runs on the only slot, and what `det job` shows of it."""
 import json
-import os
 import signal
-import subprocess
 
 import pytest
-from support.cluster import BUILD, PASSWORD, wait_for
+from support.cluster import wait_for
+from support.det import det, run_det
 
 WAITS_TO_BE_PREEMPTED = """
 import determined as det
@@ -23,13 +22,6 @@ def one_slot(new_cluster):
     c.start_agent(slots=1)
     c.login()
     return c
-
-
-def det(cluster, *words):
-    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def table(cluster, *options):
@@ -103,8 +95,7 @@ def test_a_job_that_goes_to_another_pool_stops_there_and_runs_here(two_pools):
     (["update-batch", "x.colour=red"], "it can change"),
 ])
 def test_what_cannot_be_is_refused(master, words, says):
-    env = {"PATH": os.environ["PATH"], "HOME": str(master.dir), "DET_MASTER": master.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", "job", *words], capture_output=True, text=True, timeout=60, env=env, check=False)
+    done = run_det(master, "job", *words)
     assert done.returncode != 0
     assert says in done.stderr
 
@@ -112,10 +103,8 @@ def test_what_cannot_be_is_refused(master, words, says):
 def test_creating_what_nothing_can_hold_warns_and_says_why(one_slot, tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "wide.yaml").write_text(json.dumps(one_slot.experiment_config(resources={"slots_per_trial": 2})))
-    env = {"PATH": os.environ["PATH"], "HOME": str(one_slot.dir), "DET_MASTER": one_slot.url, "DET_USER": "determined", "DET_PASS": PASSWORD}
-    done = subprocess.run([BUILD / "det", "experiment", "create", tmp_path / "wide.yaml", tmp_path / "model"], capture_output=True, text=True,
-                          timeout=60, env=env, check=False)
+    done = run_det(one_slot, "experiment", "create", tmp_path / "wide.yaml", tmp_path / "model")
     assert done.returncode == 0, done.stderr
     assert "it waits for some that can: needs 2 slots: pool default has 1 agent of 1." in done.stderr
-    listed = subprocess.run([BUILD / "det", "job", "list"], capture_output=True, text=True, timeout=60, env=env, check=True)
-    assert "needs 2 slots" in listed.stderr and "needs 2 slots" not in listed.stdout
+    listed = run_det(one_slot, "job", "list")
+    assert listed.returncode == 0 and "needs 2 slots" in listed.stderr and "needs 2 slots" not in listed.stdout

@@ -1,0 +1,19 @@
+"""The command line as a user of a test's cluster runs it."""
+import os
+import subprocess
+
+from support.cluster import BUILD, TIMEOUT_S
+
+
+def run_det(cluster, *words, user="determined", stdin="", **environment):
+    """det to its end, whatever that is. It sees no variables of the tests' own but PATH, and those that are given here."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(cluster.dir), "DET_MASTER": cluster.url, "DET_USER": user, "DET_PASS": cluster.password}
+    return subprocess.run([BUILD / "det", *map(str, words)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+                          env={**env, **{name: str(value) for name, value in environment.items()}})
+
+
+def det(cluster, *words, check=True, **options):
+    """What det prints; options are those of run_det. check: it has to end well."""
+    done = run_det(cluster, *words, **options)
+    assert done.returncode == 0 or not check, done.stderr
+    return done.stdout

@@ -1,0 +1,26 @@
+"""Stand-ins for the libraries of GPU makers, built from the C files beside this one; they tell what a file says (nvml_stub.c)."""
+import os
+import pathlib
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def build_stub(directory, source="nvml_stub.c", soname="libnvidia-ml.so.1", *flags):
+    """Makes the library `soname` in the directory, which it makes as well; returns that."""
+    directory.mkdir(exist_ok=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", f"-Wl,-soname,{soname}", *flags, "-o", directory / soname,
+                    HERE / source], check=True)
+    return directory
+
+
+class NvidiaStub:
+    """A machine with NVIDIA's GPUs: `environment` for the agent that is to see them, tell() for what happens to them."""
+
+    def __init__(self, directory, tells="count=2"):
+        self.library, self.says = build_stub(directory / "nvidia"), directory / "nvidia/says"
+        self.tell(tells)
+        self.environment = {"LD_LIBRARY_PATH": str(self.library), "STUB_NVML": str(self.says)}
+
+    def tell(self, tells):
+        self.says.write_text(tells)
