@@ -137,13 +137,16 @@ class Context:
         try:
             self.close(exc_type, exc_val, exc_tb)
             if isinstance(exc_val, errors.InvalidHP):
-                # The search reckons with this: for the task it is a proper end.
-                self.train.report_early_exit(EarlyExitReason.INVALID_HP)
+                self._tell_invalid_hp()
                 logger.info("these hyperparameters are invalid, leaving with status 0: %s", exc_val)
                 sys.exit(0)
         finally:
             if self._session is not None:
                 self._session.close()
+
+    def _tell_invalid_hp(self) -> None:
+        """The search reckons with this: for the task it is a proper end."""
+        self.train.report_early_exit(EarlyExitReason.INVALID_HP)
 
     def alert(
         self, title: Optional[str] = None, description: Optional[str] = None, level: Optional[str] = "info"

@@ -2,7 +2,6 @@
 
 import datetime
 import logging
-import sys
 import types
 import uuid
 from typing import Any, Dict, Optional, Union, cast
@@ -119,21 +118,8 @@ class UnmanagedContext(core.Context):
         finally:
             self._run.end("STATE_COMPLETED" if in_order or isinstance(exc_val, errors.InvalidHP) else "STATE_ERROR")
 
-    def __exit__(
-        self,
-        exc_type: Optional[type],
-        exc_val: Optional[BaseException],
-        exc_tb: Optional[types.TracebackType],
-    ) -> None:
-        try:
-            self.close(exc_type, exc_val, exc_tb)
-            if isinstance(exc_val, errors.InvalidHP):
-                # There is no search that would have to hear of it.
-                logger.info("these hyperparameters are invalid, leaving with status 0: %s", exc_val)
-                sys.exit(0)
-        finally:
-            if self._session is not None:
-                self._session.close()
+    def _tell_invalid_hp(self) -> None:
+        """There is no search that would have to hear of it."""
 
 
 class UnmanagedRun:
