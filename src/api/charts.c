@@ -5,11 +5,10 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/repeated.h"
 #include "api/stream.h"
-#include "api/wait.h"
 #include "core/core.h"
 #include "gen/handlers.h"
-#include "net/loop.h"
 #include "store/experiments.h"
 #include "store/metrics.h"
 #include "store/trials.h"
@@ -20,8 +19,6 @@ enum {
     TRIALS_DEFAULT = 25,
     TRIALS_MAX = 1000,
     MARGIN_MAX = 100,
-    PERIOD_DEFAULT_S = 30,
-    PERIOD_MAX_S = 86400,
     BATCHES_PER_LINE = 10000,
 };
 
@@ -221,49 +218,7 @@ int api_compare_trials(struct req *r, const struct wire_compare_trials_request *
     return req_then(r, REQ_LOOP, compare_display);
 }
 
-/* ---- streams that come again every few seconds, until the experiments have ended ---- */
-
-struct repeated {
-    char topic[WAIT_TOPIC_MAX];
-    struct loop_timer *timer;
-    struct api *api;
-    int64_t period_us;
-    bool sent;         /* something: a stream says at least one thing */
-    void *seen;        /* of the stream's own */
-};
-
-static void on_period(void *ctx)
-{
-    struct repeated *p = ctx;
-    loop_timer_arm(p->timer, p->period_us);
-    api_wake(p->api, p->topic);
-}
-
-static void repeated_end(struct req *r)
-{
-    const struct repeated *p = r->state;
-    if (p)
-        loop_timer_free(p->timer);
-}
-
-static int repeat(struct req *r, int32_t period_s, void *seen, stream_fetch_fn *fetch, struct error *err)
-{
-    static uint64_t streams; /* each sleeps on a topic of its own */
-    if (period_s < 0 || period_s > PERIOD_MAX_S)
-        return error_set(err, ERR_INVALID, "periodSeconds is %d, allowed is 0 (%d) to %d", period_s, PERIOD_DEFAULT_S,
-                         PERIOD_MAX_S);
-    struct repeated *p = arena_new(&r->arena, struct repeated);
-    char number[24];
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)++streams);
-    *p = (struct repeated){.api = r->api, .seen = seen,
-                           .period_us = (int64_t)(period_s ? period_s : PERIOD_DEFAULT_S) * 1000000};
-    wait_topic(p->topic, "period", number);
-    p->timer = loop_timer_new(r->api->loop, on_period, p);
-    loop_timer_arm(p->timer, p->period_us);
-    r->state = p;
-    r->on_end = repeated_end;
-    return req_stream(r, p->topic, fetch);
-}
+/* ---- streams that come again until the experiments have ended ---- */
 
 /* Read before the metrics: what an ended experiment has then is all it will ever have. */
 static int is_over(struct req *r, const int32_t *ids, size_t n, bool *ret, struct error *err)
@@ -279,14 +234,6 @@ static int is_over(struct req *r, const int32_t *ids, size_t n, bool *ret, struc
         *ret &= run_state_is_terminal(state);
     }
     return 0;
-}
-
-static void send(struct req *r, bool anything, const void *response)
-{
-    struct repeated *p = r->state;
-    if (anything || !p->sent)
-        stream_add(r, response);
-    p->sent = true;
 }
 
 /* ---- names ---- */
@@ -357,7 +304,7 @@ static int fetch_names(struct req *r, enum stream_next *next, struct error *err)
         else if (strcmp(name[i].group, "validation") == 0)
             out.validation_metrics[out.validation_metrics_n++] = name[i].name;
     }
-    send(r, out.metric_names_n > 0, &out);
+    repeated_send(r, out.metric_names_n > 0, &out);
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;
 }
@@ -366,7 +313,7 @@ int api_exp_metric_names(struct req *r, const struct wire_exp_metric_names_reque
 {
     if (in->ids_n == 0)
         return error_set(err, ERR_INVALID, "ids is missing: of which experiments?");
-    return repeat(r, in->period_seconds, arena_new(&r->arena, struct seen_names), fetch_names, err);
+    return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct seen_names), fetch_names, err);
 }
 
 /* ---- batches ---- */
@@ -425,9 +372,9 @@ static int fetch_batches(struct req *r, enum stream_next *next, struct error *er
     size_t fresh_n = new_batches(p->seen, steps, n, fresh);
     keep_batches(p->seen, steps, n);
     for (size_t i = 0; i < fresh_n; i += BATCHES_PER_LINE)
-        send(r, true, &(struct wire_metric_batches_response){
+        repeated_send(r, true, &(struct wire_metric_batches_response){
             .batches = fresh + i, .batches_n = fresh_n - i < BATCHES_PER_LINE ? fresh_n - i : BATCHES_PER_LINE});
-    send(r, false, &(struct wire_metric_batches_response){0});
+    repeated_send(r, false, &(struct wire_metric_batches_response){0});
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;
 }
@@ -436,7 +383,7 @@ int api_metric_batches(struct req *r, const struct wire_metric_batches_request *
 {
     if (check_metric(in->metric_name, group_of(in->group, in->metric_type), err) < 0)
         return -1;
-    int rc = repeat(r, in->period_seconds, arena_new(&r->arena, struct seen_batches), fetch_batches, err);
+    int rc = repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct seen_batches), fetch_batches, err);
     if (rc == REQ_CONTINUES)
         r->on_end = batches_end;
     return rc;
@@ -526,7 +473,7 @@ static int fetch_sample(struct req *r, enum stream_next *next, struct error *err
         if (!seen->trial[i].now)
             out.demoted_trials[out.demoted_trials_n++] = seen->trial[i].trial_id;
     *seen = now;
-    send(r, true, &out);
+    repeated_send(r, true, &out);
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;
 }
@@ -541,7 +488,7 @@ int api_trials_sample(struct req *r, const struct wire_trials_sample_request *in
     if (in->max_trials < 0 || in->max_trials > TRIALS_MAX)
         return error_set(err, ERR_INVALID, "maxTrials is %d, allowed is 0 (%d) to %d", in->max_trials, TRIALS_DEFAULT,
                          TRIALS_MAX);
-    return repeat(r, in->period_seconds, arena_new(&r->arena, struct sample), fetch_sample, err);
+    return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct sample), fetch_sample, err);
 }
 
 /* ---- one moment of all trials ---- */
@@ -583,7 +530,7 @@ static int fetch_snapshot(struct req *r, enum stream_next *next, struct error *e
     for (size_t i = 0; i < list.trial_n; i++)
         if (snapshot_trial(r, &list.trial[i], &a, &out, err) < 0)
             return -1;
-    send(r, true, &out);
+    repeated_send(r, true, &out);
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;
 }
@@ -596,5 +543,5 @@ int api_trials_snapshot(struct req *r, const struct wire_trials_snapshot_request
         return error_set(err, ERR_INVALID, "batchesProcessed is %d, it must be 1 or more", in->batches_processed);
     if (in->batches_margin < 0 || in->batches_margin > MARGIN_MAX)
         return error_set(err, ERR_INVALID, "batchesMargin is %d, allowed is 0 to %d", in->batches_margin, MARGIN_MAX);
-    return repeat(r, in->period_seconds, NULL, fetch_snapshot, err);
+    return repeated_stream(r, in->period_seconds, NULL, fetch_snapshot, err);
 }

@@ -437,7 +437,7 @@ int metric_blocks_archive(struct store *st, int32_t trial_id, int32_t run_id, in
         return -1;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        /* Reports without a step stand at step 0, which is never beyond. */
+        /* Reports without step and batch stand at step 0, which is never beyond. */
         bool whole = row[i].first.steps > steps && row[i].first.steps > 0 && row[i].greatest_run < run_id;
         rc = whole ? query_exec(st, Q_METRIC_BLOCKS_ARCHIVE, SQL_ARGS(sql_int(row[i].id)), NULL, err)
                    : unseal(st, p, trial_id, &row[i], err);

@@ -97,7 +97,7 @@ static int check_trial(const struct store_report *r, const struct metric_trial *
     if (run_state_is_over(t->state))
         return error_set(err, ERR_PRECONDITION, "trial %d has ended (%s), it takes no more metrics", r->trial_id,
                          run_state_name(t->state));
-    if (r->run_id != t->run_id)
+    if (!r->of_current_run && r->run_id != t->run_id)
         return error_set(err, ERR_INVALID, "trial %d: invalid run id, %d != %d: only the trial's current run may report"
                          " metrics", r->trial_id, r->run_id, t->run_id);
     return 0;
@@ -205,7 +205,7 @@ static int merge(struct store *st, const struct store_report *r, const struct re
 static int insert(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
     const struct sql_args args = SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_text(r->group),
-                                          sql_int(r->has_steps ? r->steps : 0), sql_bool(!r->has_steps),
+                                          sql_int(r->has_steps ? r->steps : r->batch), sql_bool(!r->has_steps),
                                           sql_int(r->report_us), sql_text(r->avg_metrics), sql_opt_text(r->batch_metrics));
     return metric_group_is_validation(r->group) ? query_int(st, Q_REPORTS_INSERT, args, ret_id, err)
                                                 : query_send(st, Q_REPORTS_INSERT, args, err);
@@ -290,6 +290,8 @@ int store_report_add(struct store *st, const struct store_report *report, struct
         r.steps = 0;
     if (metric_trial_get(st, r.trial_id, r.group, &a, &t, err) < 0 || check_trial(&r, &t, err) < 0)
         return -1;
+    if (r.of_current_run)
+        r.run_id = t.run_id;
     if (r.has_steps && archive_older(st, &r, &t, &result.archived_older, err) < 0)
         return -1;
     int rc = put_report(st, &r, &t, &w, err);

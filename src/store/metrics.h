@@ -8,7 +8,7 @@
  *  - A report of run R at step S archives (hides, keeps) rows of earlier runs: step ≥ S in its own kind of group, step
  *    > S in the others. Summaries and best validations then count what is left.
  *  - NaN and the infinities travel as the strings "NaN", "Infinity", "-Infinity" and count as numbers.
- *  - Reports without a step (profiling) neither merge nor archive. */
+ *  - Reports without a step (profiling) neither merge nor archive; those that stand at a batch are archived like others. */
 #ifndef DET_STORE_METRICS_H
 #define DET_STORE_METRICS_H
 
@@ -17,8 +17,10 @@
 
 struct store_report {
     int32_t trial_id, run_id;
+    bool of_current_run; /* whichever that is: run_id is not looked at */
     const char *group; /* "training", "validation", or any name without a dot */
     bool has_steps; int32_t steps;
+    int32_t batch; /* of one without a step: where it stands among the others; 0: nobody knows */
     int64_t report_us;
     const char *avg_metrics;   /* valid JSON; must be an object */
     const char *batch_metrics; /* valid JSON, a list of objects, or NULL */
@@ -52,7 +54,7 @@ struct store_metric_row {
     int64_t id;
     int32_t trial_id, run_id;
     const char *group;
-    int32_t total_batches; /* 0 for reports without a step */
+    int32_t total_batches; /* of a report without a step its batch */
     int64_t end_us;
     bool archived;
     /* JSON: {"avg_metrics": …, "batch_metrics": […]}, or {"validation_metrics": …} for validation */

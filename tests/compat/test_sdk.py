@@ -167,3 +167,24 @@ def test_users_workspaces_and_what_does_not_exist(det):
     found = [e.split(":")[0] for e in got["errors"]]
     assert found in (["NotFoundException"] * 3 + ["APIException", "ForbiddenException"], ["NotFound"] * 3 + ["BadRequest", "Forbidden"])
     assert 'unknown field "nonsense"' in got["errors"][3]
+
+
+def test_profiles_of_the_older_releases__by_the_routes_of_the_released_library(warm, cluster, tmp_path):
+    """What the library of 0.2x sends and its web page reads; 0.38.1 has the calls still, and nobody who makes them."""
+    trial = cluster.trial_ids(cluster.create(activate=False))[0]
+    got = Released(warm, cluster.url, tmp_path, password=PASSWORD).sdk(f"""
+        from determined.common.api import bindings
+        session = client._determined._session
+        kind = bindings.TrialProfilerMetricLabelsProfilerMetricType
+        def batch(name, values, metric_type, **labels):
+            return bindings.v1TrialProfilerMetricsBatch(
+                labels=bindings.v1TrialProfilerMetricLabels(name=name, trialId={trial}, metricType=metric_type, **labels),
+                values=values, batches=list(range(len(values))), timestamps=["2026-01-01T00:00:01Z"] * len(values))
+        bindings.post_PostTrialProfilerMetricsBatch(session, body=bindings.v1PostTrialProfilerMetricsBatchRequest(batches=[
+            batch("gpu_util", [1, 2], kind.SYSTEM, agentId="a", gpuUuid="g"), batch("train_batch", [0.5], kind.TIMING)]))
+        [series] = bindings.get_GetTrialProfilerAvailableSeries(session, trialId={trial})
+        [gpu] = bindings.get_GetTrialProfilerMetrics(session, labels_trialId={trial}, labels_name="gpu_util", labels_agentId="a",
+                                                     labels_metricType=kind.SYSTEM)
+        return [sorted(labels.name for labels in series.labels), gpu.batch.to_json()]
+    """)
+    assert got[0] == ["gpu_util", "train_batch"] and got[1]["values"] == [1, 2] and got[1]["batches"] == [0, 1]

@@ -34,7 +34,7 @@ WHERE r.trial_id = $1 AND r.group_name = $2 AND r.steps = $3 AND r.archived = 0 
 -- Earlier runs' reports that a report at step $3 makes void ($4: its kind of group).
 -- name: reports_archive
 UPDATE metric_reports SET archived = 1
-WHERE trial_id = $1 AND run_id < $2 AND archived = 0 AND stepless = 0
+WHERE trial_id = $1 AND run_id < $2 AND archived = 0 AND (stepless = 0 OR steps > 0)
   AND (steps > $3 OR (steps = $3 AND $4 = CASE
         WHEN group_name IN ('training', 'validation') THEN group_name
         WHEN group_name IN ('gpu', 'cpu', 'memory', 'disk', 'network') THEN 'profiling'

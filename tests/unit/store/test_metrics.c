@@ -347,6 +347,33 @@ static void test_stepless_reports__neither_merge_nor_archive(void **state)
     assert_string_equal(rows(f, "cpu"), "0:{\"avg_metrics\":{\"a\":1}} 0:{\"avg_metrics\":{\"a\":2}} ");
 }
 
+/* Samples of the older releases' profiles. */
+static void test_samples__stand_at_their_batch_and_go_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct store_report sample = {.trial_id = 1, .of_current_run = true, .group = "timings", .report_us = T0,
+                                  .avg_metrics = "{\"a\":1}"};
+    struct store_report_result result;
+    add(f, 1, "training", 10, "{\"loss\":1}");
+    static const int32_t batches[] = {5, 5, 10, 15};
+    for (size_t i = 0; i < 4; i++) {
+        sample.batch = batches[i];
+        OK(f, store_report_add(f->st, &sample, &result, &f->err));
+    }
+    assert_int_equal(trial(f).total_batches, 10);
+    if (seal_always)
+        seal_all(f, 1);
+    begin_run(f, 2);
+    sample.batch = 7; /* makes nothing void, which only a step does */
+    OK(f, store_report_add(f->st, &sample, &result, &f->err));
+    assert_false(result.archived_older);
+    assert_string_equal(rows(f, "timings"), "5:{\"avg_metrics\":{\"a\":1}} 5:{\"avg_metrics\":{\"a\":1}} "
+                        "7:{\"avg_metrics\":{\"a\":1}} 10:{\"avg_metrics\":{\"a\":1}} 15:{\"avg_metrics\":{\"a\":1}} ");
+    assert_true(add(f, 2, "training", 8, "{\"loss\":1}").archived_older);
+    assert_string_equal(rows(f, "timings"), "5:{\"avg_metrics\":{\"a\":1}} 5:{\"avg_metrics\":{\"a\":1}} "
+                        "7:{\"avg_metrics\":{\"a\":1}} ");
+}
+
 static void test_streams__page_through_all_groups_in_order_of_step(void **state)
 {
     struct fixture *f = *state;
@@ -789,6 +816,7 @@ int main(void)
         TEST_TRIAL(test_validation__may_be_larger_is_better),
         TEST_TWICE(test_newer_run__archives_what_it_does_again),
         TEST_TWICE(test_stepless_reports__neither_merge_nor_archive),
+        TEST_TWICE(test_samples__stand_at_their_batch_and_go_with_it),
         TEST_TWICE(test_streams__page_through_all_groups_in_order_of_step),
         TEST_TWICE(test_names_and_batches__of_an_experiment),
         TEST_TWICE(test_series__keeps_ends_and_peaks_when_it_is_thinned),
