@@ -42,6 +42,8 @@ struct core_event;
 struct core_effects;
 struct http_request;
 struct identities;
+struct log_scan;
+struct store_log_match;
 struct store;
 struct stream;
 struct wait;
@@ -144,6 +146,9 @@ struct api_services {
                       struct error *err);
     void (*collect)(void *ctx); /* there are checkpoints to be removed, or thinned out (store/removals.h) */
     void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* one more head of a task's log */
+    /* Looks for what the log policies of a trial's experiment name; false: there is nothing to be looked for. */
+    bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);
+    void (*log_matched)(void *ctx, const struct store_log_match *match); /* for the first time, and stored */
     void (*metrics_stored)(void *ctx, int32_t trial_id);                   /* one more report of a trial */
 };
 

@@ -1,4 +1,4 @@
-/* Task logs: posted by tasks, streamed to people. A stream reads by cursor and sleeps on the task's topic while it
+/* Task logs, streamed to people. A stream reads by cursor and sleeps on the task's topic while it
  * follows. */
 #include <stdio.h>
 #include <string.h>
@@ -46,97 +46,6 @@ void api_log_ended(struct api *a, const char *task_id)
     log_feed_end(a->log_feeds, task_id);
     wait_topic(topic, "log", task_id);
     api_wake(a, topic);
-}
-
-/* ---- post ---- */
-
-struct posted {
-    const char *task_id;
-    struct store_log_line *line;
-    size_t n;
-    struct store_log_batch batch;
-    int64_t first_id;
-};
-
-static void posted_end(struct req *r)
-{
-    struct posted *p = r->state;
-    store_log_batch_release(&p->batch);
-}
-
-static int posted_told(struct req *r, struct error *err)
-{
-    const struct posted *p = r->state;
-    api_log_stored(r->api, p->task_id, p->first_id, p->line, p->n);
-    return 0;
-}
-
-static int posted_store(struct req *r, struct error *err)
-{
-    struct posted *p = r->state;
-    struct store_task task;
-    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 ||
-        store_task_log_append_batch(r->db, p->task_id, &p->batch, &p->first_id, err) < 0)
-        return -1;
-    return req_then(r, REQ_LOOP, posted_told);
-}
-
-static int check_posted(const struct wire_task_log *log, size_t n, struct error *err)
-{
-    if (n == 0)
-        return error_set(err, ERR_INVALID, "logs must have at least one entry");
-    for (size_t i = 0; i < n; i++) {
-        if (!log[i].task_id || strcmp(log[i].task_id, log[0].task_id ? log[0].task_id : "") != 0)
-            return error_set(err, ERR_INVALID,
-                             "logs[%zu].taskId: all entries of one request must have the same task id", i);
-        if (log[i].has_id)
-            return error_set(err, ERR_INVALID, "logs[%zu].id must be left out; the master numbers the lines", i);
-    }
-    return 0;
-}
-
-static struct store_log_line line_of_wire(const struct wire_task_log *w, int64_t now_us)
-{
-    return (struct store_log_line){
-        .time_us = w->has_timestamp ? w->timestamp : now_us, .allocation_id = w->allocation_id, .agent_id = w->agent_id,
-        .container_id = w->container_id, .has_rank = w->has_rank_id, .rank = w->rank_id, .level = w->has_level ? (int32_t)w->level : 0,
-        .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
-}
-
-static int post(struct req *r, const struct wire_task_log *log, size_t n, struct error *err)
-{
-    if (check_posted(log, n, err) < 0)
-        return -1;
-    struct posted *p = arena_new(&r->arena, struct posted);
-    *p = (struct posted){.task_id = log[0].task_id, .line = arena_array(&r->arena, struct store_log_line, n), .n = n};
-    for (size_t i = 0; i < n; i++)
-        p->line[i] = line_of_wire(&log[i], r->now_us);
-    store_log_batch_make(&p->batch, p->line, n);
-    r->state = p;
-    r->on_end = posted_end;
-    return req_then(r, REQ_WRITE, posted_store);
-}
-
-int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in,
-                       struct wire_post_task_logs_response *ret, struct error *err)
-{
-    return post(r, in->logs, in->logs_n, err);
-}
-
-/* POST /task-logs: a bare list of entries; the same rows in the same codec, wrapped. */
-int raw_task_logs(struct req *r, struct error *err)
-{
-    size_t n;
-    const char *body = req_body(r, &n);
-    struct wire_post_task_logs_request *in = arena_new(&r->arena, struct wire_post_task_logs_request);
-    cleanup_strbuf struct strbuf wrapped = STRBUF_INIT;
-    strbuf_adds(&wrapped, "{\"logs\":");
-    strbuf_add(&wrapped, body, n);
-    strbuf_addc(&wrapped, '}');
-    if (codec_decode(&wire_msg_post_task_logs_request, wrapped.s, wrapped.n, &r->arena, in, err) < 0)
-        return -1;
-    strbuf_adds(&r->reply.body, "\"\"\n");
-    return post(r, in->logs, in->logs_n, err);
 }
 
 /* ---- stream ---- */

@@ -414,18 +414,11 @@ static void scanned(struct log_scan *s)
     writer_submit(b->hub->m->writer, &job, 1);
 }
 
-/* Which trial's lines these are, if any's. */
 static void scan_batch(struct log_batch *b, const char *allocation_id)
 {
-    const struct core *c = b->hub->m->core;
-    const struct allocation_row *allocation = core_allocation(c, allocation_id ? allocation_id : "");
-    struct core_trial_view trial;
     b->scan = (struct log_scan){.task_id = b->task_id, .agent_id = b->agent_id, .line = b->lines.line,
                                 .line_n = b->lines.line_n, .arena = &b->arena, .done = scanned, .ctx = b};
-    if (allocation && allocation->trial_id && core_trial(c, allocation->trial_id, &trial)) {
-        b->scan.trial_id = allocation->trial_id;
-        b->scan.experiment_id = trial.row->experiment_id;
-    }
+    log_policies_find_trial(b->hub->m, allocation_id, &b->scan); /* of no trial it takes its turn all the same */
     log_policies_scan_soon(b->hub->m->log_policies, &b->scan);
 }
 

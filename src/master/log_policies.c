@@ -80,20 +80,30 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
 
 /* ---- one batch ---------------------------------------------------------------------------------------------------- */
 
-static void note_matches(struct log_scan *s, struct log_policies *policies)
+/* What was found in lines of one agent, behind what others had. */
+static void note_matches(struct log_scan *s, struct log_policies *policies, const char *agent_id)
 {
     size_t n = log_policies_n(policies);
-    s->match = arena_array(s->arena, struct store_log_match, n + 1);
+    struct store_log_match *more = arena_array(s->arena, struct store_log_match, s->match_n + n + 1);
+    if (s->match_n)
+        memcpy(more, s->match, s->match_n * sizeof(*more));
+    s->match = more;
     for (size_t i = 0; i < n; i++) {
         struct log_policy *l = log_policies_get(policies, i);
         if (!l->matched)
             continue;
         l->matched = false;
         s->match[s->match_n++] = (struct store_log_match){
-            .trial_id = s->trial_id, .task_id = s->task_id, .agent_id = s->agent_id,
+            .trial_id = s->trial_id, .task_id = s->task_id, .agent_id = agent_id,
             .pattern = arena_strdup(s->arena, l->pattern), .policy = l->name ? arena_strdup(s->arena, l->name) : NULL,
             .action = l->action};
     }
+}
+
+static const char *agent_of(const struct log_scan *s, size_t i)
+{
+    const char *own = s->line[i].agent_id;
+    return own && *own ? own : s->agent_id ? s->agent_id : "";
 }
 
 static void warn_of_expensive(const struct log_scan *s, struct log_policies *policies, const bool *before)
@@ -115,10 +125,13 @@ static void scan(struct log_policies_scanner *p, struct store *db, struct log_sc
     gave_up = arena_array(s->arena, bool, log_policies_n(policies));
     for (size_t i = 0; i < log_policies_n(policies); i++)
         gave_up[i] = log_policies_get(policies, i)->gave_up;
-    for (size_t i = 0; i < s->line_n; i++)
+    for (size_t i = 0; i < s->line_n; i++) {
         found |= log_policies_scan(policies, s->line[i].text, s->line[i].text_n);
-    if (found)
-        note_matches(s, policies);
+        if (!found || (i + 1 < s->line_n && strcmp(agent_of(s, i), agent_of(s, i + 1)) == 0))
+            continue;
+        note_matches(s, policies, agent_of(s, i));
+        found = false;
+    }
     warn_of_expensive(s, policies, gave_up);
 }
 
@@ -166,6 +179,21 @@ static void start_round(struct log_policies_scanner *p)
 }
 
 static void on_retry(void *ctx) { start_round(ctx); }
+
+bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s)
+{
+    const struct allocation_row *allocation = core_allocation(m->core, allocation_id ? allocation_id : "");
+    struct core_trial_view trial;
+    if (!allocation || strcmp(allocation->task_id, s->task_id) != 0 || !allocation->trial_id ||
+        !core_trial(m->core, allocation->trial_id, &trial))
+        return false;
+    const struct container_row *container = core_allocation_container(m->core, allocation_id, 0);
+    if (!s->agent_id && container)
+        s->agent_id = arena_strdup(s->arena, container->agent_id);
+    s->trial_id = allocation->trial_id;
+    s->experiment_id = trial.row->experiment_id;
+    return true;
+}
 
 bool log_policies_is_idle(const struct log_policies_scanner *p) { return !p || (!p->busy && STAILQ_EMPTY(&p->waiting)); }
 

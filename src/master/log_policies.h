@@ -1,6 +1,7 @@
 /* Scans lines of trials for the log policies of their experiments, on a reader's thread, before the lines are stored.
  *
- *     agent_hub ─▶ scan, in the order in which batches came ─▶ lines and matches in one transaction ─▶ events of the core
+ *     agent_hub, POST /task-logs ─▶ scan, in the order in which batches came ─▶ lines and matches in one transaction
+ *                                                                                            └▶ events of the core
  *
  * A match that is stored and whose event a crash swallowed is told the core again by the next master
  * (main.c: restore). Patterns are compiled once and read anew every minute, as experiments may be continued with
@@ -8,34 +9,19 @@
 #ifndef DET_MASTER_LOG_POLICIES_H
 #define DET_MASTER_LOG_POLICIES_H
 
-#include <sys/queue.h>
-
-#include "common/arena.h"
-#include "store/log_matches.h"
-#include "store/task_logs.h"
+#include "api/log_scan.h"
 
 struct log_policies_scanner;
 struct loop;
 struct master;
 struct pool;
 
-struct log_scan {
-    int32_t experiment_id, trial_id; /* 0: of no trial, there is nothing to be found */
-    const char *task_id, *agent_id;
-    const struct store_log_line *line;
-    size_t line_n;
-    struct arena *arena; /* of the matches */
-    void (*done)(struct log_scan *s);
-    void *ctx;
-    struct store_log_match *match; /* what was found: of each policy at most one */
-    size_t match_n;
-    STAILQ_ENTRY(log_scan) next;
-};
-
 struct log_policies_scanner *log_policies_scanner_new(struct loop *l, struct pool *readers);
 void log_policies_scanner_free(struct log_policies_scanner *p); /* once it is idle */
 bool log_policies_is_idle(const struct log_policies_scanner *p);
 
+/* Whose lines these are: false if no trial's that is not over. */
+bool log_policies_find_trial(const struct master *m, const char *allocation_id, struct log_scan *s);
 /* `done` is called on the loop, in the order of the calls. */
 void log_policies_scan_soon(struct log_policies_scanner *p, struct log_scan *s);
 

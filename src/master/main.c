@@ -96,6 +96,17 @@ static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
     log_sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
 }
 
+static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
+{
+    const struct master *m = ctx;
+    if (!log_policies_find_trial(m, allocation_id, s))
+        return false;
+    log_policies_scan_soon(m->log_policies, s);
+    return true;
+}
+
+static void log_matched(void *ctx, const struct store_log_match *match) { log_policies_tell(ctx, match); }
+
 static void metrics_stored(void *ctx, int32_t trial_id)
 {
     metric_sealer_reported(((struct master *)ctx)->metric_sealer, trial_id);
@@ -227,6 +238,7 @@ static int build_api(struct master *m, struct error *err)
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
         .delete_experiment = delete_experiment, .collect = collect, .log_stored = log_stored,
+        .scan_log = scan_log, .log_matched = log_matched,
         .metrics_stored = metrics_stored, .sweep_logs = sweep_logs};
     m->agents = agent_hub_new(m);
     if (!m->agents)

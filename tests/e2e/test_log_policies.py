@@ -97,3 +97,39 @@ def test_a_bad_pattern_is_refused_with_its_place(one):
     config = one.experiment_config(log_policies=[{"name": "x", "pattern": "a(b", "action": "cancel_retries"}])
     reply = one.post("/api/v1/experiments", {"config": json.dumps(config)})
     assert reply.status == 400 and '"a(b" is no regular expression: missing closing parenthesis at character 4' in reply.json["error"]["error"], reply
+
+
+POST = """
+import json, os, sys, urllib.request
+lines = [{"task_id": os.environ["DET_TASK_ID"], "log": text + "\\n", "stdtype": "stderr", "source": "task", **json.loads(more)}
+         for text, more in zip(sys.argv[1::2], sys.argv[2::2])]
+request = urllib.request.Request(os.environ["DET_MASTER"] + "/task-logs", json.dumps(lines).encode(),
+                                 {"Authorization": "Bearer " + os.environ["DET_SESSION_TOKEN"]})
+urllib.request.urlopen(request, timeout=60).read()
+"""
+
+
+def test_lines_that_are_posted_count_like_printed_ones_and_once(one):
+    """Tasks of the older releases post their own log; the task's session tells whose lines they are."""
+    posts = "python3 post.py 'all is well' '{}' 'no memory: 5 MiB' '{}' && python3 post.py 'no memory: 6 MiB' '{}'"
+    for script, lines in ((f"{posts}; exit 3", 2), (f"echo no memory: 7 MiB; {posts}; exit 3", 3)):
+        x = shell(one, script, files={"post.py": POST}, max_restarts=3, log_policies=[OOM])
+        state, runs, log = ended(one, x)
+        assert (state, runs) == ("STATE_ERROR", 1), log
+        assert log.count("log policy memory matched") == 1 and log.count("no memory: ") == lines
+        assert the_trial(one, x)["logPolicyMatched"] == "memory"
+
+
+def test_posted_lines_are_of_the_node_they_name_else_of_the_allocations(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.start_agent("bad")
+    c.login()
+    other = "'{\"agent_id\": \"other\"}'"
+    x = shell(c, f"[ $DET_AGENT_ID = good ] || {{ python3 post.py 'an ECC error' {other} 'an ECC error' '{{}}'; exit 1; }}",
+              files={"post.py": POST}, max_restarts=3, log_policies=[BAD_NODE])
+    wait_line(c, x, "will not be restarted on node bad")
+    c.start_agent("good")
+    state, runs, log = ended(c, x)
+    assert (state, runs) == ("STATE_COMPLETED", 2), log
+    assert log.count("will not be restarted on node other") == 1 and log.count("will not be restarted on node bad") == 1
