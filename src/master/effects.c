@@ -153,7 +153,7 @@ static void close_logs(struct step *s)
         if (e->type != CORE_PUT_TASK || e->task->end_us == 0)
             continue;
         api_log_ended(s->m->api, e->task->id);
-        log_sealer_ended(s->m->log_sealer, e->task->id);
+        sealer_ended(s->m->log_sealer, e->task->id);
     }
 }
 

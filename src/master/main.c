@@ -93,7 +93,7 @@ static bool agent_token_matches(void *ctx, const char *token)
 
 static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
 {
-    log_sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
+    sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
 }
 
 static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
@@ -311,8 +311,8 @@ static int restore(struct master *m, struct error *err)
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
     m->log_policies = log_policies_scanner_new(m->loop, m->readers);
-    m->log_sealer = log_sealer_new(m->loop, m->readers, m->writer);
-    m->metric_sealer = metric_sealer_new(m->loop, m->readers, m->writer);
+    m->log_sealer = sealer_new(&log_sealer, m->loop, m->readers, m->writer);
+    m->metric_sealer = sealer_new(&metric_sealer, m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
@@ -372,8 +372,8 @@ static int master_start(struct master *m, struct error *err)
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
-    log_sealer_stop(m->log_sealer);
-    metric_sealer_stop(m->metric_sealer);
+    sealer_stop(m->log_sealer);
+    sealer_stop(m->metric_sealer);
     collector_stop(m->collector);
     provisioner_stop(m->provisioner);
     admin_free(m->admin);
@@ -390,8 +390,8 @@ static void master_release(struct master *m)
     provisioner_free(m->provisioner);
     writer_free(m->writer);
     log_policies_scanner_free(m->log_policies);
-    log_sealer_free(m->log_sealer);
-    metric_sealer_free(m->metric_sealer);
+    sealer_free(m->log_sealer);
+    sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
     api_free(m->api);
     if (m->core_timer)

@@ -24,9 +24,8 @@ struct admin;
 struct service;
 struct log_retention;
 struct log_policies_scanner;
-struct log_sealer;
-struct metric_sealer;
 struct provisioner;
+struct sealer;
 
 struct master {
     struct loop *loop;
@@ -45,8 +44,7 @@ struct master {
     struct collector *collector;
     struct deletions *deletions;
     struct log_policies_scanner *log_policies;
-    struct log_sealer *log_sealer;
-    struct metric_sealer *metric_sealer;
+    struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
     struct agent_hub *agents;
     struct provisioner *provisioner;

@@ -293,7 +293,7 @@ static void metric_commit_microseconds(struct page *p)
 
 static void metric_log_unsealed_bytes(struct page *p)
 {
-    sample(p, (double)log_sealer_stats(p->m->log_sealer).waiting_bytes);
+    sample(p, (double)sealer_stats(p->m->log_sealer).waiting_bytes);
 }
 
 static void metric_log_batches_fed(struct page *p)
@@ -308,17 +308,17 @@ static void metric_log_batches_read(struct page *p)
 
 static void metric_log_seal_rounds(struct page *p)
 {
-    sample(p, (double)log_sealer_stats(p->m->log_sealer).rounds);
+    sample(p, (double)sealer_stats(p->m->log_sealer).rounds);
 }
 
 static void metric_metric_seal_rounds(struct page *p)
 {
-    sample(p, (double)metric_sealer_stats(p->m->metric_sealer).rounds);
+    sample(p, (double)sealer_stats(p->m->metric_sealer).rounds);
 }
 
 static void metric_metric_sealed_reports(struct page *p)
 {
-    sample(p, (double)metric_sealer_stats(p->m->metric_sealer).reports);
+    sample(p, (double)sealer_stats(p->m->metric_sealer).rows);
 }
 
 /* A PostgreSQL server is asked by its own tools: a query has no place on the loop. */

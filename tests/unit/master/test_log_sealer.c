@@ -15,7 +15,7 @@ struct cluster {
     struct loop *loop;
     struct pool *readers;
     struct writer *writer;
-    struct log_sealer *sealer;
+    struct sealer *sealer;
     struct loop_timer *look;
     int64_t waiting_bytes; /* the loop stops when so many wait, after one round at least */
 };
@@ -37,7 +37,7 @@ static int64_t rows(struct fixture *f)
 static void look(void *ctx)
 {
     struct cluster *c = ctx;
-    struct log_sealer_stats now = log_sealer_stats(c->sealer);
+    struct sealer_stats now = sealer_stats(c->sealer);
     if (now.rounds > 0 && now.waiting_bytes == c->waiting_bytes)
         loop_stop(c->loop);
     else
@@ -77,16 +77,16 @@ static struct cluster start(struct fixture *f)
     assert_int_equal(loop_new(&c.loop, NULL), 0);
     OK(f, pool_new(c.loop, &o, &c.readers, &f->err));
     OK(f, writer_new(c.loop, f->st, &c.writer, &f->err));
-    c.sealer = log_sealer_new(c.loop, c.readers, c.writer);
+    c.sealer = sealer_new(&log_sealer, c.loop, c.readers, c.writer);
     return c;
 }
 
 static void end(struct cluster *c)
 {
-    log_sealer_stop(c->sealer);
+    sealer_stop(c->sealer);
     pool_free(c->readers);
     writer_free(c->writer);
-    log_sealer_free(c->sealer);
+    sealer_free(c->sealer);
     loop_timer_free(c->look);
     loop_free(c->loop);
 }
@@ -97,10 +97,10 @@ static void test_log_sealer__seals_what_an_earlier_master_left(void **state)
     add_heads(f, "t", LOG_SEAL_HEADS);
     add_heads(f, "u", 3); /* too few, and its task may go on */
     struct cluster c = start(f);
-    log_sealer_ended(c.sealer, "nobody knows this task");
+    sealer_ended(c.sealer, "nobody knows this task");
     run_until_waiting(&c, 3 * 7);
     assert_int_equal(rows(f), 1 + 3);
-    assert_int_equal(log_sealer_stats(c.sealer).rounds, 1);
+    assert_int_equal(sealer_stats(c.sealer).rounds, 1);
     end(&c);
 }
 
@@ -110,11 +110,11 @@ static void test_log_sealer__seals_the_rest_when_a_task_is_over(void **state)
     add_heads(f, "t", 3);
     struct cluster c = start(f);
     for (int i = 0; i < 3; i++)
-        log_sealer_added(c.sealer, "t", 7);
-    log_sealer_ended(c.sealer, "t");
+        sealer_added(c.sealer, "t", 7);
+    sealer_ended(c.sealer, "t");
     run_until_waiting(&c, 0);
     assert_int_equal(rows(f), 1);
-    assert_int_equal(log_sealer_stats(c.sealer).rounds, 1);
+    assert_int_equal(sealer_stats(c.sealer).rounds, 1);
     end(&c);
 }
 
@@ -123,10 +123,10 @@ static void test_log_sealer__begins_nothing_once_it_is_stopped(void **state)
     struct fixture *f = *state;
     add_heads(f, "t", 3);
     struct cluster c = start(f);
-    log_sealer_stop(c.sealer);
+    sealer_stop(c.sealer);
     for (int i = 0; i < 3; i++)
-        log_sealer_added(c.sealer, "t", 7);
-    log_sealer_ended(c.sealer, "t");
+        sealer_added(c.sealer, "t", 7);
+    sealer_ended(c.sealer, "t");
     end(&c);
     assert_int_equal(rows(f), 3);
 }
