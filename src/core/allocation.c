@@ -308,7 +308,7 @@ static void maybe_all_running(struct core *c, struct allocation *a)
         return;
     set_ready(c, a);
     if (a->trial != NULL)
-        a->trial->launch_failures = 0;
+        trial_launched(c, a->trial);
     task_log(c, a, false, "Resources for %s have started", name_of(c, a));
     wake(c, a, CORE_WAKE_RENDEZVOUS);
 }

@@ -76,7 +76,6 @@ struct trial {
     struct allocation *allocation;
     struct timer invalid_hp; /* killed then, if it still runs */
     struct timer retry;      /* asks for its next allocation then */
-    int launch_failures;     /* in a row */
     LIST_ENTRY(trial) in_experiment;
     UT_hash_handle hh;
 };

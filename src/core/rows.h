@@ -45,6 +45,7 @@ struct trial_row {
     int32_t run_id;      /* grows with each allocation; DET_TRIAL_RUN_ID */
     int32_t runs_before_task; /* run_id when its current task began: the task's allocations are numbered from there */
     int32_t restarts;    /* failures that count against max_restarts */
+    int32_t launch_failures; /* in a row: that no agent could start it */
     int32_t steps_completed;                    /* of latest_checkpoint */
     char latest_checkpoint[CORE_UUID_MAX];      /* its own; empty: none */
     char warm_start_checkpoint[CORE_UUID_MAX];  /* somebody else's; empty: none */

@@ -89,7 +89,7 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     t->row.runs_before_task = t->row.run_id;
     t->row.state = RUN_PAUSED;
     t->row.end_us = 0;
-    t->row.restarts = 0;
+    t->row.restarts = t->row.launch_failures = 0;
     t->row.early_exit = EARLY_EXIT_NONE;
     t->row.stopped_by_searcher = t->row.retries_canceled = false;
     free(t->excluded);
@@ -273,17 +273,26 @@ static void run_again(struct core *c, struct trial *t)
  * after a quarter of an hour it is not the agents' bad moment any more. */
 static void run_again_later(struct core *c, struct trial *t)
 {
-    if (t->launch_failures + 1 >= TRIAL_LAUNCHES_MAX) {
+    t->row.launch_failures++;
+    record_touch(c, &t->record);
+    if (t->row.launch_failures >= TRIAL_LAUNCHES_MAX) {
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
         end(c, t, RUN_ERROR);
         return;
     }
-    int doublings = t->launch_failures < 6 ? t->launch_failures : 6;
+    int doublings = t->row.launch_failures <= 6 ? t->row.launch_failures - 1 : 6;
     int64_t delay_us = INT64_C(1000000) << doublings;
-    t->launch_failures++;
     timer_set(&c->timers, &t->retry, TIMER_TRIAL_RETRY,
               c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
+}
+
+void trial_launched(struct core *c, struct trial *t)
+{
+    if (t->row.launch_failures == 0)
+        return;
+    t->row.launch_failures = 0;
+    record_touch(c, &t->record);
 }
 
 static void failed(struct core *c, struct trial *t)

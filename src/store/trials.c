@@ -29,6 +29,7 @@ static void read_core(struct query *q, struct arena *a, void *row)
     t->retries_canceled = take_bool(q);
     t->excluded_agents = take_opt_text(q, a);
     t->runs_before_task = take_i32(q);
+    t->launch_failures = take_i32(q);
 }
 
 static void read_validation(struct query *q, struct arena *a, struct store_validation *v)
@@ -95,7 +96,7 @@ static int update(struct store *st, const struct trial_row *t, struct error *err
                                    opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
                                    sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled),
                                    sql_opt_text(t->excluded_agents), sql_opt_text(t->hparams),
-                                   sql_int(t->runs_before_task)),
+                                   sql_int(t->runs_before_task), sql_int(t->launch_failures)),
                           err, "trial %d", t->id);
 }
 

@@ -6,14 +6,15 @@
 UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,
     steps_completed = $8,
     latest_checkpoint = $9, warm_start_checkpoint = $10, early_exit = $11, stopped_by_searcher = $12,
-    retries_canceled = $13, excluded_agents = $14, hparams = coalesce($15, hparams), runs_before_task = $16
+    retries_canceled = $13, excluded_agents = $14, hparams = coalesce($15, hparams), runs_before_task = $16,
+    launch_failures = $17
 WHERE id = $1;
 
 -- What the core owns, in the order of struct trial_row.
 -- define: trial_core
 t.id, t.experiment_id, t.request_id, t.task_id, t.state, t.start_us, t.end_us, t.seed, t.hparams, t.run_id, t.restarts,
 t.steps_completed, t.latest_checkpoint, t.warm_start_checkpoint, t.early_exit, t.stopped_by_searcher,
-t.retries_canceled, t.excluded_agents, t.runs_before_task
+t.retries_canceled, t.excluded_agents, t.runs_before_task, t.launch_failures
 
 -- define: trial_columns
 {trial_core},

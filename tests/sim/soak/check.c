@@ -106,6 +106,7 @@ static void check_rows_are_true(struct soak *s, const struct stored_experiment *
         row.hparams = t->row.hparams;
         row.excluded_agents = t->row.excluded_agents;
         CHECK(s, row.state == t->row.state && row.run_id == t->row.run_id && row.restarts == t->row.restarts &&
+              row.launch_failures == t->row.launch_failures &&
               row.steps_completed == t->row.steps_completed && row.early_exit == t->row.early_exit,
               "trial %d has changed and was not kept", t->row.id);
         CHECK(s, (trial.allocation_id == NULL) == (t->open == NULL), "trial %d: open allocation %s, by rows %s", t->row.id,

@@ -27,6 +27,7 @@ static void test_trial__comes_back_as_the_core_wrote_it(void **state)
     assert_int_equal(out.best_validation.id, 0);
     in.state = RUN_ACTIVE;
     in.end_us = 0;
+    in.launch_failures = 19;
     in.warm_start_checkpoint[0] = 'w';
     OK(f, store_trial_put(f->st, &in, false, &f->err));
     OK(f, store_trials_unfinished(f->st, &f->a, &unfinished, &n, &f->err));
