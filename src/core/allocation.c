@@ -1,6 +1,5 @@
-#include "core/allocation.h"
+#include "core/allocation_internal.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +31,7 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
     return a;
 }
 
-/* States only rise. */
-static void raise_state(struct core *c, struct allocation *a, enum allocation_state to)
+void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to)
 {
     if ((int)to <= a->sm.state)
         return;
@@ -45,21 +43,15 @@ static void raise_state(struct core *c, struct allocation *a, enum allocation_st
     record_touch(c, &a->record);
 }
 
-static void set_container_state(struct core *c, struct container *k, enum container_state to)
+void allocation_set_ready(struct core *c, struct allocation *a)
 {
-    if (sm_move(&k->sm, to, NULL) < 0)
-        abort();
-    k->row.state = to;
-    record_touch(c, &k->record);
+    if (a->row.ready)
+        return;
+    a->row.ready = true;
+    record_touch(c, &a->record);
 }
 
-static bool is_live(const struct container *k)
-{
-    return k->sm.state != CONTAINER_TERMINATED;
-}
-
-/* What people call it, in its log. */
-static const char *name_of(struct core *c, const struct allocation *a)
+const char *allocation_name(struct core *c, const struct allocation *a)
 {
     struct arena *arena = &c->out->arena;
     if (a->trial == NULL)
@@ -94,7 +86,7 @@ static struct allocation *new_allocation(struct core *c, struct trial *trial, st
 
 static void say_scheduling(struct core *c, const struct allocation *a)
 {
-    task_log(c, a, false, "Scheduling %s (id: %s)", name_of(c, a), a->row.id);
+    task_log(c, a, false, "Scheduling %s (id: %s)", allocation_name(c, a), a->row.id);
 }
 
 struct allocation *allocation_request(struct core *c, struct trial *t)
@@ -158,8 +150,8 @@ void allocation_assigned(struct core *c, struct allocation *a)
 {
     if (a->trial != NULL)
         ports_take(&c->ports, a->row.port);
-    raise_state(c, a, ALLOCATION_ASSIGNED);
-    task_log(c, a, false, "%s was assigned to an agent", name_of(c, a));
+    allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
+    task_log(c, a, false, "%s was assigned to an agent", allocation_name(c, a));
     for (size_t i = 0; i < a->container_n; i++)
         allocation_start_container(c, a->container[i]);
 }
@@ -212,288 +204,6 @@ void allocation_start_container(struct core *c, struct container *k)
     memcpy(e->start.port, a->row.port, sizeof e->start.port);
 }
 
-/* ---- ending it early --------------------------------------------------------------------------------------------- */
-
-static void signal_live(struct core *c, struct allocation *a, int signal)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (is_live(a->container[i]))
-            a->pool->rm->signal(c, a->container[i], signal);
-}
-
-static void kill_live(struct core *c, struct allocation *a)
-{
-    a->killed_us = c->now_us;
-    a->pool->rm->leaving(a);
-    raise_state(c, a, ALLOCATION_TERMINATING);
-    timer_clear(&c->timers, &a->preempt_deadline);
-    timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
-    signal_live(c, a, SIGKILL);
-}
-
-void allocation_kill(struct core *c, struct allocation *a, const char *reason)
-{
-    if (a->container_n == 0) {
-        allocation_end(c, a, EXIT_ABORTED, 0, reason);
-        return;
-    }
-    int64_t since_us = c->now_us - a->killed_us; /* below 0 when the clock was set back */
-    if (a->killed_us != 0 && since_us >= 0 && since_us < ALLOCATION_KILL_DEBOUNCE_US)
-        return;
-    a->row.killed = true;
-    record_touch(c, &a->record);
-    task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", reason);
-    kill_live(c, a);
-}
-
-static int64_t preemption_timeout_us(const struct allocation *a)
-{
-    return (int64_t)a->trial->experiment->spec.preemption_timeout_s * 1000000;
-}
-
-void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
-{
-    if (!a->row.ready || a->container_n == 0 || a->trial == NULL) { /* only trials go on from a checkpoint */
-        allocation_kill(c, a, reason);
-        return;
-    }
-    if (a->row.preempt_deadline_us != 0 || a->killed_us != 0)
-        return;
-    a->row.preempt_deadline_us = c->now_us + preemption_timeout_us(a);
-    a->pool->rm->leaving(a);
-    record_touch(c, &a->record);
-    timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
-    task_log(c, a, false, "gracefully terminating allocation's remaining resources (reason: %s)", reason);
-    wake(c, a, CORE_WAKE_PREEMPTION);
-}
-
-static void preempt_deadline_passed(struct core *c, struct allocation *a)
-{
-    char reason[64];
-    snprintf(reason, sizeof reason, "allocation did not preempt in %ds",
-             a->trial->experiment->spec.preemption_timeout_s);
-    allocation_kill(c, a, reason);
-}
-
-void allocation_timer(struct core *c, struct timer *t)
-{
-    if (t->kind == TIMER_PREEMPT_DEADLINE)
-        preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
-    else
-        kill_live(c, container_of(t, struct allocation, kill_again));
-}
-
-/* ---- what its containers do -------------------------------------------------------------------------------------- */
-
-static bool all_running(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (a->container[i]->sm.state != CONTAINER_RUNNING)
-            return false;
-    return a->container_n > 0;
-}
-
-static void set_ready(struct core *c, struct allocation *a)
-{
-    if (a->row.ready)
-        return;
-    a->row.ready = true;
-    record_touch(c, &a->record);
-}
-
-/* Peers can find each other from here on, and there may be something worth a checkpoint. */
-static void maybe_all_running(struct core *c, struct allocation *a)
-{
-    if (a->row.ready || !all_running(a))
-        return;
-    set_ready(c, a);
-    if (a->trial != NULL)
-        trial_launched(c, a->trial);
-    task_log(c, a, false, "Resources for %s have started", name_of(c, a));
-    wake(c, a, CORE_WAKE_RENDEZVOUS);
-}
-
-static void container_progressed(struct core *c, struct container *k, const struct core_container_report *r)
-{
-    static const enum allocation_state raised_to[] = {
-        [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
-        [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
-    };
-    if ((int)r->state <= k->sm.state)
-        return;
-    if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
-        SET_TEXT(k->row.address, r->address);
-    set_container_state(c, k, r->state);
-    raise_state(c, k->allocation, raised_to[r->state]);
-    maybe_all_running(c, k->allocation);
-}
-
-/* A clean exit needs code 0, whatever the agent called it. */
-static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
-{
-    if (kind == EXIT_NONE)
-        return code == 0 ? EXIT_TASK_ERROR : EXIT_FAILED;
-    return kind == EXIT_OK && code != 0 ? EXIT_FAILED : kind;
-}
-
-void container_report(struct core *c, struct container *k, const struct core_container_report *r)
-{
-    if (r->state == CONTAINER_TERMINATED)
-        container_exited(c, k, judge_exit(r->exit_kind, r->exit_code), r->exit_code, r->exit_text);
-    else
-        container_progressed(c, k, r);
-}
-
-static bool workers_done(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (is_live(a->container[i]) && !a->container[i]->row.daemon)
-            return false;
-    return true;
-}
-
-static bool all_ended(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (is_live(a->container[i]))
-            return false;
-    return true;
-}
-
-/* What the ends of all its containers come to, when none has failed by itself. */
-static enum exit_kind sum_up(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (a->container[i]->row.exit_kind != EXIT_OK && !a->container[i]->row.daemon)
-            return a->row.killed ? EXIT_KILLED : EXIT_TASK_ERROR;
-    return EXIT_OK;
-}
-
-/* The first failure does, but for this: when a node goes, the task's other parts fail at once for want of their peer,
- * long before the node is given up. */
-static bool explains_the_end(const struct allocation *a, enum exit_kind kind)
-{
-    bool lost = kind == EXIT_AGENT_FAILED || kind == EXIT_RESTORE_ERROR;
-    return a->row.exit_kind == EXIT_NONE || (lost && !exit_kind_is_transient(a->row.exit_kind));
-}
-
-void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text)
-{
-    struct allocation *a = k->allocation;
-    if (!is_live(k))
-        return;
-    k->row.exit_kind = kind;
-    k->row.exit_code = code;
-    set_container_state(c, k, CONTAINER_TERMINATED);
-    a->pool->rm->released(c, k);
-
-    bool told_to = a->row.killed || (k->row.daemon && workers_done(a));
-    if (kind != EXIT_OK && !told_to && explains_the_end(a, kind)) {
-        a->row.exit_kind = kind;
-        a->row.exit_code = code;
-        record_touch(c, &a->record);
-    }
-    if (all_ended(a)) {
-        bool failed = a->row.exit_kind != EXIT_NONE;
-        allocation_end(c, a, failed ? a->row.exit_kind : sum_up(a), a->row.exit_code, text);
-    } else if (a->killed_us == 0 && a->row.exit_kind != EXIT_NONE) {
-        task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", exit_kind_text(kind));
-        kill_live(c, a);
-    } else if (a->killed_us == 0 && workers_done(a)) {
-        kill_live(c, a);
-    }
-}
-
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
-
-/* Tools and people search the logs of tasks for these sentences (cli-output.md), so they stay as they are. */
-static const char *end_text(const struct allocation *a)
-{
-    if (a->row.exit_kind != EXIT_OK)
-        return exit_kind_text(a->row.exit_kind);
-    return a->row.preempt_acked ? "allocation preempted" : "resources exited successfully with a zero exit code";
-}
-
-static void log_end(struct core *c, const struct allocation *a, const char *text)
-{
-    enum exit_kind kind = a->row.exit_kind;
-    const char *words = text != NULL ? text : "";
-    const char *colon = words[0] != '\0' ? ": " : "";
-    if (kind == EXIT_FAILED)
-        task_log(c, a, true, "crashed: resources failed with non-zero exit code: %s: %d%s%s", exit_kind_text(kind),
-                 a->row.exit_code, colon, words);
-    else if (kind != EXIT_OK && kind != EXIT_KILLED && kind != EXIT_ABORTED)
-        task_log(c, a, true, "crashed: %s%s%s", exit_kind_text(kind), colon, words);
-    else
-        task_log(c, a, false, "%s was terminated: %s", name_of(c, a), end_text(a));
-}
-
-static void unlink_containers(struct core *c, struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++) {
-        struct container *k = a->container[i];
-        if (is_live(k)) {
-            k->row.exit_kind = a->row.exit_kind;
-            set_container_state(c, k, CONTAINER_TERMINATED);
-            a->pool->rm->released(c, k);
-        }
-        HASH_DEL(c->containers, k);
-    }
-}
-
-static void unlink_allocation(struct core *c, struct allocation *a)
-{
-    timer_clear(&c->timers, &a->preempt_deadline);
-    timer_clear(&c->timers, &a->kill_again);
-    ports_give_back(&c->ports, a->row.port);
-    unlink_containers(c, a);
-    pool_remove(a->pool, a);
-    HASH_DEL(c->allocations, a);
-    if (a->trial != NULL)
-        a->trial->allocation = NULL;
-    else
-        a->task->allocation = NULL;
-    SLIST_INSERT_HEAD(&c->dead_allocations, a, dead);
-}
-
-/* What was preempted says nothing about how long such things take; what has no slot keeps nobody waiting. */
-static void keep_run_time(struct allocation *a)
-{
-    if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)
-        run_times_add(&a->pool->run_times, a->row.end_us - a->row.start_us);
-}
-
-void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, int32_t code, const char *text)
-{
-    a->row.exit_kind = kind;
-    a->row.exit_code = code;
-    a->row.end_us = c->now_us;
-    keep_run_time(a);
-    raise_state(c, a, ALLOCATION_TERMINATED);
-    log_end(c, a, text);
-    wake(c, a, CORE_WAKE_PREEMPTION);
-    wake(c, a, CORE_WAKE_RENDEZVOUS);
-    wake(c, a, CORE_WAKE_ALL_GATHER);
-    effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
-    unlink_allocation(c, a);
-    if (a->trial != NULL)
-        trial_allocation_ended(c, a->trial, &a->row);
-    else
-        task_allocation_ended(c, a->task);
-}
-
-void allocation_free(struct core *c, struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        free(a->container[i]);
-    free(a->container);
-    arena_release(&a->blocked);
-    gather_release(&a->gather);
-    timer_clear(&c->timers, &a->preempt_deadline);
-    timer_clear(&c->timers, &a->kill_again);
-    free(a);
-}
-
 /* ---- what the task says ------------------------------------------------------------------------------------------ */
 
 int allocation_ready(struct core *c, const char *id, struct error *err)
@@ -501,7 +211,7 @@ int allocation_ready(struct core *c, const char *id, struct error *err)
     struct allocation *a = find_open(c, id, err);
     if (a == NULL)
         return -1;
-    set_ready(c, a);
+    allocation_set_ready(c, a);
     return 0;
 }
 
@@ -510,7 +220,7 @@ int allocation_waiting(struct core *c, const char *id, struct error *err)
     struct allocation *a = find_open(c, id, err);
     if (a == NULL)
         return -1;
-    raise_state(c, a, ALLOCATION_WAITING);
+    allocation_raise_state(c, a, ALLOCATION_WAITING);
     return 0;
 }
 
@@ -561,8 +271,8 @@ int allocation_daemon(struct core *c, const char *id, const char *container_id, 
     record_touch(c, &k->record);
     if (all_daemons(a))
         allocation_kill(c, a, "all resources are daemons, nobody works");
-    else if (workers_done(a))
-        kill_live(c, a);
+    else if (allocation_workers_done(a))
+        allocation_kill_containers(c, a);
     return 0;
 }
 
@@ -602,7 +312,7 @@ static int by_rank(const void *a, const void *b)
 /* The clock may have been set back since then. */
 static void restore_preempt_deadline(struct core *c, struct allocation *a)
 {
-    int64_t latest_us = c->now_us + preemption_timeout_us(a);
+    int64_t latest_us = c->now_us + allocation_preemption_timeout_us(a);
     if (a->row.preempt_deadline_us > latest_us)
         a->row.preempt_deadline_us = latest_us;
     timer_set(&c->timers, &a->preempt_deadline, TIMER_PREEMPT_DEADLINE, a->row.preempt_deadline_us);
@@ -611,15 +321,27 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
 void allocation_resume(struct core *c, struct allocation *a)
 {
     bool placed = a->sm.state != ALLOCATION_PENDING;
-    if (placed && (a->container_n == 0 || all_ended(a))) {
+    if (placed && (a->container_n == 0 || allocation_all_ended(a))) {
         allocation_end(c, a, EXIT_RESTORE_ERROR, 0, "its containers were not found in the store");
         return;
     }
     if (!placed)
         return;
     qsort(a->container, a->container_n, sizeof(struct container *), by_rank);
-    if (a->row.killed || a->row.exit_kind != EXIT_NONE || workers_done(a))
-        kill_live(c, a); /* said again to each agent as it comes back */
+    if (a->row.killed || a->row.exit_kind != EXIT_NONE || allocation_workers_done(a))
+        allocation_kill_containers(c, a); /* said again to each agent as it comes back */
     else if (a->row.preempt_deadline_us != 0)
         restore_preempt_deadline(c, a);
+}
+
+void allocation_free(struct core *c, struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        free(a->container[i]);
+    free(a->container);
+    arena_release(&a->blocked);
+    gather_release(&a->gather);
+    timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->kill_again);
+    free(a);
 }

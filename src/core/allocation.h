@@ -4,7 +4,10 @@
  * that fails decides how it ended and takes the others with it. Ending it early:
  *   terminate  asks the task to checkpoint and exit (preemption), and kills it after preemption_timeout. An allocation that
  *              is not ready yet has nothing to save: it is killed.
- *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing. */
+ *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
+ *
+ * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do, and
+ * allocation_end.c how it ends. */
 #ifndef DET_CORE_ALLOCATION_H
 #define DET_CORE_ALLOCATION_H
 

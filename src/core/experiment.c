@@ -1,4 +1,4 @@
-#include "core/experiment.h"
+#include "core/experiment_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +7,7 @@
 #include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
-#include "core/searcher/searcher.h"
 #include "core/trial.h"
-
-/* Events from one snapshot of a searcher to the next, besides one for each of its trials. */
-enum { SEARCHER_EVENTS_MIN = 256 };
 
 struct experiment *experiment_find(const struct core *c, int32_t id)
 {
@@ -22,7 +18,7 @@ struct experiment *experiment_find(const struct core *c, int32_t id)
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
-/* The terminal steps that are the core's (§1.2): what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
+/* The terminal steps that are the core's: what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
 static void ended(struct core *c, struct experiment *x)
 {
     if (x->sm.state == RUN_COMPLETED)
@@ -49,7 +45,7 @@ static void set_state(struct core *c, struct experiment *x, enum run_state to)
         ended(c, x);
 }
 
-static void maybe_end(struct core *c, struct experiment *x)
+void experiment_maybe_end(struct core *c, struct experiment *x)
 {
     if (run_state_is_stopping(x->sm.state) && x->live_n == 0)
         set_state(c, x, run_state_terminal_for(x->sm.state));
@@ -65,171 +61,11 @@ static void tell_trials(struct core *c, struct experiment *x)
             trial_patch(c, t, wanted);
 }
 
-static void move(struct core *c, struct experiment *x, enum run_state to)
+void experiment_move(struct core *c, struct experiment *x, enum run_state to)
 {
     set_state(c, x, to);
     tell_trials(c, x);
-    maybe_end(c, x);
-}
-
-/* ---- the searcher's wishes --------------------------------------------------------------------------------------- */
-
-static int tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err);
-static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason);
-
-void experiment_add_trial(struct experiment *x, struct trial *t)
-{
-    if (t->number >= x->trial_at_n) {
-        size_t n = t->number + 1 > 2 * x->trial_at_n ? t->number + 1 : 2 * x->trial_at_n;
-        x->trial_at = realloc(x->trial_at, n * sizeof(struct trial *));
-        if (x->trial_at == NULL)
-            abort();
-        memset(x->trial_at + x->trial_at_n, 0, (n - x->trial_at_n) * sizeof(struct trial *));
-        x->trial_at_n = n;
-    }
-    x->trial_at[t->number] = t;
-}
-
-static void searcher_failed(struct core *c, struct experiment *x)
-{
-    if (sm_allows(&x->sm, RUN_STOPPING_ERROR))
-        move(c, x, RUN_STOPPING_ERROR);
-}
-
-static void carry_out_shutdown(struct core *c, struct experiment *x, const struct searcher_action *action)
-{
-    enum run_state to = action->failure  ? RUN_STOPPING_ERROR
-                        : action->cancel ? RUN_STOPPING_CANCELED
-                                         : RUN_STOPPING_COMPLETED;
-    if (sm_allows(&x->sm, to))
-        move(c, x, to);
-}
-
-/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
-static void tell_of_old_trial(struct core *c, struct experiment *x, const struct trial *t)
-{
-    if (trial_has_invalid_hp(t))
-        exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
-    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
-}
-
-static struct trial *unclaimed_trial(const struct experiment *x, const char *request_id)
-{
-    struct trial *t;
-    if (x->unclaimed_n == 0)
-        return NULL;
-    LIST_FOREACH(t, &x->trials, in_experiment)
-        if (t->number == SIZE_MAX && strcmp(t->row.request_id, request_id) == 0)
-            return t;
-    return NULL;
-}
-
-/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
-static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action)
-{
-    struct trial *t = unclaimed_trial(x, action->request_id);
-    if (t == NULL) {
-        trial_create(c, x, action);
-        return;
-    }
-    t->number = action->trial;
-    x->unclaimed_n--;
-    experiment_add_trial(x, t);
-    if (t->sm.state == RUN_COMPLETED && !x->rerun_completed)
-        tell_of_old_trial(c, x, t);
-    else
-        trial_again(c, t, action->hparams);
-}
-
-static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action)
-{
-    struct trial *t = action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
-    if (action->type == SEARCHER_CREATE)
-        carry_out_create(c, x, action);
-    else if (t == NULL)
-        return;
-    else if (action->type == SEARCHER_VALIDATE_AFTER)
-        trial_operation_given(c, t);
-    else if (action->type == SEARCHER_CLOSE)
-        trial_closed(c, t);
-    else
-        trial_stop_by_searcher(c, t);
-}
-
-/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
-static void carry_out_all(struct core *c, struct experiment *x)
-{
-    for (size_t i = 0; i < x->actions.n; i++) {
-        struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
-        if (action.type == SEARCHER_SHUTDOWN)
-            carry_out_shutdown(c, x, &action);
-        else if (!run_state_is_stopping(x->sm.state) && !run_state_is_terminal(x->sm.state))
-            carry_out(c, x, &action);
-    }
-    searcher_actions_release(&x->actions);
-}
-
-/* An event, kept if it matters, and what follows from it. What is told while actions are being carried out adds to
- * their list. -1: it cannot be. */
-static int tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err)
-{
-    int64_t before = (int64_t)searcher_event_n(x->searcher);
-    bool is_first = x->actions.n == 0;
-    int rv = searcher_step(x->searcher, ev, &x->actions, err);
-    if (rv <= 0)
-        return rv;
-    if (!x->searcher_touched) {
-        x->searcher_touched = true;
-        x->searcher_events_from = before;
-        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
-    }
-    searcher_event_print(ev, &x->searcher_events);
-    x->searcher_events_since++;
-    if (is_first)
-        carry_out_all(c, x);
-    return 0;
-}
-
-static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
-{
-    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = reason},
-                  NULL);
-}
-
-static void put_snapshot(struct core *c, struct experiment *x)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    searcher_snapshot(x->searcher, &text);
-    struct core_effect *e = effect_add(c, CORE_PUT_SEARCHER);
-    e->searcher.experiment_id = x->row.id;
-    e->searcher.snapshot = arena_strdup(&c->out->arena, text.s);
-    x->searcher_events_since = 0;
-}
-
-/* A snapshot grows with the trials, and so does the number of events from one to the next: what an event costs does
- * not. */
-static void save_searcher(struct core *c, struct experiment *x)
-{
-    if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {
-        put_snapshot(c, x);
-    } else {
-        struct core_effect *e = effect_add(c, CORE_ADD_SEARCHER_EVENTS);
-        e->searcher_events.experiment_id = x->row.id;
-        e->searcher_events.from = x->searcher_events_from;
-        e->searcher_events.lines = arena_strdup(&c->out->arena, x->searcher_events.s);
-    }
-    strbuf_reset(&x->searcher_events);
-}
-
-void experiments_save_searchers(struct core *c)
-{
-    while (!STAILQ_EMPTY(&c->searchers_touched)) {
-        struct experiment *x = STAILQ_FIRST(&c->searchers_touched);
-        STAILQ_REMOVE_HEAD(&c->searchers_touched, searcher_next);
-        x->searcher_touched = false;
-        if (!run_state_is_terminal(x->sm.state))
-            save_searcher(c, x);
-    }
+    experiment_maybe_end(c, x);
 }
 
 /* ---- create ------------------------------------------------------------------------------------------------------ */
@@ -304,10 +140,10 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     struct experiment *x = new_experiment(c, &row, spec, pool, false);
     begin_search(x, searcher);
     record_touch(c, &x->record);
-    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
+    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     warn_of_searcher(c, x);
     if (activate && x->sm.state == RUN_PAUSED)
-        move(c, x, RUN_ACTIVE);
+        experiment_move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;
     c->out->job_id = arena_strdup(&c->out->arena, row.job_id);
     return 0;
@@ -348,11 +184,11 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     for (size_t i = 0; i < ev->resume.trial_n; i++)
         trial_restore(c, x, &ev->resume.trial[i]);
     x->unclaimed_n = ev->resume.trial_n;
-    tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
+    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     x->rerun_completed = false;
     if (x->sm.state == RUN_PAUSED)
-        move(c, x, RUN_ACTIVE);
-    maybe_end(c, x);
+        experiment_move(c, x, RUN_ACTIVE);
+    experiment_maybe_end(c, x);
     return 0;
 }
 
@@ -369,7 +205,7 @@ static int switch_between(struct core *c, struct experiment *x, enum run_state t
         return 0;
     if (run_state_is_stopping(x->sm.state))
         return incompatible(x, err);
-    move(c, x, to);
+    experiment_move(c, x, to);
     return 0;
 }
 
@@ -390,11 +226,11 @@ int experiment_request(struct core *c, int32_t id, enum core_event_type request,
         return switch_between(c, x, RUN_PAUSED, err);
     case CORE_EXPERIMENT_CANCEL:
         if (!run_state_is_stopping(x->sm.state))
-            move(c, x, RUN_STOPPING_CANCELED);
+            experiment_move(c, x, RUN_STOPPING_CANCELED);
         return 0;
     default:
         if (sm_allows(&x->sm, RUN_STOPPING_KILLED))
-            move(c, x, RUN_STOPPING_KILLED);
+            experiment_move(c, x, RUN_STOPPING_KILLED);
         return 0;
     }
 }
@@ -415,67 +251,6 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
         x->spec.priority = p->priority;
     job_reweigh(x);
     return 0;
-}
-
-/* ---- from its trials --------------------------------------------------------------------------------------------- */
-
-void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
-{
-    if (x->searcher != NULL) {
-        if (t->sm.state == RUN_ERROR)
-            exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
-        else if (t->sm.state == RUN_CANCELED)
-            exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
-        tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
-    }
-    maybe_end(c, x);
-}
-
-void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t)
-{
-    exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
-}
-
-void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
-{
-    struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
-        return;
-    struct experiment *x = t->experiment;
-    struct searcher_event ev = {.trial = t->number};
-    cleanup_error struct error err = ERROR_INIT;
-    int rv = searcher_read_metrics(x->searcher, metrics, &ev, &err);
-    if (rv > 0)
-        tell_searcher(c, x, &ev, NULL);
-    if (rv < 0) {
-        c->out->searcher_error = arena_strdup(&c->out->arena, error_msg(&err));
-        searcher_failed(c, x);
-    }
-}
-
-int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
-{
-    struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
-        return 0;
-    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
-                                .metric = metric, .run = t->row.run_id};
-    if (tell_searcher(c, t->experiment, &ev, err) < 0)
-        return error_wrap(err, "trial %d", trial_id);
-    trial_operation_completed(c, t);
-    return 0;
-}
-
-void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
-{
-    struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
-        return;
-    struct experiment *x = t->experiment;
-    struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};
-    tell_searcher(c, x, &ev, NULL);
-    x->row.progress = searcher_progress(x->searcher);
-    record_touch(c, &x->record);
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
@@ -514,7 +289,7 @@ void experiment_resume(struct core *c, struct experiment *x)
     struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment)
         trial_resume(c, t);
-    maybe_end(c, x);
+    experiment_maybe_end(c, x);
 }
 
 void experiment_fail(struct core *c, struct experiment *x, const char *reason)

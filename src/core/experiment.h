@@ -1,7 +1,8 @@
 /* An experiment: which trials it has, which state they should be in, and when it is over.
  *
  * Users ask for states, the searcher asks for trials and for the end; the experiment tells its trials. It moves to its
- * terminal state when it is stopping and its last trial has ended. */
+ * terminal state when it is stopping and its last trial has ended. experiment_search.c has what it and its searcher say to
+ * each other. */
 #ifndef DET_CORE_EXPERIMENT_H
 #define DET_CORE_EXPERIMENT_H
 
@@ -12,7 +13,7 @@ enum { EXPERIMENTS_MAX = 100000 }; /* alive at a time */
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
 /* CORE_EXPERIMENT_CONTINUE: PAUSED with a new searcher, then ACTIVE. */
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err);
-/* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL, each with its own answer to "it is too late for that" (§1.1). */
+/* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL, each with its own answer to "it is too late for that". */
 int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err);
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err);
 

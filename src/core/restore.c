@@ -49,7 +49,7 @@ static bool restore_for_task(struct core *c, const struct allocation_row *row)
     return true;
 }
 
-/* Exactly one open allocation is taken up; of several, nobody knows which one is right (§9.4). */
+/* Exactly one open allocation is taken up; of several, nobody knows which one is right. */
 static void restore_allocations(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->allocation_n; i++) {

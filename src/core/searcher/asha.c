@@ -1,7 +1,6 @@
 #include "core/searcher/asha.h"
 
 #include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ int asha_length(const struct exp_searcher *config, struct asha_length *ret, stru
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
 /* Operations lead from rung to rung: the rung of the released searchers is a running sum of units, and the operation
- * is the difference of two of them (contract, searchers.md §11). What comes out is the plain length of each rung. */
+ * is the difference of two of them. What comes out is the plain length of each rung. */
 void asha_init(struct asha *a, const struct asha_length *length, double divisor, int rung_n, int64_t max_trials,
                int64_t max_concurrent)
 {
@@ -299,8 +298,8 @@ void asha_exited_early(struct asha *a, struct searcher *s, size_t trial, enum se
         count_as_worst(a, s, trial, ret);
 }
 
-/* Today's trials that end by themselves are not replaced (contract, searchers.md §7); one that leaves its operation
- * undone has no result to be compared. */
+/* Today's trials that end by themselves are not replaced; one that leaves its operation undone has no result to be
+ * compared. */
 void asha_exited(struct asha *a, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     a->exited++;
@@ -319,136 +318,6 @@ double asha_progress(const struct asha *a)
     return progress;
 }
 
-/* ---- snapshots --------------------------------------------------------------------------------------------------- */
-
-static struct json_object *snapshot_rung(const struct asha_rung *rung)
-{
-    struct json_object *o = json_object_new_object(), *trials = json_object_new_array();
-    struct json_object *metrics = json_object_new_array(), *promoted = json_object_new_array();
-    const struct ranked *result;
-    struct ranking_cursor at = {0};
-    for (size_t i = 0; (result = ranking_next(&rung->results, &at)) != NULL; i++) {
-        json_object_array_add(trials, json_object_new_int64(result->trial));
-        json_object_array_add(metrics, json_new_double(result->metric));
-        if (result->promoted)
-            json_object_array_add(promoted, json_object_new_int64((int64_t)i));
-    }
-    json_object_object_add(o, "outstanding", json_object_new_int64((int64_t)rung->outstanding));
-    json_object_object_add(o, "trials", trials);
-    json_object_object_add(o, "metrics", metrics);
-    json_object_object_add(o, "promoted", promoted);
-    return o;
-}
-
-/* A trial is 4 × rung + 2 if it exited early + 1 if it is closed, or -1. */
-struct json_object *asha_snapshot(const struct asha *a)
-{
-    struct json_object *o = json_object_new_object(), *rungs = json_object_new_array();
-    struct json_object *trials = json_object_new_array();
-    for (int r = 0; r < a->rung_n; r++)
-        json_object_array_add(rungs, snapshot_rung(&a->rung[r]));
-    for (size_t i = 0; i < a->trial_n; i++) {
-        const struct asha_trial *t = &a->trial[i];
-        json_object_array_add(trials, json_object_new_int(t->rung < 0 ? -1 : 4 * t->rung + 2 * t->exited_early + t->closed));
-    }
-    json_object_object_add(o, "rungs", rungs);
-    json_object_object_add(o, "trials", trials);
-    json_object_object_add(o, "exited", json_object_new_int64(a->exited));
-    json_object_object_add(o, "invalid", json_object_new_int64(a->invalid));
-    return o;
-}
-
-static struct json_object *list_of(struct json_object *o, const char *name, size_t max)
-{
-    struct json_object *list = NULL;
-    if (!json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, name, &list) ||
-        !json_object_is_type(list, json_type_array) || json_object_array_length(list) > max)
-        return NULL;
-    return list;
-}
-
-static bool is_int(struct json_object *v, int64_t min, int64_t max)
-{
-    return json_object_is_type(v, json_type_int) && json_object_get_int64(v) >= min && json_object_get_int64(v) <= max;
-}
-
-static bool is_metric(struct json_object *v)
-{
-    return (json_object_is_type(v, json_type_double) || json_object_is_type(v, json_type_int)) &&
-           isfinite(json_object_get_double(v));
-}
-
-static int restore_results(struct asha *a, struct asha_rung *rung, struct json_object *trials,
-                           struct json_object *metrics)
-{
-    for (size_t i = 0; i < json_object_array_length(trials); i++) {
-        struct json_object *trial = json_object_array_get_idx(trials, i), *metric = json_object_array_get_idx(metrics, i);
-        if (!is_int(trial, 0, (int64_t)a->trial_n - 1) || !is_metric(metric) ||
-            a->trial[json_object_get_int64(trial)].rung < 0)
-            return -1;
-        struct ranked result = {.metric = json_object_get_double(metric),
-                                .trial = (uint32_t)json_object_get_int64(trial)};
-        if (ranking_insert(&rung->results, result, RANK_AFTER_EQUALS) != i)
-            return -1; /* not in order */
-    }
-    return 0;
-}
-
-static int restore_rung(struct asha *a, struct asha_rung *rung, struct json_object *o, struct error *err)
-{
-    struct json_object *trials = list_of(o, "trials", SIZE_MAX), *metrics = list_of(o, "metrics", SIZE_MAX);
-    struct json_object *promoted = list_of(o, "promoted", SIZE_MAX);
-    int64_t outstanding;
-    if (trials == NULL || metrics == NULL || promoted == NULL ||
-        json_object_array_length(trials) != json_object_array_length(metrics) ||
-        restore_results(a, rung, trials, metrics) < 0)
-        return error_set(err, ERR_INVALID, "the results of a rung are not in their form");
-    for (size_t i = 0; i < json_object_array_length(promoted); i++) {
-        struct json_object *index = json_object_array_get_idx(promoted, i);
-        if (!is_int(index, 0, (int64_t)rung->results.n - 1))
-            return error_set(err, ERR_INVALID, "promoted is not a list of results");
-        ranking_at(&rung->results, (size_t)json_object_get_int64(index))->promoted = true;
-    }
-    if (method_read_count(o, "outstanding", (int64_t)a->trial_n, &outstanding, err) < 0)
-        return -1;
-    rung->outstanding = (size_t)outstanding;
-    return 0;
-}
-
-static int restore_trials(struct asha *a, struct json_object *trials, size_t trial_n, struct error *err)
-{
-    for (size_t i = 0; i < json_object_array_length(trials); i++) {
-        struct json_object *v = json_object_array_get_idx(trials, i);
-        if (!is_int(v, -1, 4 * a->rung_n - 1))
-            return error_set(err, ERR_INVALID, "trials: is no list of trials");
-        int n = json_object_get_int(v);
-        if (n < 0)
-            continue;
-        if (i >= trial_n)
-            return error_set(err, ERR_INVALID, "trials: has more than were created");
-        asha_place(a, i, n / 4);
-        a->trial[i].exited_early = (n & 2) != 0;
-        a->trial[i].closed = (n & 1) != 0;
-    }
-    return 0;
-}
-
-int asha_restore(struct asha *a, struct json_object *state, size_t trial_n, struct error *err)
-{
-    struct json_object *rungs = list_of(state, "rungs", (size_t)a->rung_n), *trials = list_of(state, "trials", SIZE_MAX);
-    if (rungs == NULL || json_object_array_length(rungs) != (size_t)a->rung_n || trials == NULL)
-        return error_set(err, ERR_INVALID, "rungs or trials: do not fit this search");
-    if (restore_trials(a, trials, trial_n, err) < 0)
-        return -1;
-    for (int r = 0; r < a->rung_n; r++)
-        if (restore_rung(a, &a->rung[r], json_object_array_get_idx(rungs, (size_t)r), err) < 0)
-            return -1;
-    if (method_read_count(state, "exited", (int64_t)trial_n, &a->exited, err) < 0 ||
-        method_read_count(state, "invalid", (int64_t)trial_n, &a->invalid, err) < 0)
-        return -1;
-    return 0;
-}
-
 /* ---- preview ----------------------------------------------------------------------------------------------------- */
 
 void asha_preview(const struct asha *a, struct search_plan *ret)
@@ -463,94 +332,3 @@ void asha_preview(const struct asha *a, struct search_plan *ret)
     }
     search_plan_set_unit(ret, a->unit);
 }
-
-/* ---- async_halving: one bracket ---------------------------------------------------------------------------------- */
-
-static int halving_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,
-                       struct error *err)
-{
-    struct asha_length length;
-    if (asha_length(config, &length, err) < 0)
-        return -1;
-    if (config->num_rungs < 1 || config->num_rungs > ASHA_RUNGS_MAX)
-        return error_set(err, ERR_INVALID, "searcher.num_rungs: must be 1 to %d", ASHA_RUNGS_MAX);
-    if (config->max_trials < 1)
-        return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    struct asha *a = malloc(sizeof *a);
-    if (a == NULL)
-        abort();
-    asha_init(a, &length, config->divisor, config->num_rungs, config->max_trials, config->max_concurrent_trials);
-    if (method_check_start(asha_at_once(a), err) < 0) {
-        asha_release(a);
-        free(a);
-        return -1;
-    }
-    *ret = a;
-    return 0;
-}
-
-static void halving_free(void *method)
-{
-    asha_release(method);
-    free(method);
-}
-
-static void halving_start(void *method, struct searcher *s, struct searcher_actions *ret)
-{
-    asha_start(method, s, ret);
-}
-
-static void halving_validated(void *method, struct searcher *s, size_t trial, double metric, double time,
-                              struct searcher_actions *ret)
-{
-    asha_validated(method, s, trial, metric, time, ret);
-}
-
-static void halving_operation_completed(void *method, struct searcher *s, size_t trial, double metric,
-                                        struct searcher_actions *ret)
-{
-    asha_operation_completed(method, s, trial, metric, ret);
-}
-
-static void halving_exited_early(void *method, struct searcher *s, size_t trial, enum searcher_exit reason,
-                                 struct searcher_actions *ret)
-{
-    asha_exited_early(method, s, trial, reason, ret);
-}
-
-static void halving_exited(void *method, struct searcher *s, size_t trial, struct searcher_actions *ret)
-{
-    asha_exited(method, s, trial, ret);
-}
-
-static double halving_progress(const void *method)
-{
-    return asha_progress(method);
-}
-
-static struct json_object *halving_snapshot(const void *method)
-{
-    return asha_snapshot(method);
-}
-
-static int halving_restore(void *method, struct json_object *state, size_t trial_n, struct error *err)
-{
-    const struct asha *a = method;
-    if (asha_restore(method, state, trial_n, err) < 0)
-        return -1;
-    if ((size_t)a->created != trial_n)
-        return error_set(err, ERR_INVALID, "trials: %" PRId64 " of %zu are there", a->created, trial_n);
-    return 0;
-}
-
-static void halving_preview(const void *method, struct search_plan *ret)
-{
-    asha_preview(method, ret);
-}
-
-const struct search_method_type search_method_asha = {
-    .name = "async_halving", .new = halving_new, .free = halving_free, .start = halving_start,
-    .validated = halving_validated, .operation_completed = halving_operation_completed,
-    .exited_early = halving_exited_early, .exited = halving_exited, .progress = halving_progress,
-    .snapshot = halving_snapshot, .restore = halving_restore, .preview = halving_preview,
-};

@@ -35,7 +35,7 @@ struct search_method_type {
 };
 
 extern const struct search_method_type search_method_single, search_method_random, search_method_grid,
-    search_method_asha, search_method_adaptive_asha;
+    search_method_halving, search_method_adaptive_asha;
 
 /* Draws hyperparameters, request id and trial seed, in this order. The number of the new trial. */
 size_t method_create(struct searcher *s, struct searcher_actions *ret);

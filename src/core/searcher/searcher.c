@@ -15,7 +15,7 @@ static const struct search_method_type *const methods[EXP_SEARCHER_NR] = {
     [EXP_SEARCHER_SINGLE] = &search_method_single,
     [EXP_SEARCHER_RANDOM] = &search_method_random,
     [EXP_SEARCHER_GRID] = &search_method_grid,
-    [EXP_SEARCHER_ASYNC_HALVING] = &search_method_asha,
+    [EXP_SEARCHER_ASYNC_HALVING] = &search_method_halving,
     [EXP_SEARCHER_ADAPTIVE_ASHA] = &search_method_adaptive_asha,
 };
 

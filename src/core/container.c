@@ -1,0 +1,129 @@
+/* What the containers of an allocation do: they progress, each by itself, and the first that fails takes the others along. */
+#include "core/allocation_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/effects.h"
+#include "core/ids.h"
+#include "core/rm.h"
+#include "core/trial.h"
+
+void container_set_state(struct core *c, struct container *k, enum container_state to)
+{
+    if (sm_move(&k->sm, to, NULL) < 0)
+        abort();
+    k->row.state = to;
+    record_touch(c, &k->record);
+}
+
+bool allocation_workers_done(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (container_is_live(a->container[i]) && !a->container[i]->row.daemon)
+            return false;
+    return true;
+}
+
+bool allocation_all_ended(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (container_is_live(a->container[i]))
+            return false;
+    return true;
+}
+
+static bool all_running(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (a->container[i]->sm.state != CONTAINER_RUNNING)
+            return false;
+    return a->container_n > 0;
+}
+
+/* Peers can find each other from here on, and there may be something worth a checkpoint. */
+static void maybe_all_running(struct core *c, struct allocation *a)
+{
+    if (a->row.ready || !all_running(a))
+        return;
+    allocation_set_ready(c, a);
+    if (a->trial != NULL)
+        trial_launched(c, a->trial);
+    task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
+    wake(c, a, CORE_WAKE_RENDEZVOUS);
+}
+
+static void progressed(struct core *c, struct container *k, const struct core_container_report *r)
+{
+    static const enum allocation_state raised_to[] = {
+        [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
+        [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
+    };
+    if ((int)r->state <= k->sm.state)
+        return;
+    if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
+        SET_TEXT(k->row.address, r->address);
+    container_set_state(c, k, r->state);
+    allocation_raise_state(c, k->allocation, raised_to[r->state]);
+    maybe_all_running(c, k->allocation);
+}
+
+/* A clean exit needs code 0, whatever the agent called it. */
+static enum exit_kind judge_exit(enum exit_kind kind, int32_t code)
+{
+    if (kind == EXIT_NONE)
+        return code == 0 ? EXIT_TASK_ERROR : EXIT_FAILED;
+    return kind == EXIT_OK && code != 0 ? EXIT_FAILED : kind;
+}
+
+void container_report(struct core *c, struct container *k, const struct core_container_report *r)
+{
+    if (r->state == CONTAINER_TERMINATED)
+        container_exited(c, k, judge_exit(r->exit_kind, r->exit_code), r->exit_code, r->exit_text);
+    else
+        progressed(c, k, r);
+}
+
+/* What the ends of all its containers come to, when none has failed by itself. */
+static enum exit_kind sum_up(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->container_n; i++)
+        if (a->container[i]->row.exit_kind != EXIT_OK && !a->container[i]->row.daemon)
+            return a->row.killed ? EXIT_KILLED : EXIT_TASK_ERROR;
+    return EXIT_OK;
+}
+
+/* The first failure does, but for this: when a node goes, the task's other parts fail at once for want of their peer,
+ * long before the node is given up. */
+static bool explains_the_end(const struct allocation *a, enum exit_kind kind)
+{
+    bool lost = kind == EXIT_AGENT_FAILED || kind == EXIT_RESTORE_ERROR;
+    return a->row.exit_kind == EXIT_NONE || (lost && !exit_kind_is_transient(a->row.exit_kind));
+}
+
+void container_exited(struct core *c, struct container *k, enum exit_kind kind, int32_t code, const char *text)
+{
+    struct allocation *a = k->allocation;
+    if (!container_is_live(k))
+        return;
+    k->row.exit_kind = kind;
+    k->row.exit_code = code;
+    container_set_state(c, k, CONTAINER_TERMINATED);
+    a->pool->rm->released(c, k);
+
+    bool told_to = a->row.killed || (k->row.daemon && allocation_workers_done(a));
+    if (kind != EXIT_OK && !told_to && explains_the_end(a, kind)) {
+        a->row.exit_kind = kind;
+        a->row.exit_code = code;
+        record_touch(c, &a->record);
+    }
+    if (allocation_all_ended(a)) {
+        bool failed = a->row.exit_kind != EXIT_NONE;
+        allocation_end(c, a, failed ? a->row.exit_kind : sum_up(a), a->row.exit_code, text);
+    } else if (a->killed_us == 0 && a->row.exit_kind != EXIT_NONE) {
+        task_log(c, a, false, "forcibly killing allocation's remaining resources (reason: %s)", exit_kind_text(kind));
+        allocation_kill_containers(c, a);
+    } else if (a->killed_us == 0 && allocation_workers_done(a)) {
+        allocation_kill_containers(c, a);
+    }
+}

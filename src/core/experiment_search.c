@@ -1,0 +1,234 @@
+/* What an experiment and its searcher say to each other: what trials did goes in, what the searcher wants comes out and is
+ * carried out, with what follows from that; and what is kept of it. */
+#include "core/experiment_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/strbuf.h"
+#include "core/effects.h"
+#include "core/trial.h"
+
+/* Events from one snapshot of a searcher to the next, besides one for each of its trials. */
+enum { SEARCHER_EVENTS_MIN = 256 };
+
+/* ---- what it wants ----------------------------------------------------------------------------------------------- */
+
+static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason);
+
+void experiment_add_trial(struct experiment *x, struct trial *t)
+{
+    if (t->number >= x->trial_at_n) {
+        size_t n = t->number + 1 > 2 * x->trial_at_n ? t->number + 1 : 2 * x->trial_at_n;
+        x->trial_at = realloc(x->trial_at, n * sizeof(struct trial *));
+        if (x->trial_at == NULL)
+            abort();
+        memset(x->trial_at + x->trial_at_n, 0, (n - x->trial_at_n) * sizeof(struct trial *));
+        x->trial_at_n = n;
+    }
+    x->trial_at[t->number] = t;
+}
+
+static void searcher_failed(struct core *c, struct experiment *x)
+{
+    if (sm_allows(&x->sm, RUN_STOPPING_ERROR))
+        experiment_move(c, x, RUN_STOPPING_ERROR);
+}
+
+static void carry_out_shutdown(struct core *c, struct experiment *x, const struct searcher_action *action)
+{
+    enum run_state to = action->failure  ? RUN_STOPPING_ERROR
+                        : action->cancel ? RUN_STOPPING_CANCELED
+                                         : RUN_STOPPING_COMPLETED;
+    if (sm_allows(&x->sm, to))
+        experiment_move(c, x, to);
+}
+
+/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+static void tell_of_old_trial(struct core *c, struct experiment *x, const struct trial *t)
+{
+    if (trial_has_invalid_hp(t))
+        exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
+}
+
+static struct trial *unclaimed_trial(const struct experiment *x, const char *request_id)
+{
+    struct trial *t;
+    if (x->unclaimed_n == 0)
+        return NULL;
+    LIST_FOREACH(t, &x->trials, in_experiment)
+        if (t->number == SIZE_MAX && strcmp(t->row.request_id, request_id) == 0)
+            return t;
+    return NULL;
+}
+
+/* The same seed draws the same trials: in a continued experiment, some of them are there already. */
+static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action)
+{
+    struct trial *t = unclaimed_trial(x, action->request_id);
+    if (t == NULL) {
+        trial_create(c, x, action);
+        return;
+    }
+    t->number = action->trial;
+    x->unclaimed_n--;
+    experiment_add_trial(x, t);
+    if (t->sm.state == RUN_COMPLETED && !x->rerun_completed)
+        tell_of_old_trial(c, x, t);
+    else
+        trial_again(c, t, action->hparams);
+}
+
+static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action)
+{
+    struct trial *t = action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
+    if (action->type == SEARCHER_CREATE)
+        carry_out_create(c, x, action);
+    else if (t == NULL)
+        return;
+    else if (action->type == SEARCHER_VALIDATE_AFTER)
+        trial_operation_given(c, t);
+    else if (action->type == SEARCHER_CLOSE)
+        trial_closed(c, t);
+    else
+        trial_stop_by_searcher(c, t);
+}
+
+/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
+static void carry_out_all(struct core *c, struct experiment *x)
+{
+    for (size_t i = 0; i < x->actions.n; i++) {
+        struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
+        if (action.type == SEARCHER_SHUTDOWN)
+            carry_out_shutdown(c, x, &action);
+        else if (!run_state_is_stopping(x->sm.state) && !run_state_is_terminal(x->sm.state))
+            carry_out(c, x, &action);
+    }
+    searcher_actions_release(&x->actions);
+}
+
+/* What is told while actions are being carried out adds to their list. */
+int experiment_tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err)
+{
+    int64_t before = (int64_t)searcher_event_n(x->searcher);
+    bool is_first = x->actions.n == 0;
+    int rv = searcher_step(x->searcher, ev, &x->actions, err);
+    if (rv <= 0)
+        return rv;
+    if (!x->searcher_touched) {
+        x->searcher_touched = true;
+        x->searcher_events_from = before;
+        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    }
+    searcher_event_print(ev, &x->searcher_events);
+    x->searcher_events_since++;
+    if (is_first)
+        carry_out_all(c, x);
+    return 0;
+}
+
+static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
+{
+    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = reason},
+                  NULL);
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+static void put_snapshot(struct core *c, struct experiment *x)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    searcher_snapshot(x->searcher, &text);
+    struct core_effect *e = effect_add(c, CORE_PUT_SEARCHER);
+    e->searcher.experiment_id = x->row.id;
+    e->searcher.snapshot = arena_strdup(&c->out->arena, text.s);
+    x->searcher_events_since = 0;
+}
+
+/* A snapshot grows with the trials, and so does the number of events from one to the next: what an event costs does
+ * not. */
+static void save_searcher(struct core *c, struct experiment *x)
+{
+    if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {
+        put_snapshot(c, x);
+    } else {
+        struct core_effect *e = effect_add(c, CORE_ADD_SEARCHER_EVENTS);
+        e->searcher_events.experiment_id = x->row.id;
+        e->searcher_events.from = x->searcher_events_from;
+        e->searcher_events.lines = arena_strdup(&c->out->arena, x->searcher_events.s);
+    }
+    strbuf_reset(&x->searcher_events);
+}
+
+void experiments_save_searchers(struct core *c)
+{
+    while (!STAILQ_EMPTY(&c->searchers_touched)) {
+        struct experiment *x = STAILQ_FIRST(&c->searchers_touched);
+        STAILQ_REMOVE_HEAD(&c->searchers_touched, searcher_next);
+        x->searcher_touched = false;
+        if (!run_state_is_terminal(x->sm.state))
+            save_searcher(c, x);
+    }
+}
+
+/* ---- what trials did --------------------------------------------------------------------------------------------- */
+
+void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
+{
+    if (x->searcher != NULL) {
+        if (t->sm.state == RUN_ERROR)
+            exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
+        else if (t->sm.state == RUN_CANCELED)
+            exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
+        experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
+    }
+    experiment_maybe_end(c, x);
+}
+
+void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t)
+{
+    exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+}
+
+void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
+{
+    struct trial *t = trial_find(c, trial_id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return;
+    struct experiment *x = t->experiment;
+    struct searcher_event ev = {.trial = t->number};
+    cleanup_error struct error err = ERROR_INIT;
+    int rv = searcher_read_metrics(x->searcher, metrics, &ev, &err);
+    if (rv > 0)
+        experiment_tell_searcher(c, x, &ev, NULL);
+    if (rv < 0) {
+        c->out->searcher_error = arena_strdup(&c->out->arena, error_msg(&err));
+        searcher_failed(c, x);
+    }
+}
+
+int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
+{
+    struct trial *t = trial_find(c, trial_id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return 0;
+    struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
+                                .metric = metric, .run = t->row.run_id};
+    if (experiment_tell_searcher(c, t->experiment, &ev, err) < 0)
+        return error_wrap(err, "trial %d", trial_id);
+    trial_operation_completed(c, t);
+    return 0;
+}
+
+void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
+{
+    struct trial *t = trial_find(c, trial_id);
+    if (t == NULL || run_state_is_terminal(t->sm.state))
+        return;
+    struct experiment *x = t->experiment;
+    struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};
+    experiment_tell_searcher(c, x, &ev, NULL);
+    x->row.progress = searcher_progress(x->searcher);
+    record_touch(c, &x->record);
+}
