@@ -42,6 +42,7 @@ struct core_event;
 struct core_effects;
 struct http_request;
 struct identities;
+struct log_ring;
 struct log_scan;
 struct store_log_match;
 struct store;
@@ -150,6 +151,7 @@ struct api_services {
     bool (*scan_log)(void *ctx, const char *allocation_id, struct log_scan *s);
     void (*log_matched)(void *ctx, const struct store_log_match *match); /* for the first time, and stored */
     void (*metrics_stored)(void *ctx, int32_t trial_id);                   /* one more report of a trial */
+    struct log_ring *master_log; /* the master's own; any thread */
 };
 
 /* What requests to launch something start from: parts of the master's configuration, as JSON text or NULL. */

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/log_ring.h"
 #include "master/admin.h"
 #include "master/collector.h"
 #include "master/commands.h"
@@ -41,6 +42,8 @@ enum {
     BODIES_MAX = 1024 * 1024 * 1024,
     ANONYMOUS_BODY_MAX = 64 * 1024,
     CONNECTIONS_MAX = 20000,
+    OWN_LOG_LINES = 16384,
+    OWN_LOG_BYTES = 4 << 20,
 };
 
 static const char usage[] = "usage: determined-master [--data-dir D] [--config-file F] [OPTIONS]\n"
@@ -239,7 +242,7 @@ static int build_api(struct master *m, struct error *err)
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
         .delete_experiment = delete_experiment, .collect = collect, .log_stored = log_stored,
         .scan_log = scan_log, .log_matched = log_matched,
-        .metrics_stored = metrics_stored, .sweep_logs = sweep_logs};
+        .metrics_stored = metrics_stored, .sweep_logs = sweep_logs, .master_log = m->own_log};
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
@@ -438,9 +441,12 @@ static int run(struct master *m, int argc, char **argv, struct error *err)
 
 static int serve(int argc, char **argv, struct error *err)
 {
-    struct master m = {.lock_fd = -1};
+    struct master m = {.lock_fd = -1, .own_log = log_ring_new(OWN_LOG_LINES, OWN_LOG_BYTES)};
+    log_set_sink(log_ring_add, m.own_log);
     int rc = run(&m, argc, argv, err);
     master_release(&m);
+    log_set_sink(NULL, NULL);
+    log_ring_free(m.own_log);
     return rc;
 }
 

@@ -23,6 +23,7 @@ struct deletions;
 struct admin;
 struct service;
 struct log_retention;
+struct log_ring;
 struct log_policies_scanner;
 struct provisioner;
 struct sealer;
@@ -46,6 +47,7 @@ struct master {
     struct log_policies_scanner *log_policies;
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
+    struct log_ring *own_log; /* the last lines of the master's own */
     struct agent_hub *agents;
     struct provisioner *provisioner;
     struct admin *admin;

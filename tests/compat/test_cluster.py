@@ -4,6 +4,9 @@ import io
 import json
 import re
 
+from released import Ours
+from support.cluster import BUILD
+
 
 def records(text):
     return list(csv.DictReader(io.StringIO(text)))
@@ -74,6 +77,17 @@ def test_requests_of_ones_own(det, cluster):
 
 
 def test_what_is_planned__says_so_and_is_no_crash(det):
-    for words in ("model list", "command list", "notebook list", "master logs"):
+    for words in ("model list", "command list", "notebook list"):
         done = det.run(words)
         assert done.status == 1 and "is planned; this version of the master does not serve it" in done.err, done
+
+
+def test_the_masters_log(admin, det, cluster):
+    """The same lines by both clients, of the end of the log and in the order in which they came; for admins."""
+    lines = admin("master logs").splitlines()
+    assert any("[INFO]: master.ready" in line for line in lines), lines[:3]
+    assert cluster.password not in "\n".join(lines) and cluster.token not in "\n".join(lines)
+    ours = Ours(BUILD / "det", admin)
+    assert ours("master logs").splitlines()[0].split("]: ")[1] == lines[0].split("]: ")[1]
+    assert len(ours("master logs --tail 2").splitlines()) == len(admin("master logs --tail 2").splitlines()) == 2
+    assert "forbidden" in det.run("master logs").err.lower()

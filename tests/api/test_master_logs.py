@@ -1,0 +1,70 @@
+"""The master's own log by the API: the last lines in memory, by number, followed, for admins, without secrets."""
+import http.client
+import json
+
+import pytest
+from support.cluster import wait_for
+
+URL = "/api/v1/master/logs"
+
+
+def lines(c, query=""):
+    reply = c.get(URL + query)
+    assert reply.status == 200, reply
+    return [line["result"]["logEntry"] for line in reply.lines]
+
+
+@pytest.fixture
+def admin(new_cluster):
+    c = new_cluster()
+    c.start_master()
+    c.login("admin")
+    return c
+
+
+def test_all_lines_some_lines_and_the_last_ones(admin):
+    found = lines(admin)
+    assert [e["id"] for e in found] == list(range(len(found))) and len(found) >= 3
+    [ready] = [e for e in found if e["message"].startswith("master.ready ")]
+    assert ready["level"] == "LOG_LEVEL_INFO" and ready["timestamp"].endswith("Z")
+    assert f"{ready['timestamp'][:19]}" in admin.master_log()
+    assert lines(admin, "?offset=1&limit=2") == found[1:3]
+    assert [e["id"] for e in lines(admin, "?offset=-2")] == [len(found) - 2, len(found) - 1]
+    assert lines(admin, "?offset=-100000&limit=1") == found[:1] and lines(admin, "?offset=100000") == []
+
+
+@pytest.mark.parametrize("query, part", [("?limit=-1", "limit is -1"), ("?limit=3&follow=true", "has no limit"), ("?offset=x", "offset")])
+def test_bad_queries(admin, query, part):
+    reply = admin.get(URL + query)
+    assert reply.status == 400 and part in json.dumps(reply.json), reply
+
+
+def test_only_admins_read_it(admin):
+    admin.login("determined")
+    assert admin.get(URL).status == 403 and admin.get(URL, token=None).status == 401
+
+
+def test_a_follower_gets_new_lines(admin):
+    connection = http.client.HTTPConnection("127.0.0.1", admin.port, timeout=60)
+    connection.request("GET", URL + "?offset=-1&follow=true", headers={"Authorization": f"Bearer {admin.token}"})
+    stream = connection.getresponse()
+    first = json.loads(stream.readline())["result"]["logEntry"]
+    admin.start_agent("follow-me")
+    def next_line():
+        return json.loads(stream.readline())["result"]["logEntry"]
+    entry = wait_for("the agent's line", lambda: (lambda e: e if "follow-me" in e["message"] else None)(next_line()))
+    assert entry["id"] > first["id"]
+    connection.close()
+
+
+def test_secrets_are_not_in_it(new_cluster):
+    c = new_cluster(config={"log": {"level": "trace"}})
+    c.start_master()
+    secrets = [c.password, c.login("admin").json["token"], (c.dir / "data/agent.token").read_text().strip()]
+    c.start_agent()
+    c.wait_experiment(c.create(environment={"registry_auth": {"username": "u", "password": "geheim77"}}))
+    assert c.post("/api/v1/users", {"user": {"username": "new", "active": True}, "password": "geheim88", "isHashed": False}).status == 200
+    text = "\n".join(e["message"] for e in lines(c))
+    assert "master.ready" in text
+    for secret in [*secrets, "geheim77", "geheim88"]:
+        assert secret and secret not in text
