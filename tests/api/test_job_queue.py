@@ -274,7 +274,7 @@ def test_the_estimate_of_a_start_survives_a_restart(new_cluster):
     assert before["reason"] == "needs 1 slot: none is free in pool default" and before["estimatedStart"]
     c.stop_master(signal.SIGKILL)
     c.start_master()
-    assert job_of(c, waiting)["summary"]["estimatedStart"]
+    wait_for("the agent to be back, and the estimate", lambda: job_of(c, waiting)["summary"].get("estimatedStart"))
     c.post(f"/api/v1/experiments/{running}/kill")
     c.wait_experiment(running)
 
