@@ -2,8 +2,10 @@
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <uthash.h>
 
 struct user_entry {
@@ -11,15 +13,27 @@ struct user_entry {
     UT_hash_handle by_id, by_name;
 };
 
+/* The sessions that end with one allocation. */
+struct holder {
+    char allocation_id[128];
+    LIST_HEAD(, session_entry) sessions;
+    UT_hash_handle hh;
+};
+
+/* Those that tasks have of their users outlive them by days, so there are many, and they are kept small. */
 struct session_entry {
     uint8_t hash[TOKEN_HASH_BYTES];
-    struct identity_session session;
+    int64_t id, expires_at_us;
+    int user_id;
+    struct holder *holder; /* NULL: of no allocation */
+    LIST_ENTRY(session_entry) in_holder;
     UT_hash_handle hh;
 };
 
 struct identities {
     struct user_entry *users_by_id, *users_by_name;
     struct session_entry *sessions;
+    struct holder *holders;
 };
 
 int token_new(struct token *ret, struct error *err)
@@ -53,8 +67,42 @@ struct identities *identities_new(void)
     return calloc(1, sizeof(struct identities));
 }
 
+static struct holder *find_holder(const struct identities *ids, const char *allocation_id)
+{
+    struct holder *h;
+    HASH_FIND_STR(ids->holders, allocation_id, h);
+    return h;
+}
+
+static struct holder *holder_of(struct identities *ids, const char *allocation_id)
+{
+    struct holder *h = find_holder(ids, allocation_id);
+    if (h || !*allocation_id)
+        return h;
+    h = calloc(1, sizeof(*h));
+    if (!h)
+        abort();
+    snprintf(h->allocation_id, sizeof(h->allocation_id), "%s", allocation_id);
+    HASH_ADD_STR(ids->holders, allocation_id, h);
+    return h;
+}
+
+static void leave_holder(struct identities *ids, struct session_entry *e)
+{
+    struct holder *h = e->holder;
+    if (!h)
+        return;
+    LIST_REMOVE(e, in_holder);
+    e->holder = NULL;
+    if (!LIST_EMPTY(&h->sessions))
+        return;
+    HASH_DEL(ids->holders, h);
+    free(h);
+}
+
 static void free_session(struct identities *ids, struct session_entry *e)
 {
+    leave_holder(ids, e);
     HASH_DEL(ids->sessions, e);
     free(e);
 }
@@ -118,14 +166,20 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
         memcpy(e->hash, hash, TOKEN_HASH_BYTES);
         HASH_ADD(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     }
-    e->session = *s;
+    leave_holder(ids, e);
+    e->id = s->id;
+    e->user_id = s->user_id;
+    e->expires_at_us = s->expires_at_us;
+    e->holder = holder_of(ids, s->allocation_id);
+    if (e->holder)
+        LIST_INSERT_HEAD(&e->holder->sessions, e, in_holder);
 }
 
 void identities_drop_session(struct identities *ids, int64_t session_id)
 {
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
-        if (e->session.id == session_id)
+        if (e->id == session_id)
             free_session(ids, e);
 }
 
@@ -133,23 +187,24 @@ void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool 
 {
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
-        if (e->session.user_id == user_id && !(only_logins && e->session.allocation_id[0]))
+        if (e->user_id == user_id && !(only_logins && e->holder))
             free_session(ids, e);
 }
 
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id)
 {
-    struct session_entry *e, *next;
-    HASH_ITER(hh, ids->sessions, e, next)
-        if (strcmp(e->session.allocation_id, allocation_id) == 0)
-            free_session(ids, e);
+    struct holder *h = find_holder(ids, allocation_id);
+    for (struct session_entry *e = h ? LIST_FIRST(&h->sessions) : NULL, *next; e; e = next) {
+        next = LIST_NEXT(e, in_holder);
+        free_session(ids, e); /* the holder goes with the last of them */
+    }
 }
 
 void identities_drop_expired(struct identities *ids, int64_t now_us)
 {
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
-        if (e->session.expires_at_us && e->session.expires_at_us <= now_us)
+        if (e->expires_at_us && e->expires_at_us <= now_us)
             free_session(ids, e);
 }
 
@@ -167,16 +222,16 @@ int identities_authenticate(const struct identities *ids, const char *token, int
     token_hash(token, hash);
     struct session_entry *e;
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
-    if (!e || (e->session.expires_at_us && e->session.expires_at_us <= now_us))
+    if (!e || (e->expires_at_us && e->expires_at_us <= now_us))
         return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
-    const struct identity_user *u = identities_user(ids, e->session.user_id);
+    const struct identity_user *u = identities_user(ids, e->user_id);
     if (!u || !u->active)
         return error_set(err, ERR_FORBIDDEN, "user does not have permission");
-    bool task = e->session.allocation_id[0] != 0;
-    *ret = (struct principal){.kind = task ? PRINCIPAL_TASK : PRINCIPAL_USER, .user_id = u->id, .admin = u->admin,
-                              .session_id = e->session.id};
+    *ret = (struct principal){.kind = e->holder ? PRINCIPAL_TASK : PRINCIPAL_USER, .user_id = u->id, .admin = u->admin,
+                              .session_id = e->id};
     memcpy(ret->token_hash, hash, sizeof(hash));
     memcpy(ret->username, u->username, sizeof(ret->username));
-    memcpy(ret->allocation_id, e->session.allocation_id, sizeof(ret->allocation_id));
+    if (e->holder)
+        memcpy(ret->allocation_id, e->holder->allocation_id, sizeof(ret->allocation_id));
     return 0;
 }
