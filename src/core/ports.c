@@ -22,13 +22,17 @@ void ports_init(struct ports *p, const int32_t *reserved, size_t n)
         mark(p, reserved[i], true);
 }
 
+/* 64 at a time: with many trials the first free one is far away. */
 static int32_t take_from(struct ports *p, int32_t base)
 {
-    for (int32_t port = base; port <= 65535; port++) {
-        if (!(p->used[port / 64] & UINT64_C(1) << (port % 64))) {
-            mark(p, port, true);
-            return port;
-        }
+    uint64_t below = (UINT64_C(1) << (base % 64)) - 1;
+    for (int32_t i = base / 64; i <= 65535 / 64; i++, below = 0) {
+        uint64_t free_ones = ~(p->used[i] | below);
+        if (free_ones == 0)
+            continue;
+        int32_t port = i * 64 + __builtin_ctzll(free_ones);
+        mark(p, port, true);
+        return port;
     }
     return 0;
 }

@@ -179,9 +179,9 @@ static void add_certificate(const char *pem, struct wire_link_start_task *t)
 enum { FILES_MAX = 4 };
 
 static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
-                        const struct store_user *owner, const struct store_workspace_agent *place, struct error *err)
+                        const struct store_user *owner, const struct store_workspace_agent *place, struct arena *a,
+                        struct error *err)
 {
-    struct arena *a = &st->arena;
     const struct core_start *s = st->s;
     struct env env = {.arena = a, .item = arena_array(a, const char *, ENV_MAX)};
     env_of_task(&env, st, owner->username);
@@ -231,20 +231,21 @@ static int start_store(struct store *db, void *job, struct error *err)
 {
     struct start *st = job;
     int64_t now_us = clock_now_us();
+    cleanup_arena struct arena a = ARENA_INIT; /* many starts may wait for one commit: each keeps its message only */
     struct store_experiment x;
     struct store_user owner;
     struct store_workspace_agent place;
     strbuf_reset(&st->message);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
         insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
-        store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &st->arena, &x, err) < 0 ||
-        store_user_get(db, st->s->owner_id, &st->arena, &owner, err) < 0 ||
-        store_workspace_agent_get(db, x.project_id, &st->arena, &place, err) < 0)
+        store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
+        store_user_get(db, st->s->owner_id, &a, &owner, err) < 0 ||
+        store_workspace_agent_get(db, x.project_id, &a, &place, err) < 0)
         return -1;
     cleanup_exp_config struct exp_config *config = NULL;
     if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
         return -1;
-    return encode_start(st, db, config, x.config, &owner, &place, err);
+    return encode_start(st, db, config, x.config, &owner, &place, &a, err);
 }
 
 /* The core hears of it as of a container that could not be launched: it tries again, later and later. */
