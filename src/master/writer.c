@@ -11,8 +11,10 @@
 #include "store/store.h"
 
 enum {
-    GROUP_US_MAX = 5000,
+    GROUP_GROWS_US = 5000,    /* so long it takes in what arrives */
+    GROUP_US_MAX = 50000,
     GROUP_JOBS_MAX = 5000,
+    TURN_US_MAX = 5000,       /* of completions, in one turn of the loop */
     DEPTH_MAX = 100000,       /* jobs; beyond it the edge answers 503 */
     RETRY_US = 1000000,
 };
@@ -23,6 +25,7 @@ struct job {
     writer_done_fn *done;
     void *arg;
     bool must;
+    bool last; /* of those that were submitted with it, and that belong into one transaction */
     uint64_t ticket;
     struct error err;
 };
@@ -46,6 +49,7 @@ struct writer {
     /* Loop's side. */
     uint64_t last_ticket, committed;
     STAILQ_HEAD(, waiter) waiting;
+    struct job_list completing; /* durable, their completions are still to run */
 
     /* Shared, under the lock. */
     pthread_mutex_t lock;
@@ -75,11 +79,11 @@ uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
         if (!j)
             abort(); /* a promise half made can't be taken back */
         *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .must = job[i].must,
-                          .ticket = ++w->last_ticket};
+                          .last = i + 1 == n, .ticket = ++w->last_ticket};
         STAILQ_INSERT_TAIL(&list, j, link);
     }
     pthread_mutex_lock(&w->lock);
-    STAILQ_CONCAT(&w->queue, &list); /* the writer takes the whole queue: one transaction for all of them */
+    STAILQ_CONCAT(&w->queue, &list);
     w->depth += (int)n;
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
@@ -161,26 +165,45 @@ static void run_committed_waiters(struct writer *w)
     }
 }
 
-/* Completions, then the waiters of their tickets, in the order of submission. */
-static void on_finished(void *ctx)
+/* Completions, then the waiters of their tickets, in the order of submission; at most so long. False: some are left. */
+static bool complete(struct writer *w, int64_t most_us)
 {
-    struct writer *w = ctx;
-    struct job_list list = STAILQ_HEAD_INITIALIZER(list);
-    pthread_mutex_lock(&w->lock);
-    STAILQ_CONCAT(&list, &w->finished);
-    w->finished_posted = false;
-    pthread_mutex_unlock(&w->lock);
-
+    int64_t start_us = clock_monotonic_us();
     struct job *j;
-    while ((j = STAILQ_FIRST(&list))) {
-        STAILQ_REMOVE_HEAD(&list, link);
+    while ((j = STAILQ_FIRST(&w->completing))) {
+        STAILQ_REMOVE_HEAD(&w->completing, link);
         w->committed = j->ticket;
         if (j->done)
             j->done(j->arg, j->err.kind ? &j->err : NULL);
         error_release(&j->err);
         free(j);
         run_committed_waiters(w);
+        if (clock_monotonic_us() - start_us >= most_us)
+            break;
     }
+    return STAILQ_EMPTY(&w->completing);
+}
+
+static void take_finished(struct writer *w)
+{
+    pthread_mutex_lock(&w->lock);
+    STAILQ_CONCAT(&w->completing, &w->finished);
+    w->finished_posted = false;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void on_finished(void *ctx)
+{
+    struct writer *w = ctx;
+    take_finished(w);
+    if (complete(w, TURN_US_MAX))
+        return;
+    pthread_mutex_lock(&w->lock);
+    bool post = !w->finished_posted;
+    w->finished_posted = true;
+    pthread_mutex_unlock(&w->lock);
+    if (post)
+        loop_post(w->loop, on_finished, w);
 }
 
 /* ---- the writer's side ---- */
@@ -226,14 +249,31 @@ static void count_commit(struct writer *w, int jobs, int64_t took_us)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The jobs of `group`, which grows by what arrives meanwhile. -1 when one met trouble; *ret_n is how many there were. */
+/* What comes after j is not part of the group any more: it is the first of the next one. */
+static void put_back_after(struct writer *w, struct job_list *group, struct job *j)
+{
+    struct job_list rest = {.stqh_first = STAILQ_NEXT(j, link), .stqh_last = group->stqh_last};
+    STAILQ_NEXT(j, link) = NULL;
+    group->stqh_last = &STAILQ_NEXT(j, link);
+    pthread_mutex_lock(&w->lock);
+    STAILQ_CONCAT(&rest, &w->queue);
+    STAILQ_CONCAT(&w->queue, &rest);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The jobs of `group`, which grows by what arrives meanwhile, and shrinks when they take long. -1 when one met trouble;
+ * *ret_n is how many there were. */
 static int run_jobs(struct writer *w, struct job_list *group, int64_t start_us, int *ret_n, struct error *why)
 {
     int n = 0;
     for (struct job *j = STAILQ_FIRST(group); j; j = STAILQ_NEXT(j, link)) {
         if (run_job(w, j, why) < 0)
             return -1;
-        if (++n < GROUP_JOBS_MAX && !STAILQ_NEXT(j, link) && clock_monotonic_us() - start_us < GROUP_US_MAX) {
+        int64_t took_us = clock_monotonic_us() - start_us;
+        bool full = ++n >= GROUP_JOBS_MAX;
+        if (STAILQ_NEXT(j, link) && j->last && (full || took_us > GROUP_US_MAX)) {
+            put_back_after(w, group, j);
+        } else if (!STAILQ_NEXT(j, link) && !full && took_us < GROUP_GROWS_US) {
             pthread_mutex_lock(&w->lock);
             STAILQ_CONCAT(group, &w->queue);
             pthread_mutex_unlock(&w->lock);
@@ -343,6 +383,7 @@ int writer_new(struct loop *l, struct store *db, struct writer **ret, struct err
     *w = (struct writer){.loop = l, .db = db};
     STAILQ_INIT(&w->queue);
     STAILQ_INIT(&w->finished);
+    STAILQ_INIT(&w->completing);
     STAILQ_INIT(&w->waiting);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
@@ -363,7 +404,8 @@ void writer_free(struct writer *w)
     pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    on_finished(w);
+    take_finished(w);
+    complete(w, INT64_MAX);
     error_release(&w->why);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->wake);

@@ -1,8 +1,9 @@
 /* The writer: the one thread that changes the store, with group commit.
  *
- * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction
- * (at most 5 ms or 5,000 jobs), gives each job a savepoint, so that a failing one does not sink the group, commits
- * once, and posts the completions back to the loop: a lone job costs one fsync, under load thousands share it.
+ * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction,
+ * and what arrives within 5 ms; after 50 ms it commits what it has. Each job has a savepoint, so that a failing one does
+ * not sink the group. The completions are posted back to the loop: a lone job costs one fsync, under load thousands
+ * share it. The loop takes at most 5 ms of them a turn, then others have theirs.
  *
  * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a
  * callback on the loop once a ticket's transaction is durable. Tickets complete in order.

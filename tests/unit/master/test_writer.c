@@ -184,6 +184,54 @@ static void test_writer__takes_what_waits_into_one_transaction(void **state)
     free(job);
 }
 
+static int slow_work(struct store *db, void *job, struct error *err)
+{
+    usleep(100000);
+    return work(db, job, err);
+}
+
+static void test_writer__commits_what_it_has_when_jobs_take_long(void **state)
+{
+    struct write w[5] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}, {"k.d", "1", .word = "d"},
+                         {"k.e", "1", .word = "e"}};
+    struct writer_job first = {slow_work, done, &w[0]}, pair[] = {{slow_work, done, &w[1]}, {work, done, &w[2]}},
+                      more[] = {{slow_work, done, &w[3]}, {work, done, &w[4]}};
+    uint64_t before = writer_stats(f.w).commits;
+    writer_submit(f.w, &first, 1); /* the others are queued while it is at work */
+    writer_submit(f.w, pair, 2);
+    writer_submit(f.w, &more[0], 1);
+    writer_submit(f.w, &more[1], 1);
+    run_until(5);
+    assert_string_equal(f.story, "a b c d e ");
+    assert_int_equal(writer_stats(f.w).commits - before, 4); /* a, b with c, d, e */
+}
+
+static void slow_done(void *job, const struct error *err)
+{
+    usleep(10000);
+    done(job, err);
+}
+
+static void others(void *ctx)
+{
+    tell(ctx);
+}
+
+static void first_done(void *job, const struct error *err)
+{
+    loop_post(f.loop, others, "others ");
+    slow_done(job, err);
+}
+
+static void test_writer__between_completions_others_have_their_turn(void **state)
+{
+    struct write w[3] = {{"k.a", "1", .word = "a"}, {"k.b", "1", .word = "b"}, {"k.c", "1", .word = "c"}};
+    struct writer_job job[] = {{work, first_done, &w[0]}, {work, slow_done, &w[1]}, {work, slow_done, &w[2]}};
+    writer_submit(f.w, job, 3);
+    run_until(4);
+    assert_string_equal(f.story, "a others b c ");
+}
+
 static void test_writer__finishes_what_is_queued_before_it_ends(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -205,6 +253,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_writer__a_failing_job_undoes_itself_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__waits_with_what_must_be_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__takes_what_waits_into_one_transaction, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_writer__commits_what_it_has_when_jobs_take_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_writer__between_completions_others_have_their_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_writer__finishes_what_is_queued_before_it_ends, setup, teardown),
     };
     log_init("test_writer", LOG_WARNING, 0);
