@@ -4,35 +4,64 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "common/clock.h"
 #include "core/core.h"
 
-enum { HEAVY_BYTES = 8 * 1024 /* to decode it takes longer than to hand it over */ };
+enum {
+    HEAVY_BYTES = 8 * 1024, /* to decode it takes longer than to hand it over */
+    HEARING_US = 5000,      /* then others have a turn of the loop */
+};
+
+TAILQ_HEAD(inbox_list, agent_inbox);
+struct agent_inboxes {
+    struct loop *loop;
+    struct pool *workers;
+    struct inbox_list behind; /* something of theirs could be heard, in the next turn */
+    int64_t heard_us;         /* since the last time that others had one */
+    bool posted;
+};
 
 struct entry {
     STAILQ_ENTRY(entry) next;
     struct agent_inbox *in;
     struct agent_letter letter;
-    void *data; /* a copy, for a worker */
+    void *data; /* a copy, for a worker or for later */
     size_t n;
-    bool ready;
+    bool with_worker, opened;
 };
 
 struct agent_inbox {
-    struct pool *workers;
+    struct agent_inboxes *all;
     char agent_id[CORE_AGENT_ID_MAX];
     agent_hear_fn *hear;
     void *ctx;
     STAILQ_HEAD(, entry) waiting;
     int with_workers;
-    bool closed, hearing;
+    bool closed, hearing, is_behind;
+    TAILQ_ENTRY(agent_inbox) in_behind;
 };
 
-struct agent_inbox *agent_inbox_new(struct pool *workers, const char *agent_id, agent_hear_fn *hear, void *ctx)
+struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers)
+{
+    struct agent_inboxes *all = calloc(1, sizeof(*all));
+    if (!all)
+        abort();
+    *all = (struct agent_inboxes){.loop = l, .workers = workers};
+    TAILQ_INIT(&all->behind);
+    return all;
+}
+
+void agent_inboxes_free(struct agent_inboxes *all)
+{
+    free(all);
+}
+
+struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx)
 {
     struct agent_inbox *in = calloc(1, sizeof(*in));
     if (!in)
         abort();
-    *in = (struct agent_inbox){.workers = workers, .hear = hear, .ctx = ctx};
+    *in = (struct agent_inbox){.all = all, .hear = hear, .ctx = ctx};
     memcpy(in->agent_id, agent_id, strnlen(agent_id, CORE_AGENT_ID_MAX - 1));
     STAILQ_INIT(&in->waiting);
     return in;
@@ -93,19 +122,65 @@ static void work(void *worker, void *job)
 
 /* ---- on the loop ---- */
 
+static bool is_time(const struct agent_inboxes *all) { return all->heard_us < HEARING_US; }
+
+static void hear_one(struct agent_inbox *in, struct entry *e)
+{
+    int64_t start_us = clock_monotonic_us();
+    STAILQ_REMOVE_HEAD(&in->waiting, next);
+    if (!e->opened)
+        open_letter(e, e->data, e->n);
+    in->hear(in->ctx, &e->letter);
+    entry_free(e);
+    in->all->heard_us += clock_monotonic_us() - start_us;
+}
+
+static void hear_behind(void *ctx);
+
+static void fall_behind(struct agent_inbox *in)
+{
+    struct agent_inboxes *all = in->all;
+    if (!in->is_behind)
+        TAILQ_INSERT_TAIL(&all->behind, in, in_behind);
+    in->is_behind = true;
+    if (!all->posted)
+        loop_post(all->loop, hear_behind, all);
+    all->posted = true;
+}
+
 static void hear_ready(struct agent_inbox *in)
 {
     struct entry *e;
     if (in->hearing)
         return;
     in->hearing = true;
-    while (!in->closed && (e = STAILQ_FIRST(&in->waiting)) && e->ready) {
-        STAILQ_REMOVE_HEAD(&in->waiting, next);
-        in->hear(in->ctx, &e->letter);
-        entry_free(e);
+    while (!in->closed && (e = STAILQ_FIRST(&in->waiting)) && !e->with_worker) {
+        if (!is_time(in->all)) {
+            fall_behind(in);
+            break;
+        }
+        hear_one(in, e);
     }
     in->hearing = false;
     free_if_done(in);
+}
+
+/* Others have had their turn. */
+static void hear_behind(void *ctx)
+{
+    struct agent_inboxes *all = ctx;
+    struct agent_inbox *in;
+    all->posted = false;
+    all->heard_us = 0;
+    while (is_time(all) && (in = TAILQ_FIRST(&all->behind))) {
+        TAILQ_REMOVE(&all->behind, in, in_behind);
+        in->is_behind = false;
+        hear_ready(in);
+    }
+    if (!all->posted && !TAILQ_EMPTY(&all->behind)) {
+        all->posted = true;
+        loop_post(all->loop, hear_behind, all);
+    }
 }
 
 static void done(void *job)
@@ -113,22 +188,30 @@ static void done(void *job)
     struct entry *e = job;
     struct agent_inbox *in = e->in;
     in->with_workers--;
-    e->ready = true;
+    e->with_worker = false;
+    e->opened = true;
     if (in->closed)
         entry_free(e);
     hear_ready(in);
 }
 
-static bool give_to_worker(struct entry *e, const void *data, size_t n)
+static bool give_to_worker(struct entry *e)
 {
-    if (n < HEAVY_BYTES || !(e->data = malloc(n)))
-        return false;
+    struct agent_inbox *in = e->in;
+    if (e->n < HEAVY_BYTES || pool_submit(in->all->workers, work, done, e, NULL) < 0)
+        return false; /* they have too much to do */
+    in->with_workers++;
+    e->with_worker = true;
+    return true;
+}
+
+static void keep_copy(struct entry *e, const void *data, size_t n)
+{
+    e->data = malloc(n + 1);
+    if (!e->data)
+        abort();
     memcpy(e->data, data, n);
     e->n = n;
-    if (pool_submit(e->in->workers, work, done, e, NULL) < 0)
-        return false; /* they have too much to do */
-    e->in->with_workers++;
-    return true;
 }
 
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n)
@@ -137,11 +220,15 @@ void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n)
     if (!e)
         abort();
     e->in = in;
+    bool at_once = n < HEAVY_BYTES && STAILQ_EMPTY(&in->waiting) && is_time(in->all);
     STAILQ_INSERT_TAIL(&in->waiting, e, next);
-    if (give_to_worker(e, data, n))
-        return;
-    open_letter(e, data, n);
-    e->ready = true;
+    if (at_once) {
+        open_letter(e, data, n);
+        e->opened = true;
+    } else {
+        keep_copy(e, data, n);
+        give_to_worker(e);
+    }
     hear_ready(in);
 }
 
@@ -149,9 +236,12 @@ void agent_inbox_close(struct agent_inbox *in)
 {
     struct entry *e;
     in->closed = true;
+    if (in->is_behind)
+        TAILQ_REMOVE(&in->all->behind, in, in_behind);
+    in->is_behind = false;
     while ((e = STAILQ_FIRST(&in->waiting))) {
         STAILQ_REMOVE_HEAD(&in->waiting, next);
-        if (e->ready)
+        if (!e->with_worker)
             entry_free(e); /* the others are freed when their worker is done with them */
     }
     free_if_done(in);

@@ -1,13 +1,17 @@
 /* What an agent says, decoded where it costs nobody time and heard in the order in which it was said.
  *
  * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker;
- * what comes after them waits until they were heard: a task's exit must not overtake its last lines. */
+ * what comes after them waits until they were heard: a task's exit must not overtake its last lines.
+ *
+ * When thousands of agents speak at once, they have half of the loop: after 5 ms of hearing, what else they say waits
+ * until others have had a turn. */
 #ifndef DET_MASTER_AGENT_INBOX_H
 #define DET_MASTER_AGENT_INBOX_H
 
 #include "common/arena.h"
 #include "common/error.h"
 #include "gen/wire.h"
+#include "net/loop.h"
 #include "net/pool.h"
 #include "store/task_logs.h"
 
@@ -23,7 +27,11 @@ struct agent_letter {
 
 typedef void agent_hear_fn(void *ctx, struct agent_letter *letter); /* on the loop; may close the inbox */
 
-struct agent_inbox *agent_inbox_new(struct pool *workers, const char *agent_id, agent_hear_fn *hear, void *ctx);
+struct agent_inboxes; /* of all agents, who share the loop's time */
+struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers);
+void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and the loop does not run any more */
+
+struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx);
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n);
 /* Nothing is heard any more, and it is freed as soon as no worker has a part of it. What was not heard the agent says
  * again: nobody has acknowledged it. */

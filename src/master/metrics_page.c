@@ -128,7 +128,7 @@ static void metric_agents_by_state(struct page *p)
 {
     int enabled = 0, draining = 0, disabled = 0, away = 0;
     struct core_agent_view v;
-    for (size_t i = 0; core_agent(p->m->core, i, &v); i++)
+    for (const struct agent *at = NULL; core_agent_next(p->m->core, &at, &v);)
         ++*(!v.connected_us ? &away : v.draining ? &draining : v.enabled ? &enabled : &disabled);
     sample_of(p, "state", "enabled", enabled);
     sample_of(p, "state", "draining", draining);
@@ -229,7 +229,7 @@ static void metric_containers(struct page *p)
 {
     size_t n = 0;
     struct core_agent_view v;
-    for (size_t i = 0; core_agent(p->m->core, i, &v); i++)
+    for (const struct agent *at = NULL; core_agent_next(p->m->core, &at, &v);)
         n += v.container_n;
     sample(p, (double)n);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/strbuf.h"
 #include "master/agent_inbox.h"
@@ -11,10 +12,12 @@
 struct fixture {
     struct loop *loop;
     struct pool *workers;
+    struct agent_inboxes *all;
     struct agent_inbox *in;
     struct strbuf story;
     int expected; /* letters until the loop stops */
     bool close_after_first;
+    useconds_t hear_us; /* so long each takes */
 };
 
 static void hear(void *ctx, struct agent_letter *l)
@@ -29,6 +32,7 @@ static void hear(void *ctx, struct agent_letter *l)
         strbuf_adds(&f->story, "state ");
     if (l->lines.line_n)
         assert_string_equal(l->lines.line[0].agent_id, "a1");
+    usleep(f->hear_us);
     if (f->close_after_first) {
         agent_inbox_close(f->in);
         f->in = NULL;
@@ -44,7 +48,8 @@ static int setup(void **state)
     f = (struct fixture){0};
     assert_int_equal(loop_new(&f.loop, NULL), 0);
     assert_int_equal(pool_new(f.loop, &o, &f.workers, NULL), 0);
-    f.in = agent_inbox_new(f.workers, "a1", hear, &f);
+    f.all = agent_inboxes_new(f.loop, f.workers);
+    f.in = agent_inbox_new(f.all, "a1", hear, &f);
     *state = &f;
     return 0;
 }
@@ -55,6 +60,7 @@ static int teardown(void **state)
     if (f->in)
         agent_inbox_close(f->in);
     pool_free(f->workers);
+    agent_inboxes_free(f->all);
     loop_free(f->loop);
     strbuf_release(&f->story);
     return 0;
@@ -107,12 +113,48 @@ static void test_inbox__closed_it_hears_nothing_more(void **state)
     assert_string_equal(f->story.s, "lines 1000 from 1 packed ");
 }
 
+static void tell_turn(void *ctx)
+{
+    struct fixture *f = ctx;
+    strbuf_adds(&f->story, "others ");
+}
+
+static void test_inbox__after_a_while_others_have_their_turn(void **state)
+{
+    struct fixture *f = *state;
+    f->hear_us = 6000;
+    f->expected = 4;
+    loop_post(f->loop, tell_turn, f);
+    put(f, STATE);
+    put(f, STATE);
+    put_lines(f, 1, 1);
+    put(f, STATE);
+    assert_string_equal(f->story.s, "state ");
+    assert_int_equal(loop_run(f->loop, NULL), 0);
+    assert_string_equal(f->story.s, "state others state lines 1 from 1 plain state ");
+}
+
+static void test_inbox__closed_while_it_is_behind_it_hears_nothing_more(void **state)
+{
+    struct fixture *f = *state;
+    f->hear_us = 6000;
+    put(f, STATE);
+    put(f, STATE);
+    agent_inbox_close(f->in);
+    f->in = NULL;
+    loop_post(f->loop, (loop_fn *)loop_stop, f->loop);
+    assert_int_equal(loop_run(f->loop, NULL), 0);
+    assert_string_equal(f->story.s, "state ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_inbox__an_exit_does_not_overtake_lines_that_a_worker_has, setup, teardown),
         cmocka_unit_test_setup_teardown(test_inbox__small_messages_are_heard_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_inbox__closed_it_hears_nothing_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_inbox__after_a_while_others_have_their_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_inbox__closed_while_it_is_behind_it_hears_nothing_more, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

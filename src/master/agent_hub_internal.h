@@ -1,0 +1,56 @@
+/* The parts of the agents' side share this; for src/master/agent_hub.c and agent_reports.c only.
+ *
+ *   agent_hub.c      the connections: who may, hello and goodbye, and everything that is said to agents
+ *   agent_reports.c  what agents say, made into events of the core and log lines of the store */
+#ifndef DET_MASTER_AGENT_HUB_INTERNAL_H
+#define DET_MASTER_AGENT_HUB_INTERNAL_H
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "common/hash.h"
+#include "master/agent_hub.h"
+#include "master/agent_inbox.h"
+#include "master/master.h"
+
+enum { LINK_PROTOCOL = 1 };
+
+struct held;
+struct log_batch;
+
+/* One agent's connection. It is known by its id once it said hello; until then it can only do that. Its welcome is put
+ * together from the store: what is said to it meanwhile is held, for an agent takes no order before its welcome. */
+struct link {
+    struct agent_hub *hub;
+    struct ws *ws;
+    struct agent_inbox *inbox;
+    uint64_t serial; /* completions that were on their way find out that the connection is another one now */
+    char agent_id[CORE_AGENT_ID_MAX];
+    char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
+    bool greeted, welcomed;
+    STAILQ_HEAD(, held) held;
+    UT_hash_handle hh;
+};
+
+struct agent_hub {
+    struct master *m;
+    struct link *by_id;
+    struct agent_inboxes *inboxes;
+    uint64_t last_serial;
+    bool stopping;            /* connections end with the master: no event for the core */
+    struct log_batch *newest; /* on their way into the store: the newest of each container */
+};
+
+/* ---- agent_hub.c ---- */
+
+struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: not connected */
+struct wire_link_master_message hub_message(const struct agent_hub *h); /* with the epoch, otherwise empty */
+void link_send(struct link *l, const struct wire_link_master_message *message);
+void link_refuse(struct link *l, bool fatal, const char *reason); /* its first and last word from us */
+enum wire_container_state wire_of_container_state(enum container_state state);
+
+/* ---- agent_reports.c ---- */
+
+void link_hear(struct link *l, struct agent_letter *letter); /* may take the letter's arena and lines */
+
+#endif

@@ -1,0 +1,283 @@
+/* Loop's thread only, but for what a log batch does on the writer's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "master/agent_hub_internal.h"
+#include "master/agent_metrics.h"
+#include "master/log_policies.h"
+#include "store/task_logs.h"
+
+enum { LINES_PER_BATCH_MAX = 100000 };
+
+/* ---- hello, and what tasks and devices do ---- */
+
+static enum container_state state_of_wire(enum wire_container_state state)
+{
+    for (enum container_state s = 0; s < CONTAINER_STATE_NR; s++)
+        if (wire_of_container_state(s) == state)
+            return s;
+    return CONTAINER_ASSIGNED;
+}
+
+static enum exit_kind exit_of_wire(const struct wire_link_task_exit *x)
+{
+    switch (x->kind) {
+    case WIRE_LINK_EXIT_KIND_EXITED:
+        return x->code == 0 ? EXIT_OK : EXIT_FAILED;
+    case WIRE_LINK_EXIT_KIND_SIGNALED:
+    case WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY:
+        return EXIT_FAILED;
+    case WIRE_LINK_EXIT_KIND_START_FAILED:
+        return EXIT_AGENT_ERROR;
+    default:
+        return EXIT_RESTORE_ERROR;
+    }
+}
+
+static struct core_container_report report_of(const struct link *l, const struct wire_link_task_state *t)
+{
+    struct core_container_report r = {.container_id = t->container_id ? t->container_id : "",
+                                      .state = state_of_wire(t->state),
+                                      .address = t->address && *t->address ? t->address : l->peer};
+    if (t->exit) {
+        r.exit_kind = exit_of_wire(t->exit);
+        r.exit_code = t->exit->kind == WIRE_LINK_EXIT_KIND_EXITED ? t->exit->code : 128 + t->exit->signal;
+        r.exit_text = t->exit->text;
+    } else if (r.state == CONTAINER_TERMINATED) {
+        r.exit_kind = EXIT_RESTORE_ERROR;
+    }
+    return r;
+}
+
+static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, struct arena *a)
+{
+    struct agent_hub *h = l->hub;
+    if (hello->protocol != LINK_PROTOCOL) {
+        link_refuse(l, true,
+               arena_printf(a, "this master speaks protocol %d of the link, the agent %d; use programs of one version",
+                            LINK_PROTOCOL, hello->protocol));
+        return;
+    }
+    struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
+    for (size_t i = 0; i < hello->devices_n; i++)
+        device[i] = (struct core_device){.id = hello->devices[i].id, .type = hello->devices[i].type,
+                                         .brand = hello->devices[i].brand ? hello->devices[i].brand : "",
+                                         .uuid = hello->devices[i].uuid ? hello->devices[i].uuid : "",
+                                         .lost = hello->devices[i].lost};
+    struct core_container_report *report = arena_array(a, struct core_container_report, hello->tasks_n + 1);
+    for (size_t i = 0; i < hello->tasks_n; i++)
+        report[i] = report_of(l, &hello->tasks[i]);
+    struct core_event ev = {
+        .type = CORE_AGENT_CONNECTED, .now_us = clock_now_us(),
+        .agent = {.agent_id = l->agent_id, .pool = hello->resource_pool, .version = hello->version, .hostname = hello->hostname,
+                  .device = device, .device_n = hello->devices_n, .container = report, .container_n = hello->tasks_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    l->greeted = true;
+    if (master_step(h->m, &ev, NULL, &err) < 0) {
+        l->greeted = false;
+        link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
+        return;
+    }
+    log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
+             hello->resource_pool ? hello->resource_pool : "", hello->devices_n, hello->tasks_n,
+             hello->version ? hello->version : "");
+}
+
+static void report_state(struct link *l, const struct wire_link_task_state *state)
+{
+    struct core_event ev = {.type = CORE_CONTAINER_CHANGED, .now_us = clock_now_us(),
+                            .container = {.agent_id = l->agent_id, .report = report_of(l, state)}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("container.report_ignored", "agent=%s container=%s reason=%s", l->agent_id,
+                    state->container_id ? state->container_id : "", log_quote(error_msg(&err)));
+}
+
+static void on_devices(struct link *l, const struct wire_link_devices_state *devices)
+{
+    struct core_event ev = {.type = CORE_AGENT_DEVICES, .now_us = clock_now_us(),
+                            .devices = {.agent_id = l->agent_id, .lost_id = devices->lost_ids, .lost_n = devices->lost_ids_n}};
+    cleanup_error struct error err = ERROR_INIT;
+    if (master_step(l->hub->m, &ev, NULL, &err) < 0)
+        log_warning("agent.devices_ignored", "agent=%s reason=%s", l->agent_id, log_quote(error_msg(&err)));
+    else
+        log_warning("agent.devices", "agent=%s lost=%zu", l->agent_id, devices->lost_ids_n);
+}
+
+/* ---- logs ---- */
+
+struct log_batch {
+    struct agent_hub *hub;
+    uint64_t serial;
+    struct arena arena;
+    const char *agent_id, *task_id, *container_id;
+    int64_t first_seq, seq;
+    struct store_log_batch lines;
+    size_t skipped;
+    int64_t first_id; /* of the first line that was not skipped */
+    struct log_scan scan;
+    bool *is_new; /* of the scan's matches */
+    /* The container's end, which came while these lines were on their way: what is done about it depends on them. */
+    const struct wire_link_task_state *end;
+    struct arena end_arena;
+    uint64_t end_serial;
+    bool newest; /* of its container's, in the hub's table */
+    UT_hash_handle hh;
+};
+
+static struct log_batch *newest_batch(const struct agent_hub *h, const char *container_id)
+{
+    struct log_batch *b;
+    HASH_FIND_STR(h->newest, container_id, b);
+    return b;
+}
+
+static void set_newest(struct log_batch *b, bool newest)
+{
+    if (newest)
+        HASH_ADD_KEYPTR(hh, b->hub->newest, b->container_id, strlen(b->container_id), b);
+    else
+        HASH_DEL(b->hub->newest, b);
+    b->newest = newest;
+}
+
+static void release_batch(struct log_batch *b)
+{
+    if (b->newest)
+        set_newest(b, false);
+    arena_release(&b->end_arena);
+    store_log_batch_release(&b->lines);
+    arena_release(&b->arena);
+    free(b);
+}
+
+static int log_batch_store(struct store *db, void *job, struct error *err)
+{
+    struct log_batch *b = job;
+    if (b->lines.block.n == 0) /* few lines: no worker has had them */
+        store_log_batch_make(&b->lines, b->lines.line, b->lines.line_n);
+    if (store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id, &b->skipped,
+                                       &b->seq, err) < 0)
+        return -1;
+    for (size_t i = 0; i < b->scan.match_n; i++)
+        if (store_log_match_add(db, &b->scan.match[i], clock_now_us(), &b->is_new[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static void tell_matches(const struct log_batch *b)
+{
+    for (size_t i = 0; i < b->scan.match_n; i++)
+        if (b->is_new[i])
+            log_policies_tell(b->hub->m, &b->scan.match[i]);
+}
+
+static void log_batch_done(void *job, const struct error *err)
+{
+    struct log_batch *b = job;
+    if (err) {
+        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id,
+                    b->container_id, (long long)b->first_seq, b->lines.line_n, log_quote(error_msg(err)));
+        /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to
+         * fill: it learns at its next hello where to go on. */
+        b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->lines.line_n - 1;
+    } else if (b->skipped < b->lines.line_n) {
+        api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->lines.line + b->skipped, b->lines.line_n - b->skipped);
+    }
+    if (!err)
+        tell_matches(b);
+    struct link *l = hub_find_link(b->hub, b->agent_id);
+    if (l && l->serial == b->serial && b->seq) {
+        struct wire_link_logs_ack ack = {.container_id = b->container_id, .seq = b->seq};
+        struct wire_link_master_message out = hub_message(b->hub);
+        out.logs_ack = &ack;
+        link_send(l, &out);
+    }
+    if (b->end && l && l->serial == b->end_serial)
+        report_state(l, b->end);
+    release_batch(b);
+}
+
+static void scanned(struct log_scan *s)
+{
+    struct log_batch *b = s->ctx;
+    struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
+    b->is_new = arena_array(&b->arena, bool, s->match_n + 1);
+    writer_submit(b->hub->m->writer, &job, 1);
+}
+
+static void scan_batch(struct log_batch *b, const char *allocation_id)
+{
+    b->scan = (struct log_scan){.task_id = b->task_id, .agent_id = b->agent_id, .line = b->lines.line,
+                                .line_n = b->lines.line_n, .arena = &b->arena, .done = scanned, .ctx = b};
+    log_policies_find_trial(b->hub->m, allocation_id, &b->scan); /* of no trial it takes its turn all the same */
+    log_policies_scan_soon(b->hub->m->log_policies, &b->scan);
+}
+
+/* Takes the letter's arena and lines. */
+static void on_logs(struct link *l, struct agent_letter *letter)
+{
+    const struct wire_link_task_logs *logs = letter->message->logs;
+    if (logs->lines_n == 0 || logs->lines_n > LINES_PER_BATCH_MAX)
+        return;
+    struct log_batch *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena, .lines = letter->lines,
+                            .task_id = logs->task_id ? logs->task_id : "",
+                            .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
+    letter->arena = (struct arena)ARENA_INIT;
+    letter->lines = (struct store_log_batch){0};
+    b->agent_id = arena_strdup(&b->arena, l->agent_id);
+    struct log_batch *before = newest_batch(l->hub, b->container_id);
+    if (before)
+        set_newest(before, false);
+    set_newest(b, true);
+    scan_batch(b, logs->allocation_id);
+}
+
+/* Takes the arena if it has to wait: a task's end is judged when its last lines have been. */
+static void on_state(struct link *l, const struct wire_link_task_state *state, struct arena *a)
+{
+    bool ended = state->state == WIRE_CONTAINER_STATE_TERMINATED;
+    struct log_batch *b = ended ? newest_batch(l->hub, state->container_id ? state->container_id : "") : NULL;
+    if (!b) {
+        report_state(l, state);
+        return;
+    }
+    arena_release(&b->end_arena);
+    b->end = state;
+    b->end_serial = l->serial;
+    b->end_arena = *a;
+    *a = (struct arena)ARENA_INIT;
+}
+
+/* ---- any message ---- */
+
+void link_hear(struct link *l, struct agent_letter *letter)
+{
+    const struct wire_link_agent_message *in = letter->message;
+    if (letter->err.kind) {
+        link_refuse(l, false, error_msg(&letter->err));
+        return;
+    }
+    if (in->epoch > l->hub->m->info.epoch) {
+        /* A later master exists: this one is the past. Its next write would find out anyway. */
+        link_refuse(l, false, "another master has taken over");
+        return;
+    }
+    if (in->hello && !l->greeted)
+        on_hello(l, in->hello, &letter->arena);
+    else if (!l->greeted)
+        link_refuse(l, false, "the first message must be a hello");
+    else if (in->state)
+        on_state(l, in->state, &letter->arena);
+    else if (in->logs)
+        on_logs(l, letter);
+    else if (in->devices)
+        on_devices(l, in->devices);
+    else if (in->metrics)
+        agent_metrics_take(l->hub->m, l->agent_id, in->metrics, &letter->arena);
+}
