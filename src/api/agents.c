@@ -7,6 +7,8 @@
 #include "core/core.h"
 #include "gen/handlers.h"
 
+enum { ENCODED_ON_LOOP_MAX = 50 /* agents */ };
+
 /* ---- views ---- */
 
 static const struct wire_device *device_to_wire(const struct core_device *d, struct arena *a)
@@ -146,25 +148,30 @@ static void agent_to_wire(const struct core *core, const struct core_agent_view 
         containers_to_wire(core, v, a, ret);
 }
 
+/* The reply is complete: what is left is to make text of it. */
+static int encode_elsewhere(struct req *r, struct error *err)
+{
+    return 0;
+}
+
 int api_get_agents(struct req *r, const struct wire_get_agents_request *in, struct wire_get_agents_response *ret,
                    struct error *err)
 {
     const struct core *core = api_core(r->api);
-    size_t total = core_agent_n(core);
+    size_t total = core_agent_n(core), n = 0;
     struct page_window w;
     struct page page = page_of(in->offset, in->limit);
     if (page_of_memory_list(page, (int64_t)total, &w, err) < 0)
         return -1;
+    struct core_agent_view *v = arena_array(&r->arena, struct core_agent_view, total + 1);
+    for (const struct agent *at = NULL; core_agent_next(core, &at, &v[n]);)
+        n++;
     ret->agents = arena_array(&r->arena, struct wire_agent, (size_t)(w.end - w.start) + 1);
-    for (int32_t i = w.start; i < w.end; i++) {
-        struct core_agent_view v;
-        size_t at = in->order_by == WIRE_ORDER_BY_DESC ? total - 1 - (size_t)i : (size_t)i;
-        if (core_agent(core, at, &v))
-            agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena,
-                          &ret->agents[ret->agents_n++]);
-    }
+    for (int32_t i = w.start; i < w.end; i++)
+        agent_to_wire(core, &v[in->order_by == WIRE_ORDER_BY_DESC ? n - 1 - (size_t)i : (size_t)i], !in->exclude_slots,
+                      !in->exclude_containers, &r->arena, &ret->agents[ret->agents_n++]);
     ret->pagination = pagination(page, w, &r->arena);
-    return 0;
+    return ret->agents_n > ENCODED_ON_LOOP_MAX ? req_then(r, REQ_WORK, encode_elsewhere) : 0;
 }
 
 static int find_agent(struct req *r, const char *id, struct core_agent_view *ret, struct error *err)

@@ -55,10 +55,10 @@ static void slots_of_agents(const struct core *core, const char *pool, int32_t *
     bool seen = false;
     *ret_slots = 0;
     *ret_type = WIRE_DEVICE_TYPE_UNSPECIFIED;
-    for (size_t i = 0; i < core_agent_n(core); i++) {
-        struct core_agent_view v;
+    struct core_agent_view v;
+    for (const struct agent *at = NULL; core_agent_next(core, &at, &v);) {
         struct core_slot_view s;
-        if (!core_agent(core, i, &v) || strcmp(v.pool, pool) != 0)
+        if (strcmp(v.pool, pool) != 0)
             continue;
         if (!seen && core_slot(core, v.id, 0, &s))
             *ret_type = (enum wire_device_type)s.device->type;

@@ -71,6 +71,7 @@ struct core_experiment_spec {
     const char *warm_start_checkpoint; /* uuid or NULL */
 };
 
+struct agent;
 struct core;
 struct core *core_new(const struct core_opts *opts); /* never NULL */
 void core_free(struct core *c);
@@ -465,7 +466,8 @@ const struct container_row *core_container(const struct core *c, const char *con
 const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index);
 
 size_t core_agent_n(const struct core *c);
-bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret); /* ordered by id */
+/* One after the other, ordered by id: for (const struct agent *at = NULL; core_agent_next(c, &at, &view);) */
+bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret);
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
 /* ordered by device id */
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret);

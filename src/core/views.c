@@ -126,15 +126,16 @@ static void fill_agent(const struct agent *agent, struct core_agent_view *ret)
         ret->container_n++;
 }
 
-bool core_agent(const struct core *c, size_t index, struct core_agent_view *ret)
+bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret)
 {
-    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
-        if (!is_visible(agent) || index-- > 0)
-            continue;
-        fill_agent(agent, ret);
-        return true;
-    }
-    return false;
+    const struct agent *agent = *at == NULL ? c->agents : (*at)->hh.next;
+    while (agent != NULL && !is_visible(agent))
+        agent = agent->hh.next;
+    if (agent == NULL)
+        return false;
+    fill_agent(agent, ret);
+    *at = agent;
+    return true;
 }
 
 static const struct agent *find_visible(const struct core *c, const char *agent_id)

@@ -219,9 +219,13 @@ static void test_views__show_what_runs_where(void **state)
     assert_true(core_experiment(f->core, 1, &x));
     assert_int_equal(x.display, DISPLAY_STARTING);
     assert_int_equal(core_agent_n(f->core), 2);
-    assert_true(core_agent(f->core, 1, &agent));
+    const struct agent *at = NULL;
+    assert_true(core_agent_next(f->core, &at, &agent));
+    assert_string_equal(agent.id, "a1");
+    assert_true(core_agent_next(f->core, &at, &agent));
     assert_string_equal(agent.id, "a2");
     assert_int_equal(agent.slots_used, 2);
+    assert_false(core_agent_next(f->core, &at, &agent));
     assert_true(core_slot(f->core, "a1", 1, &slot));
     assert_string_equal(slot.allocation_id, allocation);
     assert_int_equal(core_queue(f->core, "default", &a, &job), 2);
