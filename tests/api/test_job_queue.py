@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 import pytest
-from support.cluster import BUILD, PASSWORD, Cluster
+from support.cluster import BUILD, PASSWORD, Cluster, wait_for
 
 POOLS = {
     "resource_manager": {"type": "agent", "scheduler": {"type": "priority", "default_priority": 30, "preemption": True}},
