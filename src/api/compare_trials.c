@@ -1,0 +1,151 @@
+/* GET /trials/time-series: series of trials side by side. */
+#include <string.h>
+
+#include "api/chart.h"
+#include "api/convert.h"
+#include "core/core.h"
+#include "gen/handlers.h"
+#include "store/trials.h"
+
+static enum wire_metric_type type_of(const char *group)
+{
+    if (strcmp(group, "training") == 0)
+        return WIRE_METRIC_TYPE_TRAINING;
+    return strcmp(group, "validation") == 0 ? WIRE_METRIC_TYPE_VALIDATION : WIRE_METRIC_TYPE_UNSPECIFIED;
+}
+
+struct group_names {
+    const char *group, **name;
+    size_t n;
+};
+
+struct comparing {
+    struct store_series_query query;
+    struct group_names *group;
+    size_t group_n;
+    struct store_trial *trial;
+};
+
+static void add_name(struct comparing *c, const char *group, const char *name, size_t max, struct arena *a)
+{
+    size_t i = 0;
+    while (i < c->group_n && strcmp(c->group[i].group, group) != 0)
+        i++;
+    if (i == c->group_n)
+        c->group[c->group_n++] = (struct group_names){.group = group, .name = arena_array(a, const char *, max)};
+    c->group[i].name[c->group[i].n++] = name;
+}
+
+/* metricIds are GROUP.NAME, where only the name may have dots; metricNames all belong to one group. */
+static int choose_names(const struct wire_compare_trials_request *in, struct comparing *c, struct arena *a,
+                        struct error *err)
+{
+    size_t max = in->metric_ids_n + in->metric_names_n;
+    const char *group = chart_group(in->group, in->metric_type);
+    c->group = arena_array(a, struct group_names, max + 1);
+    for (size_t i = 0; i < in->metric_ids_n; i++) {
+        const char *dot = strchr(in->metric_ids[i], '.');
+        if (!dot || dot == in->metric_ids[i] || !dot[1])
+            return error_set(err, ERR_INVALID, "metricIds: \"%.100s\" is not of the form GROUP.NAME",
+                             in->metric_ids[i]);
+        add_name(c, arena_strndup(a, in->metric_ids[i], (size_t)(dot - in->metric_ids[i])), dot + 1, max, a);
+    }
+    if (in->metric_names_n && !group)
+        return error_set(err, ERR_INVALID, "group is missing: to what group do the metricNames belong?");
+    for (size_t i = 0; i < in->metric_names_n; i++)
+        add_name(c, group, in->metric_names[i], max, a);
+    return 0;
+}
+
+static int32_t integer_bound(bool has, int32_t bound, bool has_open, int32_t open, int step, int32_t none)
+{
+    return has ? bound : has_open ? open + step : none;
+}
+
+/* Of doubles an open bound is taken as a closed one: the point on the bound itself is shown or not, nobody sees it. */
+static int by_range(const struct wire_common_polymorphic_filter *f, struct store_series_query *q, struct error *err)
+{
+    const struct wire_common_int32_field_filter *i = f->integer_range;
+    const struct wire_common_double_field_filter *d = f->double_range;
+    const struct wire_common_timestamp_field_filter *t = f->time_range;
+    if (strcmp(f->name, "batches") == 0 && i) {
+        q->start_batches = integer_bound(i->has_gte, i->gte, i->has_gt, i->gt, 1, 0);
+        q->end_batches = integer_bound(i->has_lte, i->lte, i->has_lt, i->lt, -1, 0);
+        return chart_check_range(q->start_batches, q->end_batches, err);
+    }
+    if (strcmp(f->name, "epoch") == 0 && (d || i)) {
+        q->by_epoch = true;
+        q->start_epoch = d ? (d->has_gte ? d->gte : d->has_gt ? d->gt : -1e308)
+                           : integer_bound(i->has_gte, i->gte, i->has_gt, i->gt, 1, INT32_MIN);
+        q->end_epoch = d ? (d->has_lte ? d->lte : d->has_lt ? d->lt : 1e308)
+                         : integer_bound(i->has_lte, i->lte, i->has_lt, i->lt, -1, INT32_MAX);
+        return 0;
+    }
+    if (strcmp(f->name, "time") == 0 && t) {
+        q->start_us = t->has_gte ? t->gte : t->has_gt ? t->gt + 1 : 0;
+        q->end_us = t->has_lte ? t->lte : t->has_lt ? t->lt - 1 : 0;
+        return 0;
+    }
+    return error_set(err, ERR_INVALID, "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
+                     " with doubleRange or integerRange, and time with timeRange", f->name);
+}
+
+static int compare_trial(struct req *r, const struct comparing *c, int32_t id, struct store_trial *ret_trial,
+                         struct wire_comparable_trial *ret, struct error *err)
+{
+    if (store_trial_get(r->db, id, /* full= */ true, &r->arena, ret_trial, err) < 0)
+        return -1;
+    ret->metrics = arena_array(&r->arena, struct wire_downsampled_metrics, c->group_n + 1);
+    ret->metrics_n = c->group_n;
+    for (size_t i = 0; i < c->group_n; i++) {
+        struct wire_downsampled_metrics *m = &ret->metrics[i];
+        struct store_series_query q = c->query;
+        struct store_point *point;
+        q.trial_id = id;
+        q.group = c->group[i].group;
+        q.names = (struct store_texts){c->group[i].name, c->group[i].n};
+        if (store_metric_series(r->db, &q, &r->arena, &point, &m->data_n, err) < 0)
+            return -1;
+        chart_points_to_wire(point, m->data_n, &r->arena, &m->data);
+        m->group = q.group;
+        m->type = type_of(q.group);
+    }
+    return 0;
+}
+
+/* The core is asked after the store, as for lists of trials. */
+static int compare_display(struct req *r, struct error *err)
+{
+    struct wire_compare_trials_response *ret = r->ret;
+    const struct comparing *c = r->state;
+    for (size_t i = 0; i < ret->trials_n; i++) {
+        struct core_trial_view view;
+        bool live = core_trial(api_core(r->api), c->trial[i].row.id, &view);
+        struct wire_trial *w = arena_new(&r->arena, struct wire_trial);
+        trial_to_wire(&c->trial[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, w);
+        ret->trials[i].trial = w;
+    }
+    return 0;
+}
+
+int api_compare_trials(struct req *r, const struct wire_compare_trials_request *in,
+                       struct wire_compare_trials_response *ret, struct error *err)
+{
+    struct comparing *c = arena_new(&r->arena, struct comparing);
+    c->query.start_batches = in->start_batches;
+    c->query.end_batches = in->end_batches;
+    if (in->trial_ids_n == 0 || in->trial_ids_n > CHART_TRIALS_MAX)
+        return error_set(err, ERR_INVALID, "trialIds: %zu trials, allowed are 1 to %d", in->trial_ids_n, CHART_TRIALS_MAX);
+    if (chart_check_points(in->max_datapoints, &c->query.max_points, err) < 0 ||
+        chart_check_range(in->start_batches, in->end_batches, err) < 0 || choose_names(in, c, &r->arena, err) < 0 ||
+        (in->time_series_filter && by_range(in->time_series_filter, &c->query, err) < 0))
+        return -1;
+    c->trial = arena_array(&r->arena, struct store_trial, in->trial_ids_n);
+    ret->trials = arena_array(&r->arena, struct wire_comparable_trial, in->trial_ids_n);
+    for (; ret->trials_n < in->trial_ids_n; ret->trials_n++)
+        if (compare_trial(r, c, in->trial_ids[ret->trials_n], &c->trial[ret->trials_n], &ret->trials[ret->trials_n],
+                          err) < 0)
+            return -1;
+    r->state = c;
+    return req_then(r, REQ_LOOP, compare_display);
+}
