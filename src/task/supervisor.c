@@ -1,4 +1,4 @@
-#include "task/supervisor.h"
+#include "task/supervisor_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,64 +14,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/arena.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/strbuf.h"
-#include "common/taskproto.h"
-#include "common/taskspec.h"
-#include "task/agentlink.h"
 #include "task/child.h"
-#include "task/lines.h"
 #include "task/proctree.h"
-#include "task/spool.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
 #define DRAIN_US 1000000     /* for processes that outlive the entrypoint */
-#define LINGER_US 50000      /* lines wait this long for company while others are under way */
 #define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
 #define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */
 #define KILL_ROUNDS 200
 #define RETRY_US 1000000     /* of a write to a full disk */
-#define BATCHES_MAX 64
 #define READ_BYTES 65536
-
-enum phase { RUNNING, DRAINING, EXITED };
-
-struct output {
-    int fd; /* -1: it ended */
-    struct line_framer framer;
-};
-
-struct supervisor {
-    struct arena arena;
-    struct taskspec spec;
-    char *path;
-    int dir, signal_fd;
-    struct spool *spool;
-    struct agentlink link;
-    struct output output[2];
-
-    enum phase phase;
-    pid_t pid; /* of the entrypoint, and its process group */
-    bool has_children;
-    int64_t drain_until_us;
-    bool killing;
-    int64_t kill_at_us, kill_wait_us;
-    struct task_exit exit;
-
-    bool greeted;       /* the connected agent has said HELLO */
-    uint64_t sent;      /* newest line given to it */
-    struct { uint64_t last; size_t bytes; } under_way[BATCHES_MAX]; /* sent, not acknowledged; oldest first */
-    size_t under_way_n, under_way_bytes;
-    size_t unsent_bytes; /* since when, and about how much, waits behind `sent` */
-    int64_t unsent_since_us;
-    struct spool_batch batch; /* scratch */
-    bool exit_sent, exit_acked;
-};
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
@@ -316,7 +274,7 @@ static bool outputs_ended(const struct supervisor *s)
     return s->output[0].fd < 0 && s->output[1].fd < 0;
 }
 
-static void signal_task(struct supervisor *s, int signo)
+void supervisor_signal(struct supervisor *s, int signo)
 {
     if (s->phase == EXITED)
         return;
@@ -334,7 +292,7 @@ static void take_signals(struct supervisor *s)
     struct signalfd_siginfo i;
     while (read(s->signal_fd, &i, sizeof(i)) == sizeof(i))
         if (i.ssi_signo != SIGCHLD)
-            signal_task(s, (int)i.ssi_signo);
+            supervisor_signal(s, (int)i.ssi_signo);
 }
 
 /* What has to follow from this turn for the task itself. */
@@ -349,106 +307,6 @@ static void advance(struct supervisor *s)
         log_warning("task.spool", "error=%s", log_quote(error_msg(&err)));
     else if (s->phase == DRAINING && outputs_ended(s) && !s->has_children)
         record_exit(s);
-}
-
-/* ---- the agent --------------------------------------------------------------------------------------------------- */
-
-static void on_hello(struct supervisor *s, uint64_t resume)
-{
-    spool_ack(s->spool, resume);
-    s->greeted = true;
-    s->exit_sent = false;
-    s->sent = spool_acked(s->spool);
-    s->under_way_n = s->under_way_bytes = 0;
-    s->unsent_since_us = 0; /* whatever is there has waited long enough */
-    struct task_frame f = {.type = TASK_FRAME_HELLO_REPLY};
-    f.hello_reply.protocol = TASK_PROTOCOL;
-    f.hello_reply.pid = (uint32_t)s->pid;
-    f.hello_reply.state = s->phase == EXITED ? TASK_EXITED : TASK_RUNNING;
-    f.hello_reply.last = spool_last(s->spool);
-    agentlink_send(&s->link, &f);
-}
-
-static void on_log_ack(struct supervisor *s, uint64_t seq)
-{
-    if (seq > s->sent)
-        return;
-    spool_ack(s->spool, seq);
-    size_t n = 0;
-    while (n < s->under_way_n && s->under_way[n].last <= seq)
-        s->under_way_bytes -= s->under_way[n++].bytes;
-    s->under_way_n -= n;
-    memmove(s->under_way, s->under_way + n, s->under_way_n * sizeof(s->under_way[0]));
-}
-
-static void on_frame(void *ctx, const struct task_frame *f)
-{
-    struct supervisor *s = ctx;
-    if (f->type == TASK_FRAME_HELLO)
-        on_hello(s, f->hello.resume);
-    else if (!s->greeted)
-        agentlink_drop(&s->link);
-    else if (f->type == TASK_FRAME_LOG_ACK)
-        on_log_ack(s, f->log_ack.seq);
-    else if (f->type == TASK_FRAME_SIGNAL)
-        signal_task(s, f->signal.signo);
-    else if (f->type == TASK_FRAME_EXIT_ACK)
-        s->exit_acked = s->phase == EXITED && s->exit_sent;
-    else
-        agentlink_drop(&s->link);
-}
-
-static bool all_sent(const struct supervisor *s)
-{
-    return s->sent >= spool_last(s->spool);
-}
-
-/* Lines go at once when none are under way, so that a quiet task's line is seen immediately; else in company. */
-static bool may_send(const struct supervisor *s)
-{
-    if (!s->greeted || s->link.fd < 0 || all_sent(s))
-        return false;
-    if (s->under_way_bytes >= TASK_WINDOW || s->under_way_n == BATCHES_MAX || s->link.out.n >= TASK_WINDOW)
-        return false;
-    return s->under_way_n == 0 || s->phase != RUNNING || s->unsent_bytes >= TASK_BATCH_BYTES ||
-           clock_monotonic_us() - s->unsent_since_us >= LINGER_US;
-}
-
-static bool send_batch(struct supervisor *s)
-{
-    cleanup_error struct error err = ERROR_INIT;
-    if (spool_read(s->spool, s->sent, TASK_BATCH_BYTES, &s->batch, &err) < 0)
-        log_error("task.spool", "error=%s", log_quote(error_msg(&err)));
-    if (!s->batch.count)
-        return false;
-    struct task_frame f = {.type = TASK_FRAME_LOGS};
-    f.logs.first = s->batch.first;
-    f.logs.count = s->batch.count;
-    f.logs.lines = s->batch.line.s;
-    f.logs.lines_n = s->batch.line.n;
-    agentlink_send(&s->link, &f);
-    s->sent = s->batch.first + s->batch.count - 1;
-    s->under_way[s->under_way_n].last = s->sent;
-    s->under_way[s->under_way_n++].bytes = s->batch.line.n;
-    s->under_way_bytes += s->batch.line.n;
-    s->unsent_bytes -= s->batch.line.n < s->unsent_bytes ? s->batch.line.n : s->unsent_bytes;
-    if (all_sent(s))
-        s->unsent_bytes = 0;
-    return true;
-}
-
-static void talk(struct supervisor *s)
-{
-    while (may_send(s) && send_batch(s))
-        ;
-    if (s->greeted && s->phase == EXITED && all_sent(s) && !s->exit_sent) {
-        struct task_frame f = {.type = TASK_FRAME_EXIT, .exit = s->exit};
-        agentlink_send(&s->link, &f);
-        s->exit_sent = true;
-    }
-    agentlink_flush(&s->link);
-    if (s->link.fd < 0)
-        s->greeted = false;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -467,7 +325,7 @@ static int poll_timeout_ms(const struct supervisor *s)
         at = sooner(at, s->kill_at_us);
     if (s->phase != EXITED && spool_full(s->spool))
         at = sooner(at, now + RETRY_US);
-    if (s->greeted && !all_sent(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
+    if (s->greeted && !supervisor_all_told(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
         at = sooner(at, s->unsent_since_us + LINGER_US);
     if (at < 0)
         return -1;
@@ -487,7 +345,7 @@ static void turn(struct supervisor *s)
     if (poll(p, 5, poll_timeout_ms(s)) < 0)
         return;
     if (p[1].revents)
-        agentlink_receive(&s->link, on_frame, s);
+        agentlink_receive(&s->link, supervisor_hear, s);
     if (p[0].revents && agentlink_accept(&s->link))
         s->greeted = false;
     if (p[2].revents)
@@ -496,7 +354,7 @@ static void turn(struct supervisor *s)
         if (!full && s->output[i].fd >= 0 && (p[3 + i].revents || (s->phase == DRAINING && !s->has_children)))
             read_output(s, &s->output[i]);
     advance(s);
-    talk(s);
+    supervisor_talk(s);
 }
 
 int supervisor_run(struct supervisor *s, struct error *err)
