@@ -22,14 +22,10 @@ static const char *text_or(const struct config *c, const char *path, const char 
     return *s ? s : otherwise;
 }
 
-/* What lies beside this program: in the build directory of a source tree, or where `make install` has put it. */
 static const char *beside(const char *relative, struct arena *a)
 {
-    char exe[4096];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    exe[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(exe, '/');
-    return arena_printf(a, "%.*s/%s", slash ? (int)(slash - exe) : 0, exe, relative);
+    cleanup_free char *path = path_beside_program(relative);
+    return arena_strdup(a, path);
 }
 
 static const char *library_path(struct arena *a)

@@ -42,15 +42,10 @@ int local_cluster_init(struct local_cluster *c, struct cli *cli, const char *nam
 int local_program(struct local_cluster *c, const char *name, const char **ret, struct error *err)
 {
     struct arena *a = &c->cli->arena;
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-        self[n] = '\0';
-        *strrchr(self, '/') = '\0';
-        *ret = arena_printf(a, "%s/%s", self, name);
-        if (access(*ret, X_OK) == 0)
-            return 0;
-    }
+    cleanup_free char *beside = path_beside_program(name);
+    *ret = arena_strdup(a, beside);
+    if (access(*ret, X_OK) == 0)
+        return 0;
     for (const char *path = getenv("PATH"); path && *path;) {
         size_t length = strcspn(path, ":");
         *ret = arena_printf(a, "%.*s/%s", (int)length, path, name);

@@ -187,6 +187,15 @@ char *path_join(const char *dir, const char *name)
     return strbuf_detach(&b);
 }
 
+char *path_beside_program(const char *relative)
+{
+    char exe[4096];
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    cleanup_free char *directory = path_parent(exe);
+    return path_join(directory, relative);
+}
+
 static int remove_below(int parent, const char *name, struct error *err);
 
 static int remove_children(int dir, struct error *err)

@@ -23,5 +23,7 @@ int tree_remove(const char *path, struct error *err);
 /* What dirname(1) and join do, without touching their input. Caller frees. An absolute `name` stands for itself. */
 char *path_parent(const char *path);
 char *path_join(const char *dir, const char *name);
+/* What lies beside this program, in the build directory or where it is installed. Caller frees. */
+char *path_beside_program(const char *relative);
 
 #endif

@@ -97,14 +97,10 @@ static const char *file_of(const struct provider *p, const char *id, const char 
     return arena_printf(a, "%s/%s%s%s", p->directory, id, *name ? "/" : "", name);
 }
 
-/* Beside this program, as in the build directory and where it is installed. */
 static const char *agent_program(struct arena *a)
 {
-    char exe[4096];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    exe[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(exe, '/');
-    return arena_printf(a, "%.*s/determined-agent", slash ? (int)(slash - exe) : 0, exe);
+    cleanup_free char *path = path_beside_program("determined-agent");
+    return arena_strdup(a, path);
 }
 
 static struct provider *open_local(const struct provider_setup *setup)
