@@ -122,6 +122,7 @@ class FakeMaster:
         self.storage_id: Optional[int] = 3
         self.operations: List[int] = []  # lengths that the searcher asks for, one after the other
         self.searcher_metrics: List[Any] = []  # what it heard of them
+        self.environments: List[Dict[str, Any]] = []  # what tasks say they run in
         self.gathered: Dict[str, Any] = {}  # what peers gave each other, by request
         # RPC name → faults to come: a status to answer with, "drop" (hang up unanswered), "lose" (do it, then hang up).
         self.faults: Dict[str, List[Any]] = collections.defaultdict(list)
@@ -270,6 +271,10 @@ class FakeMaster:
         return {"data": list(self.gathered.values())}
 
     def MarkAllocationResourcesDaemon(self, _: str, __: str, ___: Any, ____: Any) -> Any:
+        return {}
+
+    def PutAllocationEnvironment(self, _: str, body: Any, __: Any) -> Any:
+        self.environments.append(body)
         return {}
 
     def PostWebhookEventData(self, body: Any, _: Any) -> Any:

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/host_facts.h"
 #include "agent/task.h"
 #include "common/cleanup.h"
 #include "common/files.h"
@@ -221,6 +222,8 @@ static int set_up(struct agent *a, struct error *err)
         slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
     find_cgroups(a);
+    host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"}, c->hostname, &a->arena,
+                    &a->host);
     cleanup_error struct error no_user = ERROR_INIT;
     if (!c->allow_root_tasks && account_ensure_default(&no_user) < 0)
         log_error("agent.no_task_user", "error=%s", log_quote(error_msg(&no_user)));

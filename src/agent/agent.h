@@ -28,6 +28,7 @@ struct agent {
     struct service *service; /* what the service manager is told */
     struct arena arena; /* slots */
     struct slots slots;
+    struct wire_host_environment host; /* this machine, without devices: for the record of what ran here */
     struct cgroup_home cgroups;  /* where the limits of tasks are made */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
     struct task *tasks; /* by container id */

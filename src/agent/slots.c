@@ -65,6 +65,16 @@ static char *brand_of(const struct processor *p, struct arena *a)
     return arena_strdup(a, text.n ? text.s : "unknown processor");
 }
 
+const char *slots_processor(const char *cpuinfo, struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct processor p = {0};
+    if (file_read(cpuinfo, CPUINFO_MAX, &text, NULL) < 0)
+        return "";
+    read_processor(strbuf_str(&text), &p);
+    return brand_of(&p, a);
+}
+
 static int find_processor(const char *cpuinfo, struct arena *a, struct slots *ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

@@ -28,6 +28,8 @@ struct slots {
  * error, which says why. Everything lives in the arena; the maker's library stays open until slots_release(). */
 int slots_find(const struct slots_request *q, struct arena *a, struct slots *ret, struct error *err);
 void slots_release(struct slots *s);
+/* The machine's processors by model, "Xeon x 8 cores"; "" if the file can't be read. */
+const char *slots_processor(const char *cpuinfo, struct arena *a);
 /* By its id; NULL if there is none. */
 const struct wire_link_device *slots_device(const struct slots *s, int32_t id);
 

@@ -16,8 +16,8 @@ static const char *master_url(const struct task *t, const char *path)
                         agent_config_master_url(t->agent->config, &t->rt->arena), t->allocation_id, path);
 }
 
-static struct http_fetch_handle *fetch(struct task *t, const char *method, const char *path, const struct strbuf *body,
-                                       http_fetch_done_fn *done, void *ctx)
+struct http_fetch_handle *task_fetch(struct task *t, const char *method, const char *path, const struct strbuf *body,
+                                     http_fetch_done_fn *done, void *ctx)
 {
     const struct agent_config *c = t->agent->config;
     const char *token = taskenv_get(&t->rt->env, "DET_SESSION_TOKEN");
@@ -27,39 +27,6 @@ static struct http_fetch_handle *fetch(struct task *t, const char *method, const
         .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL,
         .tls_skip_verify = c->tls_skip_verify};
     return http_fetch_start(t->agent->loop, &f, done, ctx);
-}
-
-static void accelerators_told(void *ctx, struct http_fetch_reply *reply, const struct error *err)
-{
-    if (!reply || reply->status >= 400)
-        log_debug("task.accelerators_not_told", "status=%d", reply ? reply->status : 0);
-}
-
-/* For the record only (which devices ran what), so nothing waits for it and nothing depends on it. */
-static void tell_accelerators(struct task *t)
-{
-    struct runtime_task *rt = t->rt;
-    size_t n = rt->start->device_ids_n;
-    const char **uuid = arena_array(&rt->arena, const char *, n + 1);
-    const struct wire_link_device *d = NULL;
-    bool gpus = rt->slots->maker;
-    for (size_t i = 0; i < n && gpus; i++) {
-        d = slots_device(rt->slots, rt->start->device_ids[i]);
-        uuid[i] = d ? d->uuid : "";
-    }
-    struct wire_accelerator_data data = {.container_id = t->container_id,
-                                         .allocation_id = t->allocation_id,
-                                         .task_id = t->task_id,
-                                         .node_name = t->agent->config->hostname,
-                                         .accelerator_type = d ? d->brand : "cpu",
-                                         .accelerator_uuids = uuid,
-                                         .accelerator_uuids_n = gpus ? n : 0,
-                                         .resource_pool = t->agent->config->resource_pool};
-    struct wire_post_allocation_accelerator_data_request q = {.allocation_id = t->allocation_id,
-                                                              .accelerator_data = &data};
-    cleanup_strbuf struct strbuf body = STRBUF_INIT;
-    codec_encode(&wire_msg_post_allocation_accelerator_data_request, &q, &body);
-    fetch(t, "POST", "acceleratorData", &body, accelerators_told, NULL);
 }
 
 static void started(struct task *t, const struct error *err)
@@ -76,7 +43,7 @@ static void started(struct task *t, const struct error *err)
     if (link_is_up(t->agent->link))
         task_attach(t);
     if (t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
-        tell_accelerators(t);
+        task_tell_record(t);
 }
 
 static void start(struct task *t)
@@ -115,7 +82,7 @@ static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struc
 void task_ask_rendezvous(struct task *t)
 {
     const char *path = arena_printf(&t->rt->arena, "resources/%s/rendezvous", t->container_id);
-    t->fetch = fetch(t, "GET", path, NULL, on_rendezvous, t);
+    t->fetch = task_fetch(t, "GET", path, NULL, on_rendezvous, t);
 }
 
 static void prepared(struct task *t, const struct error *err)

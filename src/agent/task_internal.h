@@ -4,6 +4,7 @@
  *   task_begin.c  PREPARING, RENDEZVOUS, STARTING
  *   task_run.c    RUNNING: the supervisor, connected and adopted
  *   task_profile.c  what it wants measured
+ *   task_record.c what goes on record of where it runs
  *   task_end.c    ENDED, REMOVING
  *   task_tell.c   what the master is told, and work on other threads */
 #ifndef DET_AGENT_TASK_INTERNAL_H
@@ -49,12 +50,16 @@ void task_send_end(struct task *t);
 void task_submit(struct task *t, int (*work)(struct runtime_task *, struct error *),
                  void (*done)(struct task *, const struct error *));
 
+/* Asks the master something about the task's allocation, with the task's rights. */
+struct http_fetch_handle *task_fetch(struct task *t, const char *method, const char *path, const struct strbuf *body,
+                                     http_fetch_done_fn *done, void *ctx);
 void task_ask_rendezvous(struct task *t);
 void task_adopt_left(struct task *t); /* by a supervisor of its own */
 struct taskspec;
 bool task_read_spec(struct task *t, struct taskspec *ret); /* false: there is none, it was never started */
 const char *task_spec_env(const struct taskspec *spec, const char *name); /* "" if unset */
 void task_watch_profile(struct task *t); /* it runs: system metrics, as soon as it asks for them */
+void task_tell_record(struct task *t); /* which devices and what machine it runs on */
 void task_attach(struct task *t); /* to its supervisor; to a new one that adopts what is left, if there is none */
 
 void task_set_exit(struct task *t, const struct task_exit *e);

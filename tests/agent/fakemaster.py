@@ -74,6 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.master.note("posts", (self.path, json.loads(body)))
         self.reply(200, {})
 
+    do_PUT = do_POST
+
     def agent(self, query):
         master = self.server.master
         if self.headers.get("Authorization") != f"Bearer {TOKEN}":

@@ -185,6 +185,11 @@ def test_trial_finds_its_files(master, agent):
     assert lines[-8].startswith("/proc/") and lines[-8].endswith("/fd/1")
     assert lines[-7:] == ["700", "755", "700", "700", "700", "744", "744"]
     master.wait(lambda: any("acceleratorData" in p for p, _ in master.posts))
+    master.wait(lambda: any(p.endswith("/environment") for p, _ in master.posts))
+    [told] = [body for p, body in master.posts if p.endswith("/environment")]
+    assert told["containerId"] == c and told["python"] is None
+    assert told["host"]["hostname"] and told["host"]["kernel"] == os.uname().release
+    assert [d["id"] for d in told["host"]["devices"]] == [0] and told["host"]["processors"] >= 1
 
 
 def test_trial_class_goes_through_our_library(master, agent):

@@ -14,6 +14,7 @@ from determined import _http, _info, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
+from determined.core._environment import EnvironmentRecord
 from determined.core._experimental import DummyExperimentalCoreContext, ExperimentalCoreContext
 from determined.core._preempt import DummyPreemptContext, PreemptContext, PreemptMode
 from determined.core._profiler import DummyProfilerContext, ProfilerContext
@@ -70,6 +71,7 @@ class Context:
         profiler: Optional[ProfilerContext] = None,
         experimental: Optional[ExperimentalCoreContext] = None,
         _reporter: Optional[Reporter] = None,
+        _environment: Optional[EnvironmentRecord] = None,
         _tensorboard_files: Optional[TensorboardFiles] = None,
         _tensorboard_mode: TensorboardMode = TensorboardMode.AUTO,
     ) -> None:
@@ -83,6 +85,7 @@ class Context:
         self.info = info
         self._session = _session
         self._reporter = _reporter
+        self._environment = _environment
         self._tensorboard_files = _tensorboard_files
         self._syncs_tensorboard = _tensorboard_mode == TensorboardMode.AUTO
 
@@ -90,6 +93,8 @@ class Context:
         """Begin background work: shipping metrics, listening for preemption."""
         if self._reporter is not None:
             self._reporter.start()
+        if self._environment is not None:
+            self._environment.start()
         self.preempt.start()
 
     def close(
@@ -121,6 +126,8 @@ class Context:
         files = self._tensorboard_files
         if files is not None:
             closers.append(lambda: files.close(last_sync=self._syncs_tensorboard))
+        if self._environment is not None:
+            closers.append(self._environment.close)
         closers.append(self.distributed.close)
         return closers
 
@@ -301,6 +308,8 @@ def _trial_context(
         profiler=ProfilerContext(info.agent_id, reporter, distributed),
         experimental=ExperimentalCoreContext(session, trial.trial_id),
         _reporter=reporter,
+        # One process of each container knows it.
+        _environment=EnvironmentRecord(session, info) if distributed.local_rank == 0 else None,
         _tensorboard_files=tensorboard_files,
         _tensorboard_mode=tensorboard_mode,
     )

@@ -1,3 +1,4 @@
+#include "cli/cmd/environment.h"
 #include "cli/cmd/show.h"
 #include "cli/output.h"
 
@@ -35,16 +36,30 @@ static void workload_row(struct table *t, const struct wire_workload_container *
         table_text(t, w->training ? metrics_text(&t->arena, w->training->metrics) : NULL);
 }
 
-static int print_document(struct cli *cli, const struct wire_get_trial_request *in,
-                          struct wire_get_trial_workloads_request *workloads, const char *pages, struct error *err)
+static int add_environments(struct cli *cli, int32_t trial_id, struct json_object *to, struct error *err)
+{
+    struct wire_get_trial_environments_request in = {.trial_id = trial_id};
+    cleanup_json struct json_object *v = NULL;
+    struct json_object *list;
+    if (api_call_document(cli, ROUTE_ID_GET_TRIAL_ENVIRONMENTS, &in, &v, err) < 0)
+        return -1;
+    if (json_object_object_get_ex(v, "environments", &list))
+        json_object_object_add(to, "environments", json_object_get(list));
+    return 0;
+}
+
+static int print_document(struct cli *cli, const struct args_trial_describe *args, const struct wire_get_trial_request *in,
+                          struct wire_get_trial_workloads_request *workloads, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *list;
     if (api_call_document(cli, ROUTE_ID_GET_TRIAL, in, &v, err) < 0 ||
-        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list,
+        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", args->pages, &list,
                         err) < 0)
         return -1;
     json_object_object_add(v, "workloads", list);
+    if (args->environment && add_environments(cli, in->trial_id, v, err) < 0)
+        return -1;
     output_json(cli, v);
     return 0;
 }
@@ -86,6 +101,22 @@ static int print_workloads(struct cli *cli, const struct args_trial_describe *ar
     return 0;
 }
 
+/* Asked for, on standard output; else one line beside it, since scripts read the tables above. */
+static int tell_environment(struct cli *cli, const struct args_trial_describe *args, struct error *err)
+{
+    struct wire_get_trial_environments_response e;
+    if (args->csv && !args->environment)
+        return 0;
+    if (environments_fetch(cli, (int32_t)args->trial_id, &e, err) < 0)
+        return -1;
+    const char *summary = environments_summary(&cli->arena, &e);
+    if (args->environment)
+        environments_print(cli, &e, args->csv);
+    else if (summary)
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s; --environment says more.", summary);
+    return 0;
+}
+
 int cmd_trial_describe(struct cli *cli, const struct args_trial_describe *args, struct error *err)
 {
     struct wire_get_trial_request in = {.trial_id = (int32_t)args->trial_id};
@@ -95,7 +126,7 @@ int cmd_trial_describe(struct cli *cli, const struct args_trial_describe *args, 
                                                          .offset = (int32_t)args->offset,
                                                          .include_batch_metrics = args->metrics};
     if (args->json)
-        return print_document(cli, &in, &workloads, args->pages, err);
+        return print_document(cli, args, &in, &workloads, err);
     if (api_call(cli, ROUTE_ID_GET_TRIAL, &in, &out, err) < 0)
         return -1;
     print_trial(cli, out.trial, args->csv);
@@ -108,5 +139,5 @@ int cmd_trial_describe(struct cli *cli, const struct args_trial_describe *args, 
             return -1;
         output_json(cli, v);
     }
-    return 0;
+    return tell_environment(cli, args, err);
 }

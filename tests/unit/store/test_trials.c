@@ -2,6 +2,7 @@
 #include "store/fixture.h"
 
 #include "store/agents.h"
+#include "store/environments.h"
 
 static void test_trial__comes_back_as_the_core_wrote_it(void **state)
 {
@@ -275,6 +276,38 @@ static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
     assert_string_equal(out[0].task_id, t.task_id);
 }
 
+static void test_environments__are_kept_once_and_told_in_two_halves(void **state)
+{
+    struct fixture *f = *state;
+    struct trial_row t = fixture_trial_row(1, 1);
+    struct allocation_row first = allocation(t.task_id, 1), second = allocation(t.task_id, 2);
+    struct store_environment *out;
+    size_t n;
+    second.run_id = first.run_id + 1;
+    OK(f, store_allocation_put(f->st, &first, true, &f->err));
+    OK(f, store_allocation_put(f->st, &second, true, &f->err));
+    const struct store_environment told[] = {
+        {.allocation_id = second.id, .container_id = "c2", .python = "{\"version\":\"3.11\"}"},
+        {.allocation_id = first.id, .container_id = "c1", .host = "{\"hostname\":\"h\"}"},
+        {.allocation_id = first.id, .container_id = "c1", .python = "{\"version\":\"3.11\"}"},
+        {.allocation_id = first.id, .container_id = "c1", .host = "{\"hostname\":\"h\"}"},
+    };
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        OK(f, store_environment_put(f->st, &told[i], &f->err));
+    OK(f, store_environments_of_trial(f->st, 1, &f->a, &out, &n, &f->err));
+    assert_int_equal(n, 2);
+    assert_string_equal(out[0].allocation_id, first.id);
+    assert_string_equal(out[0].host, "{\"hostname\":\"h\"}");
+    assert_string_equal(out[0].python, "{\"version\":\"3.11\"}");
+    assert_string_equal(out[1].container_id, "c2");
+    assert_null(out[1].host);
+    assert_int_equal(out[1].run_id, second.run_id);
+    fixture_exec(f, "CREATE UNIQUE INDEX each_once ON environments (document)");
+    FAILS(f, ERR_CONFLICT, "allocation 'none.1' does not exist",
+          store_environment_put(f->st, &(struct store_environment){.allocation_id = "none.1", .container_id = "c", .host = "{}"},
+                                &f->err));
+}
+
 static void test_agent__decisions_outlive_its_connection(void **state)
 {
     struct fixture *f = *state;
@@ -313,6 +346,7 @@ int main(void)
         TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_dangling__allocations_end_with_their_tasks),
         TEST_TRIAL(test_accelerators__are_listed_with_their_task_and_pool),
+        TEST_TRIAL(test_environments__are_kept_once_and_told_in_two_halves),
         TEST(test_agent__decisions_outlive_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

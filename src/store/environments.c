@@ -1,0 +1,59 @@
+#include "store/environments.h"
+
+#include "store/query.h"
+
+/* FNV-1a; texts that have it in common are still told apart. */
+static int64_t fingerprint(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (int64_t)h;
+}
+
+/* Where the document is kept; NULL is kept nowhere. */
+static int put_document(struct store *st, const char *document, struct sql_value *ret, struct error *err)
+{
+    int64_t id = 0;
+    *ret = sql_null();
+    if (!document)
+        return 0;
+    struct sql_args args = SQL_ARGS(sql_int(fingerprint(document)), sql_text(document));
+    if (query_int(st, Q_ENVIRONMENTS_FIND, args, &id, err) < 0)
+        return -1;
+    if (!id && (query_exec(st, Q_ENVIRONMENTS_INSERT, args, NULL, err) < 0 ||
+                query_int(st, Q_ENVIRONMENTS_FIND, args, &id, err) < 0))
+        return -1;
+    *ret = sql_int(id);
+    return 0;
+}
+
+int store_environment_put(struct store *st, const struct store_environment *e, struct error *err)
+{
+    struct sql_value host, python;
+    if (put_document(st, e->host, &host, err) < 0 || put_document(st, e->python, &python, err) < 0)
+        return -1;
+    if (query_exec(st, Q_ALLOCATION_ENVIRONMENTS_PUT,
+                   SQL_ARGS(sql_text(e->allocation_id), sql_text(e->container_id), host, python), NULL, err) < 0)
+        return explain_conflict(err, "allocation '%.80s' does not exist", e->allocation_id);
+    return 0;
+}
+
+static void read_environment(struct query *q, struct arena *a, void *row)
+{
+    struct store_environment *e = row;
+    e->allocation_id = take_text(q, a);
+    e->container_id = take_text(q, a);
+    e->run_id = take_i32(q);
+    e->agent_id = take_text(q, a);
+    e->rank = take_i32(q);
+    e->host = take_opt_text(q, a);
+    e->python = take_opt_text(q, a);
+}
+
+int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
+                                size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_ENVIRONMENTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_environment, sizeof(**ret), a, ret, ret_n,
+                     err);
+}

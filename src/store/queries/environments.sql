@@ -1,0 +1,23 @@
+-- name: environments_find
+SELECT id FROM environments WHERE fingerprint = $1 AND document = $2;
+
+-- name: environments_insert
+INSERT INTO environments (fingerprint, document) VALUES ($1, $2);
+
+-- Half of it comes from the agent, half from the task; neither takes away what the other has said.
+-- name: allocation_environments_put
+INSERT INTO allocation_environments (allocation_id, container_id, host_id, python_id)
+VALUES ($1, $2, CAST($3 AS INTEGER), CAST($4 AS INTEGER))
+ON CONFLICT (allocation_id, container_id) DO UPDATE SET
+    host_id = coalesce(excluded.host_id, allocation_environments.host_id),
+    python_id = coalesce(excluded.python_id, allocation_environments.python_id);
+
+-- name: environments_of_trial
+SELECT x.allocation_id, x.container_id, a.run_id, c.agent_id, c.rank, h.document, p.document
+FROM tasks k
+JOIN allocations a ON a.task_id = k.id
+JOIN allocation_environments x ON x.allocation_id = a.id
+LEFT JOIN containers c ON c.id = x.container_id
+LEFT JOIN environments h ON h.id = x.host_id
+LEFT JOIN environments p ON p.id = x.python_id
+WHERE k.trial_id = $1 ORDER BY a.run_id, a.request_us, a.id, c.rank, x.container_id;
