@@ -140,8 +140,9 @@ struct api_services {
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, struct error *err);
     bool (*agent_token_matches)(void *ctx, const char *token);
     bool (*healthy)(void *ctx); /* the store answers */
-    /* One that is DELETING, with all that belongs to it, in the background. */
-    void (*delete_experiment)(void *ctx, int32_t experiment_id);
+    /* One that is DELETING, with all that belongs to it, in the background; or a trial of it (0: all). */
+    void (*delete_experiment)(void *ctx, int32_t experiment_id, int32_t trial_id);
+    bool (*had_deleted_trials)(void *ctx, int32_t experiment_id); /* since this master's start, or is about to */
     /* Deletes what logs of tasks need not be kept any longer; `done` hears how many lines that were. */
     int (*sweep_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
                       struct error *err);

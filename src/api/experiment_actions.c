@@ -55,7 +55,7 @@ static void run_deletions(struct req *r, const int32_t *id, size_t n)
 {
     const struct api_services *s = &r->api->services;
     for (size_t i = 0; i < n; i++)
-        s->delete_experiment(s->ctx, id[i]);
+        s->delete_experiment(s->ctx, id[i], /* trial_id= */ 0);
 }
 
 static int check_destination(struct req *r, const struct action_args *args, struct error *err)

@@ -61,6 +61,21 @@ static int check_searcher(const struct continuation *c, struct error *err)
     return 0;
 }
 
+static int refuse_thinned(int32_t id, struct error *err)
+{
+    return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                     "forked", id);
+}
+
+/* A search rests on all of its trials. */
+static int check_trials(struct req *r, int32_t id, struct error *err)
+{
+    int64_t n;
+    if (store_run_deletions_count(r->db, id, &n, err) < 0)
+        return -1;
+    return n ? refuse_thinned(id, err) : 0;
+}
+
 static int prepare_config(struct req *r, const char *override, struct continuation *c, struct error *err)
 {
     struct expconf_context ctx;
@@ -128,6 +143,8 @@ static int continue_step(struct req *r, struct error *err)
 {
     struct continuation *c = r->state;
     bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
+    if (r->api->services.had_deleted_trials(r->api->services.ctx, c->was.id)) /* since the reader looked */
+        return refuse_thinned(c->was.id, err);
     if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,
@@ -147,7 +164,7 @@ int api_continue_experiment(struct req *r, const struct wire_continue_experiment
     if (store_experiment_get(r->db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
         check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
         store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
-        check_searcher(c, err) < 0)
+        check_searcher(c, err) < 0 || check_trials(r, in->id, err) < 0)
         return -1;
     if (pool_check_workspace(r, c->config->resources.pool, c->was.workspace_id, err) < 0)
         return -1;

@@ -1,11 +1,12 @@
-/* Runs, the trials of all experiments side by side: search, and actions on many of them at once. A run is killed and
- * archived on its own; it is paused, resumed and moved with its experiment. */
+/* Runs, the trials of all experiments side by side: search, and actions on many of them at once. A run is killed,
+ * archived and deleted on its own; it is paused, resumed and moved with its experiment. */
 #include <string.h>
 
 #include "api/convert.h"
 #include "api/experiment_actions.h"
 #include "api/internal.h"
 #include "gen/handlers.h"
+#include "store/experiments.h"
 #include "store/search.h"
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
@@ -77,6 +78,8 @@ struct runs_request {
     run_action_fn *act;
     struct action_args args;
     bool skip_multitrial;
+    req_step_fn *then; /* on the loop, once all is committed; NULL: nothing */
+    bool *acted;       /* which of the ids it was done to */
     struct wire_run_action_result **results;
     size_t *results_n;
     struct store_run_brief *found; /* by id */
@@ -102,10 +105,11 @@ static int act_on_all(struct req *r, struct error *err)
             error_move(err, &failed); /* a store that does not work concerns them all */
             return -1;
         }
+        b->acted[i] = !failed.kind;
         (*b->results)[i] = (struct wire_run_action_result){
             .id = id, .error = failed.kind ? arena_strdup(&r->arena, error_msg(&failed)) : ""};
     }
-    return 0;
+    return b->then ? req_then(r, REQ_LOOP, b->then) : 0;
 }
 
 static int find_by_filter(struct req *r, struct runs_request *b, struct error *err)
@@ -130,6 +134,7 @@ static int run_request(struct req *r, const struct runs_request *request, struct
         return -1;
     *b->results = arena_array(&r->arena, struct wire_run_action_result, b->ids.n + 1);
     *b->results_n = b->ids.n;
+    b->acted = arena_array(&r->arena, bool, b->ids.n + 1);
     r->state = b;
     return req_then(r, b->place, act_on_all);
 }
@@ -244,6 +249,41 @@ int api_unarchive_runs(struct req *r, const struct wire_unarchive_runs_request *
 {
     return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
                                                  .act = unarchive_run}, err);
+}
+
+/* Not while its experiment goes on, which rests on all of its trials. The rows go in the background, once the files of its
+ * checkpoints are gone. */
+static int delete_run(struct req *r, const struct runs_request *b, const struct store_run_brief *seen, struct error *err)
+{
+    struct store_run_brief run = *seen;
+    if (look_again(r, seen, &run, err) < 0)
+        return -1;
+    if (!r->who.admin && r->who.user_id != run.experiment.user_id)
+        return error_set(err, ERR_FORBIDDEN, "forbidden: run %d belongs to another user; its owner and admins may delete it",
+                         run.id);
+    if (!run_state_is_over(run.state))
+        return error_set(err, ERR_PRECONDITION, "cannot delete run in STATE_%s state", run_state_name(run.state));
+    if (!run_state_is_over(run.experiment.state))
+        return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state", run.id,
+                         run.experiment.id, run_state_name(run.experiment.state));
+    return store_run_deletion_add(r->db, run.experiment.id, run.id, err);
+}
+
+static int begin_deletions(struct req *r, struct error *err)
+{
+    const struct runs_request *b = r->state;
+    const struct api_services *s = &r->api->services;
+    for (size_t i = 0; i < b->ids.n; i++)
+        if (b->acted[i])
+            s->delete_experiment(s->ctx, find(b, b->ids.value[i])->experiment.id, b->ids.value[i]);
+    return 0;
+}
+
+int api_delete_runs(struct req *r, const struct wire_delete_runs_request *in, struct wire_delete_runs_response *ret,
+                    struct error *err)
+{
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
+                                                 .act = delete_run, .then = begin_deletions}, err);
 }
 
 /* A run lies where its experiment does, so that moves with it, once. */

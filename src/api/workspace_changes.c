@@ -44,7 +44,7 @@ static int delete_experiments(struct req *r, struct error *err)
     const struct store_ints *ids = r->state;
     const struct api_services *s = &r->api->services;
     for (size_t i = 0; i < ids->n; i++)
-        s->delete_experiment(s->ctx, ids->value[i]);
+        s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/queue.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "master/collector.h"
 #include "master/master.h"
@@ -15,15 +16,22 @@ enum { ROWS_PER_JOB = 1000 };
 
 struct deletion {
     struct deletions *of;
-    int32_t experiment_id;
+    int32_t experiment_id, trial_id; /* trial_id 0: the experiment with all it has */
     bool more;
     bool pending;        /* its files are not gone yet, and have not failed to go */
     struct error failed; /* why it could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
 
+/* An experiment that has lost trials, or is about to. */
+struct thinned {
+    int32_t experiment_id;
+    UT_hash_handle hh;
+};
+
 struct deletions {
     struct master *m;
+    struct thinned *thinned;
     STAILQ_HEAD(, deletion) waiting; /* the first one is under way */
     STAILQ_HEAD(, deletion) aside;   /* tasks remove their files */
 };
@@ -51,6 +59,8 @@ static int mark_failed(struct store *db, void *job, struct error *err)
 {
     const struct deletion *x = job;
     cleanup_arena struct arena a = ARENA_INIT;
+    if (x->trial_id)
+        return store_run_deletion_failed(db, x->trial_id, error_msg(&x->failed), err);
     if (store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
         return -1;
     const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id, error_msg(&x->failed));
@@ -67,7 +77,8 @@ static void marked_failed(void *job, const struct error *err)
 
 static void fail(struct deletion *x, const struct error *err)
 {
-    log_warning("experiment.delete_failed", "exp=%d reason=%s", x->experiment_id, log_quote(error_msg(err)));
+    log_warning("experiment.delete_failed", "exp=%d trial=%d reason=%s", x->experiment_id, x->trial_id,
+                log_quote(error_msg(err)));
     error_copy(&x->failed, err);
     struct writer_job job = {mark_failed, marked_failed, x};
     writer_submit(x->of->m->writer, &job, 1);
@@ -78,7 +89,7 @@ static void fail(struct deletion *x, const struct error *err)
 static int delete_part(struct store *db, void *job, struct error *err)
 {
     struct deletion *x = job;
-    return store_experiment_delete_part(db, x->experiment_id, ROWS_PER_JOB, &x->more, err);
+    return store_experiment_delete_part(db, x->experiment_id, x->trial_id, ROWS_PER_JOB, &x->more, err);
 }
 
 static void part_deleted(void *job, const struct error *err);
@@ -98,12 +109,21 @@ static void part_deleted(void *job, const struct error *err)
         delete_rows(x);
     } else {
         if (!x->more)
-            log_info("experiment.deleted", "exp=%d", x->experiment_id);
+            log_info("experiment.deleted", "exp=%d trial=%d", x->experiment_id, x->trial_id);
         finish(x);
     }
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* It may have been continued after it was asked for. */
+static int check_over(struct store *db, int32_t experiment_id, struct error *err)
+{
+    struct store_experiment_brief x;
+    if (store_experiment_brief(db, experiment_id, &x, err) < 0)
+        return -1;
+    return run_state_is_over(x.state) ? 0 : error_set(err, ERR_PRECONDITION, "experiment %d goes on", experiment_id);
+}
 
 static int mark_files(struct store *db, void *job, struct error *err)
 {
@@ -111,9 +131,11 @@ static int mark_files(struct store *db, void *job, struct error *err)
     int64_t now_us = clock_now_us();
     if (x->pending) /* marked before */
         return 0;
-    if (store_removal_add_experiment(db, x->experiment_id, now_us, err) < 0)
+    if (x->trial_id && check_over(db, x->experiment_id, err) < 0)
         return -1;
-    return store_tensorboard_removal_add(db, x->experiment_id, now_us, err);
+    if (store_removal_add_all(db, x->experiment_id, x->trial_id, now_us, err) < 0)
+        return -1;
+    return x->trial_id ? 0 : store_tensorboard_removal_add(db, x->experiment_id, now_us, err);
 }
 
 /* The rows are all that is known of the files, so they stay for as long as there are any. */
@@ -123,9 +145,9 @@ static int check_files(struct store *db, void *job, struct error *err)
     struct deletion *x = job;
     const char *reason;
     int64_t n, pending;
-    if (store_removals_pending(db, x->experiment_id, clock_now_us(), &pending, err) < 0 ||
-        store_experiment_checkpoint_count(db, x->experiment_id, &n, err) < 0 ||
-        store_removal_reason(db, x->experiment_id, &a, &reason, err) < 0)
+    if (store_removals_pending(db, x->experiment_id, x->trial_id, clock_now_us(), &pending, err) < 0 ||
+        store_experiment_checkpoint_count(db, x->experiment_id, x->trial_id, &n, err) < 0 ||
+        store_removal_reason(db, x->experiment_id, x->trial_id, &a, &reason, err) < 0)
         return -1;
     x->pending = pending > 0;
     if (x->pending || (n == 0 && !reason))
@@ -133,8 +155,9 @@ static int check_files(struct store *db, void *job, struct error *err)
     if (n == 0)
         return error_set(err, ERR_PRECONDITION, "the TensorBoard files of experiment %d could not be removed: %s",
                          x->experiment_id, reason);
-    return error_set(err, ERR_PRECONDITION, "experiment %d has %lld checkpoints whose files could not be removed: %s",
-                     x->experiment_id, (long long)n, reason ? reason : "a trial of another experiment starts from one");
+    return error_set(err, ERR_PRECONDITION, "%s %d has %lld checkpoints whose files could not be removed: %s",
+                     x->trial_id ? "run" : "experiment", x->trial_id ? x->trial_id : x->experiment_id, (long long)n,
+                     reason ? reason : "a trial of another experiment starts from one");
 }
 
 static void step_aside(struct deletion *x)
@@ -202,7 +225,32 @@ void deletions_free(struct deletions *d)
         error_release(&x->failed);
         free(x);
     }
+    struct thinned *t, *next;
+    HASH_ITER(hh, d->thinned, t, next) {
+        HASH_DEL(d->thinned, t);
+        free(t);
+    }
     free(d);
+}
+
+bool deletions_had_trials_of(const struct deletions *d, int32_t experiment_id)
+{
+    struct thinned *t;
+    HASH_FIND(hh, d->thinned, &experiment_id, sizeof(experiment_id), t);
+    return t;
+}
+
+static void note_thinned(struct deletions *d, int32_t experiment_id)
+{
+    if (deletions_had_trials_of(d, experiment_id))
+        return;
+    struct thinned *t = calloc(1, sizeof(*t));
+    if (!t)
+        abort();
+    t->experiment_id = experiment_id;
+    HASH_ADD(hh, d->thinned, experiment_id, sizeof(t->experiment_id), t);
+    if (!HASH_ADDED(t))
+        abort();
 }
 
 void deletions_look_again(struct deletions *d)
@@ -215,12 +263,14 @@ void deletions_look_again(struct deletions *d)
         begin_next(d);
 }
 
-void deletions_add(struct deletions *d, int32_t experiment_id)
+void deletions_add(struct deletions *d, int32_t experiment_id, int32_t trial_id)
 {
     struct deletion *x = calloc(1, sizeof(*x));
     if (!x)
         abort();
-    *x = (struct deletion){.of = d, .experiment_id = experiment_id};
+    *x = (struct deletion){.of = d, .experiment_id = experiment_id, .trial_id = trial_id};
+    if (trial_id)
+        note_thinned(d, experiment_id);
     bool idle = STAILQ_EMPTY(&d->waiting);
     STAILQ_INSERT_TAIL(&d->waiting, x, next);
     if (idle)

@@ -99,6 +99,11 @@ static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
     sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
 }
 
+static bool had_deleted_trials(void *ctx, int32_t experiment_id)
+{
+    return deletions_had_trials_of(((struct master *)ctx)->deletions, experiment_id);
+}
+
 static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
 {
     const struct master *m = ctx;
@@ -182,9 +187,9 @@ static int open_store(struct master *m, struct error *err)
     return 0;
 }
 
-static void delete_experiment(void *ctx, int32_t experiment_id)
+static void delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id)
 {
-    deletions_add(((struct master *)ctx)->deletions, experiment_id);
+    deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id);
 }
 
 static void collect(void *ctx)
@@ -240,7 +245,7 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .collect = collect, .log_stored = log_stored,
+        .delete_experiment = delete_experiment, .had_deleted_trials = had_deleted_trials, .collect = collect, .log_stored = log_stored,
         .scan_log = scan_log, .log_matched = log_matched,
         .metrics_stored = metrics_stored, .sweep_logs = sweep_logs, .master_log = m->own_log};
     m->agents = agent_hub_new(m);
@@ -305,10 +310,12 @@ static int restore(struct master *m, struct error *err)
     cleanup_arena struct arena a = ARENA_INIT;
     struct core_rows rows;
     struct store_log_match *match;
-    size_t match_n;
+    struct store_run_deletion *deletion;
+    size_t match_n, deletion_n;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
+        store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
         return -1;
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
@@ -323,6 +330,8 @@ static int restore(struct master *m, struct error *err)
         return -1;
     for (size_t i = 0; i < match_n; i++) /* what the master before may not have told its core */
         log_policies_tell(m, &match[i]);
+    for (size_t i = 0; i < deletion_n; i++)
+        deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id);
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 

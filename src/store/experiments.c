@@ -173,7 +173,18 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
     return store_places_finish(st, err);
 }
 
-int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err)
+/* What the experiment tells of its trials is told without it. */
+static int run_deleted(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err)
+{
+    const struct sql_args of_experiment = SQL_ARGS(sql_int(experiment_id));
+    if (query_exec(st, Q_EXPERIMENTS_COUNT_TRIALS, of_experiment, NULL, err) < 0 ||
+        query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, of_experiment, NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_RUN_DELETIONS_DONE, SQL_ARGS(sql_int(trial_id)), NULL, err);
+}
+
+int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id, int64_t limit, bool *ret_more,
+                                 struct error *err)
 {
     static const enum sql_query parts[] = {
         Q_EXPERIMENTS_DELETE_SOME_REPORTS, Q_EXPERIMENTS_DELETE_SOME_BLOCKS, Q_EXPERIMENTS_DELETE_SOME_LOGS,
@@ -184,7 +195,7 @@ int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bo
     *ret_more = true;
     int64_t changes;
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        if (query_exec(st, parts[i], SQL_ARGS(sql_int(id), sql_int(limit)), &changes, err) < 0)
+        if (query_exec(st, parts[i], SQL_ARGS(sql_int(id), sql_int(trial_id), sql_int(limit)), &changes, err) < 0)
             return -1;
         if (changes > 0)
             return 0;
@@ -192,13 +203,41 @@ int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bo
     if (mark_last_id(st, STORE_IDS_TRIALS, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(last_parts) / sizeof(*last_parts); i++) {
-        if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(limit)), &changes, err) < 0)
+        if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(trial_id), sql_int(limit)), &changes, err) < 0)
             return -1;
         if (changes > 0)
             return 0;
     }
     *ret_more = false;
-    return store_experiment_delete(st, id, err);
+    return trial_id ? run_deleted(st, id, trial_id, err) : store_experiment_delete(st, id, err);
+}
+
+int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err)
+{
+    return query_exec(st, Q_RUN_DELETIONS_ADD, SQL_ARGS(sql_int(trial_id), sql_int(experiment_id)), NULL, err);
+}
+
+int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err)
+{
+    return query_exec(st, Q_RUN_DELETIONS_FAILED, SQL_ARGS(sql_int(trial_id), sql_text(reason)), NULL, err);
+}
+
+static void read_run_deletion(struct query *q, struct arena *a, void *row)
+{
+    struct store_run_deletion *d = row;
+    d->trial_id = take_i32(q);
+    d->experiment_id = take_i32(q);
+}
+
+int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
+                             struct error *err)
+{
+    return query_all(st, Q_RUN_DELETIONS_OPEN, SQL_NO_ARGS, read_run_deletion, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int store_run_deletions_count(struct store *st, int32_t experiment_id, int64_t *ret, struct error *err)
+{
+    return query_int(st, Q_RUN_DELETIONS_COUNT, SQL_ARGS(sql_int(experiment_id)), ret, err);
 }
 
 int store_experiments_fail_deletions(struct store *st, struct error *err)
@@ -208,9 +247,9 @@ int store_experiments_fail_deletions(struct store *st, struct error *err)
     return store_places_fail_all(st, err);
 }
 
-int store_experiment_checkpoint_count(struct store *st, int32_t id, int64_t *ret, struct error *err)
+int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t trial_id, int64_t *ret, struct error *err)
 {
-    return query_int(st, Q_EXPERIMENTS_COUNT_CHECKPOINTS, SQL_ARGS(sql_int(id)), ret, err);
+    return query_int(st, Q_EXPERIMENTS_COUNT_CHECKPOINTS, SQL_ARGS(sql_int(id), sql_int(trial_id)), ret, err);
 }
 
 int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err)

@@ -63,12 +63,23 @@ struct store_experiment_patch { const char *name, *description, *notes, *labels;
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
 /* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs. */
 int store_experiment_delete(struct store *st, int32_t id, struct error *err);
-/* A part of that, at most `limit` rows: *ret_more tells to call again. */
-int store_experiment_delete_part(struct store *st, int32_t id, int64_t limit, bool *ret_more, struct error *err);
+/* A part of that, or of what hangs on one of its trials (trial_id 0: all), at most `limit` rows: *ret_more tells to call
+ * again. */
+int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id, int64_t limit, bool *ret_more,
+                                 struct error *err);
+/* Trials that are to be deleted on their own. Asking again for one that failed tries it again. */
+int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err);
+int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err);
+/* What a starting master goes on with. */
+struct store_run_deletion { int32_t experiment_id, trial_id; };
+int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
+                             struct error *err);
+/* Of an experiment: those asked for and those done. */
+int store_run_deletions_count(struct store *st, int32_t experiment_id, int64_t *ret, struct error *err);
 /* A master that went down while it deleted leaves DELETING behind: DELETE_FAILED, to be asked for again. */
 int store_experiments_fail_deletions(struct store *st, struct error *err);
-/* Checkpoints whose files are not known to be gone. */
-int store_experiment_checkpoint_count(struct store *st, int32_t id, int64_t *ret, struct error *err);
+/* Checkpoints whose files are not known to be gone; of one trial, or of all (0). */
+int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t trial_id, int64_t *ret, struct error *err);
 /* Of all its trials and their tasks. days -1: for ever. */
 int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
 

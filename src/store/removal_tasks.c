@@ -144,7 +144,8 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
     return store_tensorboard_removal_failed(st, b.experiment_id, now_us + store_removal_pause_us(b.tries), reason, err);
 }
 
-int store_removals_pending(struct store *st, int32_t experiment_id, int64_t now_us, int64_t *ret_n, struct error *err)
+int store_removals_pending(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, int64_t *ret_n,
+                           struct error *err)
 {
-    return query_int(st, Q_REMOVALS_PENDING, SQL_ARGS(sql_int(experiment_id), sql_int(now_us)), ret_n, err);
+    return query_int(st, Q_REMOVALS_PENDING, SQL_ARGS(sql_int(experiment_id), sql_int(now_us), sql_int(trial_id)), ret_n, err);
 }

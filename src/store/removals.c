@@ -29,9 +29,10 @@ int store_removal_add(struct store *st, const char *uuid, const char *globs, int
     return 0;
 }
 
-int store_removal_add_experiment(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err)
+int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err)
 {
-    return query_exec(st, Q_REMOVALS_ADD_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id), sql_int(now_us)), NULL, err);
+    return query_exec(st, Q_REMOVALS_ADD_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id), sql_int(now_us), sql_int(trial_id)),
+                      NULL, err);
 }
 
 static void read_removal(struct query *q, struct arena *a, void *row)
@@ -78,10 +79,12 @@ int store_removal_failed(struct store *st, const char *uuid, const char *globs, 
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
-int store_removal_reason(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err)
+int store_removal_reason(struct store *st, int32_t experiment_id, int32_t trial_id, struct arena *a, const char **ret,
+                         struct error *err)
 {
     *ret = NULL;
-    return query_one(st, Q_REMOVALS_REASON, SQL_ARGS(sql_int(experiment_id)), read_text, a, ret, err) < 0 ? -1 : 0;
+    return query_one(st, Q_REMOVALS_REASON, SQL_ARGS(sql_int(experiment_id), sql_int(trial_id)), read_text, a, ret, err) < 0
+        ? -1 : 0;
 }
 
 struct storage { const char *own, *experiment_config; };

@@ -20,8 +20,8 @@ int store_collection_done(struct store *st, int32_t experiment_id, struct error 
 
 /* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
 int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err);
-/* Everything of every checkpoint that has files. */
-int store_removal_add_experiment(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
+/* Everything of every checkpoint that has files. trial_id, here and below: only that trial's; 0: all. */
+int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err);
 
 struct store_removal {
     const char *uuid, *globs;
@@ -84,9 +84,11 @@ int store_tensorboard_removal_failed(struct store *st, int32_t experiment_id, in
 /* When something that failed so often is tried again: after a minute, up to an hour. */
 int64_t store_removal_pause_us(int32_t tries);
 /* How much of an experiment's files has yet to be tried, or is being tried. */
-int store_removals_pending(struct store *st, int32_t experiment_id, int64_t now_us, int64_t *ret_n, struct error *err);
+int store_removals_pending(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, int64_t *ret_n,
+                           struct error *err);
 /* Why files of the experiment could not be removed; NULL: none failed. */
-int store_removal_reason(struct store *st, int32_t experiment_id, struct arena *a, const char **ret, struct error *err);
+int store_removal_reason(struct store *st, int32_t experiment_id, int32_t trial_id, struct arena *a, const char **ret,
+                         struct error *err);
 
 /* Where the files of a checkpoint are; the fields of a removal as above. */
 int store_checkpoint_storage(struct store *st, const char *uuid, struct arena *a, const char **ret_storage,

@@ -69,7 +69,7 @@ UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
 -- Files that somebody still has to remove.
 -- name: experiments_count_checkpoints
 SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE t.experiment_id = $1 AND c.state <> 'DELETED';
+WHERE t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2) AND c.state <> 'DELETED';
 
 -- name: experiments_set_log_retention
 UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
@@ -137,42 +137,65 @@ DELETE FROM task_log_state WHERE task_id IN (
 DELETE FROM container_log_marks WHERE task_id IN (
     SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1);
 
+-- Trials of experiment $1: all of them, or the one $2.
+-- define: of_deletion
+t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2)
+
 -- What can be much of, a part at a time, so that the writer is never held for long.
 -- name: experiments_delete_some_reports
 DELETE FROM metric_reports WHERE id IN (
-    SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+    SELECT r.id FROM metric_reports r JOIN trials t ON t.id = r.trial_id WHERE {of_deletion} LIMIT $3);
 
 -- A block is some thousand reports.
 -- name: experiments_delete_some_blocks
 DELETE FROM metric_blocks WHERE id IN (
-    SELECT b.id FROM metric_blocks b JOIN trials t ON t.id = b.trial_id WHERE t.experiment_id = $1 LIMIT 1 + $2 / 1000);
+    SELECT b.id FROM metric_blocks b JOIN trials t ON t.id = b.trial_id WHERE {of_deletion} LIMIT 1 + $3 / 1000);
 
 -- A block of a log is up to 256 KiB of text.
 -- name: experiments_delete_some_logs
 DELETE FROM task_log_blocks WHERE id IN (
     SELECT h.id FROM task_log_blocks h JOIN tasks k ON k.id = h.task_id JOIN trials t ON t.id = k.trial_id
-    WHERE t.experiment_id = $1 LIMIT 1 + $2 / 20);
+    WHERE {of_deletion} LIMIT 1 + $3 / 20);
 
 -- name: experiments_delete_some_log_states
 DELETE FROM task_log_state WHERE task_id IN (
     SELECT s.task_id FROM task_log_state s JOIN tasks k ON k.id = s.task_id JOIN trials t ON t.id = k.trial_id
-    WHERE t.experiment_id = $1 LIMIT $2);
+    WHERE {of_deletion} LIMIT $3);
 
 -- name: experiments_delete_some_log_marks
 DELETE FROM container_log_marks WHERE container_id IN (
     SELECT m.container_id FROM container_log_marks m JOIN tasks k ON k.id = m.task_id JOIN trials t ON t.id = k.trial_id
-    WHERE t.experiment_id = $1 LIMIT $2);
+    WHERE {of_deletion} LIMIT $3);
 
 -- name: experiments_delete_some_checkpoints
 DELETE FROM checkpoints WHERE uuid IN (
-    SELECT c.uuid FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+    SELECT c.uuid FROM checkpoints c JOIN trials t ON t.id = c.trial_id WHERE {of_deletion} LIMIT $3);
 
 -- name: experiments_delete_some_tasks
 DELETE FROM tasks WHERE id IN (
-    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE t.experiment_id = $1 LIMIT $2);
+    SELECT k.id FROM tasks k JOIN trials t ON t.id = k.trial_id WHERE {of_deletion} LIMIT $3);
 
 -- name: experiments_delete_some_trials
-DELETE FROM trials WHERE id IN (SELECT t.id FROM trials t WHERE t.experiment_id = $1 LIMIT $2);
+DELETE FROM trials WHERE id IN (SELECT t.id FROM trials t WHERE {of_deletion} LIMIT $3);
+
+-- name: run_deletions_add
+INSERT INTO run_deletions (trial_id, experiment_id) VALUES ($1, $2)
+ON CONFLICT (trial_id) DO UPDATE SET reason = '';
+
+-- name: run_deletions_failed
+UPDATE run_deletions SET reason = $2 WHERE trial_id = $1;
+
+-- name: run_deletions_done
+UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
+
+-- name: run_deletions_open
+SELECT trial_id, experiment_id FROM run_deletions WHERE done = 0 AND reason = '' ORDER BY trial_id;
+
+-- name: run_deletions_count
+SELECT count(*) FROM run_deletions WHERE experiment_id = $1;
+
+-- name: experiments_count_trials
+UPDATE experiments SET num_trials = (SELECT count(*) FROM trials t WHERE t.experiment_id = $1) WHERE id = $1;
 
 -- name: experiments_delete_job
 DELETE FROM jobs WHERE id = (SELECT job_id FROM experiments WHERE id = $1);

@@ -15,7 +15,7 @@ ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
 -- name: removals_add_of_experiment
 INSERT INTO checkpoint_removals (uuid, globs, next_us)
 SELECT c.uuid, '[]', CAST($2 AS INTEGER) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE t.experiment_id = $1 AND c.state <> 'DELETED'
+WHERE t.experiment_id = $1 AND (CAST($3 AS INTEGER) = 0 OR t.id = $3) AND c.state <> 'DELETED'
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
@@ -81,14 +81,15 @@ DELETE FROM checkpoint_removals WHERE uuid = $1 AND (task_id = $2 OR CAST($3 AS 
 -- name: collecting_tasks
 SELECT count(*) FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC';
 
--- Whether anything of the experiment has yet to be tried, or is being tried.
+-- Whether anything of the experiment, or of its trial $3, has yet to be tried, or is being tried.
 -- name: removals_pending
 SELECT (SELECT count(*) FROM checkpoint_removals r
         JOIN checkpoints c ON c.uuid = r.uuid
         JOIN trials t ON t.id = c.trial_id
-        WHERE t.experiment_id = $1 AND (r.task_id IS NOT NULL OR (r.next_us <= $2 AND {removal_unused})))
+        WHERE t.experiment_id = $1 AND (CAST($3 AS INTEGER) = 0 OR t.id = $3)
+          AND (r.task_id IS NOT NULL OR (r.next_us <= $2 AND {removal_unused})))
      + (SELECT count(*) FROM tensorboard_removals b
-        WHERE b.experiment_id = $1 AND (b.task_id IS NOT NULL OR b.next_us <= $2));
+        WHERE b.experiment_id = $1 AND CAST($3 AS INTEGER) = 0 AND (b.task_id IS NOT NULL OR b.next_us <= $2));
 
 -- ---- TensorBoard's files ----
 
@@ -135,7 +136,7 @@ WHERE uuid = $1 AND globs = $2;
 SELECT reason FROM (
     SELECT r.reason, r.uuid FROM checkpoint_removals r
     JOIN checkpoints c ON c.uuid = r.uuid JOIN trials t ON t.id = c.trial_id
-    WHERE t.experiment_id = $1 AND r.reason <> ''
+    WHERE t.experiment_id = $1 AND (CAST($2 AS INTEGER) = 0 OR t.id = $2) AND r.reason <> ''
     UNION ALL
-    SELECT b.reason, '' FROM tensorboard_removals b WHERE b.experiment_id = $1 AND b.reason <> '') why
+    SELECT b.reason, '' FROM tensorboard_removals b WHERE b.experiment_id = $1 AND CAST($2 AS INTEGER) = 0 AND b.reason <> '') why
 ORDER BY uuid DESC LIMIT 1;

@@ -182,7 +182,7 @@ static void test_removal__stays_marked_until_it_is_done(void **state)
     assert_int_equal(due(f, T0, &r), 1);
     OK(f, store_removals_next(f->st, T0, &next_us, &f->err));
     assert_int_equal(next_us, T0 + 60);
-    OK(f, store_removal_reason(f->st, 1, &f->a, &reason, &f->err));
+    OK(f, store_removal_reason(f->st, 1, 0, &f->a, &reason, &f->err));
     assert_string_equal(reason, "no disk");
     OK(f, store_removal_done(f->st, "a", "[]", "{}", &f->err));
     assert_int_equal(due(f, T0 + 60, &r), 0); /* nothing is left for the patterns, either */
@@ -201,7 +201,7 @@ static void test_removal__waits_for_trials_that_need_the_checkpoint(void **state
     OK(f, store_trial_put(f->st, &t, true, &f->err));
     put(f, "a", 10, "COMPLETED", "{}");
     put(f, "b", 20, "COMPLETED", "{}");
-    OK(f, store_removal_add_experiment(f->st, 1, T0, &f->err));
+    OK(f, store_removal_add_all(f->st, 1, 0, T0, &f->err));
     assert_int_equal(due(f, T0, &r), 1);
     assert_string_equal(r[0].uuid, "b");
     OK(f, store_checkpoint_user(f->st, "a", &user, &f->err));

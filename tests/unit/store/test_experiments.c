@@ -256,7 +256,7 @@ static void test_delete__leaves_nothing_behind(void **state)
     bool more = true;
     int parts = 0;
     for (; more; parts++)
-        OK(f, store_experiment_delete_part(f->st, 1, 1, &more, &f->err));
+        OK(f, store_experiment_delete_part(f->st, 1, 0, 1, &more, &f->err));
     assert_in_range(parts, 3, 10); /* one for each row, and the last that finds nothing more */
     FAILS(f, ERR_NOT_FOUND, "trial '1' not found", store_trial_get(f->st, 1, false, &f->a, &trial, &f->err));
     FAILS(f, ERR_NOT_FOUND, "not found", store_task_get(f->st, t.task_id, &f->a, &task, &f->err));
