@@ -32,6 +32,7 @@ COMPAT := .venv-compat
 FRAMEWORKS := .venv-frameworks
 TENSORFLOW := .venv-tensorflow
 AZURITE := tests/support/azurite
+comma := ,
 
 .PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks bench asan tsan clang soak fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
@@ -46,42 +47,42 @@ apt-packages:
 	@packages=$$(tools/missing-packages packaging/debian-packages.txt); \
 	[ -z "$$packages" ] || ./run apt-packages
 
-# The stamps hold the lock file they were made from: a changed lock file makes a new environment.
-$(VENV)/.stamp: python/requirements/demo.txt
-	@echo "deps: Python environment $(VENV) from python/requirements/demo.txt (PyTorch: about 5 GB, some minutes)"
-	@/usr/bin/python3 -m venv $(VENV)
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/demo.txt
+# A changed lock file makes its environment anew: the stamp is younger than that, or there is none. Targets are $(@D)/.stamp.
+define new-environment
+	@echo "deps: $(1) into $(@D) from $<"
+	@/usr/bin/python3 -m venv $(@D)
+endef
+define install-packages
+	@$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
+endef
 
-$(VENV)/.stamp-test: $(VENV)/.stamp python/requirements/test.txt
-	@echo "deps: test tools into $(VENV) from python/requirements/test.txt"
-	@$(VENV)/bin/pip install -q --disable-pip-version-check -r python/requirements/test.txt
-	@touch $@
+$(VENV)/.stamp: python/requirements/demo.txt
+	$(call new-environment,Python environment (PyTorch: about 5 GB, some minutes))
+	$(install-packages)
+
+$(VENV)/.stamp-test: python/requirements/test.txt $(VENV)/.stamp
+	@echo "deps: test tools into $(@D) from $<"
+	$(install-packages)
 
 $(COMPAT)/.stamp: python/requirements/compat.txt
-	@echo "deps: the released client and library into $(COMPAT) from python/requirements/compat.txt"
-	@/usr/bin/python3 -m venv $(COMPAT)
-	@$(COMPAT)/bin/pip install -q --disable-pip-version-check -r python/requirements/compat.txt
-	@touch $@
+	$(call new-environment,the released client and library)
+	$(install-packages)
+
+# On top of $(VENV), whose packages it sees: so tests can tell how it is without them.
+$(FRAMEWORKS)/.stamp: python/requirements/frameworks.txt $(VENV)/.stamp-test
+	$(call new-environment,Hugging Face$(comma) Lightning$(comma) DeepSpeed and Keras)
+	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$(echo $(@D)/lib/python3*/site-packages)/torch.pth
+	$(install-packages)
+
+$(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
+	$(call new-environment,Keras and TensorFlow (some minutes))
+	$(install-packages)
 
 # Tests of Azure's storage are skipped, visibly, where there is no npm.
 $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
 	@command -v npm >/dev/null || { echo "deps: no npm, so no azurite: tests of Azure's storage will be skipped"; exit 0; }; \
 	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
-	@touch $@
-
-# On top of $(VENV), whose packages it sees: so tests can tell how it is without them.
-$(FRAMEWORKS)/.stamp: $(VENV)/.stamp-test python/requirements/frameworks.txt
-	@echo "deps: Hugging Face, Lightning, DeepSpeed and Keras into $(FRAMEWORKS) from python/requirements/frameworks.txt"
-	@/usr/bin/python3 -m venv $(FRAMEWORKS)
-	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$(echo $(FRAMEWORKS)/lib/python3*/site-packages)/torch.pth
-	@$(FRAMEWORKS)/bin/pip install -q --disable-pip-version-check -r python/requirements/frameworks.txt
-	@touch $@
-
-$(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
-	@echo "deps: Keras and TensorFlow into $(TENSORFLOW) from python/requirements/tensorflow.txt (some minutes)"
-	@/usr/bin/python3 -m venv $(TENSORFLOW)
-	@$(TENSORFLOW)/bin/pip install -q --disable-pip-version-check -r python/requirements/tensorflow.txt
 	@touch $@
 
 framework-deps: test-deps $(FRAMEWORKS)/.stamp $(TENSORFLOW)/.stamp
