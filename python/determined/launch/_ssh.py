@@ -17,7 +17,7 @@ import time
 from typing import Dict, List
 
 from determined import _info
-from determined.launch import _command, _container, _peers
+from determined.launch import _command, _container, _peers, _supervisor
 
 DEFAULT_PORT = "12350"
 PEER_PATIENCE_S = 20.0
@@ -159,3 +159,15 @@ def become_daemon(info: _info.ClusterInfo) -> None:
     resources = os.environ["DET_RESOURCES_ID"]
     body = {"allocationId": info.allocation_id, "resourcesId": resources}
     _peers.session(info).post(f"/api/v1/allocations/{info.allocation_id}/resources/{resources}/daemon", body)
+
+
+def be_worker(task: _command.Task, env: Dict[str, str], plan: _supervisor.Plan, debug: bool = False) -> int:
+    """Be another container than the chief's: its launcher comes in through an sshd here. Returns the exit status."""
+    prepare(task, env)
+    become_daemon(task.info)
+
+    def sshd_for(address: str) -> List[str]:
+        remember_container(address)
+        return sshd(debug)
+
+    return _supervisor.supervise(task.info.allocation_id, task.slots, plan, sshd_for, env)

@@ -123,17 +123,6 @@ def command(task: _command.Task, deepspeed: Version, overrides: List[str], worke
     ]
 
 
-def _be_worker(task: _command.Task, env: Dict[str, str]) -> int:
-    _ssh.prepare(task, env)
-    _ssh.become_daemon(task.info)
-
-    def sshd_for(address: str) -> List[str]:
-        _ssh.remember_container(address)
-        return _ssh.sshd()
-
-    return _supervisor.supervise(task.info.allocation_id, task.slots, PLAN, sshd_for, env)
-
-
 def _be_chief(
     task: _command.Task, deepspeed: Version, overrides: List[str], script: List[str], env: Dict[str, str]
 ) -> int:
@@ -184,7 +173,7 @@ def main(args: List[str]) -> int:
             env[HOST_FILE_VARIABLE] = write_host_file(task)
         if task.is_chief:
             return _be_chief(task, deepspeed, overrides, script, env)
-        return _be_worker(task, env)
+        return _ssh.be_worker(task, env, PLAN)
     except (_command.UsageError, _command.Refusal) as e:
         return _command.refuse(USAGE, e)
 

@@ -21,6 +21,7 @@ RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 AUTOTUNE_LOG = "/tmp/autotune_log.csv"
 START_TIMEOUT_S = "1200"
 GLOO_TIMEOUT_S = "240"
+SSHD_PLAN = _supervisor.Plan(on_fail=signal.SIGTERM, on_exit=signal.SIGTERM, whole_tree=True)
 
 
 def _hosts(task: _command.Task) -> str:
@@ -67,18 +68,6 @@ def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> 
     ]
 
 
-def _be_worker(task: _command.Task, env: Dict[str, str]) -> int:
-    _ssh.prepare(task, env)
-    _ssh.become_daemon(task.info)
-
-    def sshd_for(address: str) -> List[str]:
-        _ssh.remember_container(address)
-        return _ssh.sshd(task.debug)
-
-    plan = _supervisor.Plan(on_fail=signal.SIGTERM, on_exit=signal.SIGTERM, whole_tree=True)
-    return _supervisor.supervise(task.info.allocation_id, task.slots, plan, sshd_for, env)
-
-
 def _be_chief(task: _command.Task, overrides: List[str], script: List[str], env: Dict[str, str]) -> int:
     env["USE_HOROVOD"] = "1"
     # It would take that for a reason to start processes by Slurm.
@@ -109,7 +98,9 @@ def main(args: List[str]) -> int:
         if task.slots == 0:
             raise _command.Refusal("horovod starts a process for each slot, and this task has none")
         env["DET_CHIEF_IP"] = task.chief_ip
-        return _be_chief(task, overrides, script, env) if task.is_chief else _be_worker(task, env)
+        if task.is_chief:
+            return _be_chief(task, overrides, script, env)
+        return _ssh.be_worker(task, env, SSHD_PLAN, task.debug)
     except (_command.UsageError, _command.Refusal) as e:
         return _command.refuse(USAGE, e)
 
