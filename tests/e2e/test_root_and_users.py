@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 from e2e.helpers import is_root, log_of, shell, task_lines, the_trial, wait_line
-from support.cluster import BUILD, Cluster, client_hash
+from support.cluster import BUILD, TIMEOUT_S, Cluster, client_hash
 
 pytestmark = pytest.mark.skipif(not is_root(), reason="only a root agent can run tasks as somebody else")
 
@@ -142,6 +142,6 @@ def test_an_agent_whose_directory_is_closed_to_its_tasks_says_so_at_its_start(tm
     tmp_path.chmod(0o700)
     done = subprocess.run([BUILD / "determined-agent", "run", "--master-host", "127.0.0.1", "--master-port", "1", "--token", "x",
                            "--container-runtime", "process", "--data-dir", tmp_path / "agent"],
-                          capture_output=True, text=True, timeout=20, check=False)
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 1
     assert f"det-task, who cannot reach {tmp_path}/agent/tasks" in done.stderr and "run_root" in done.stderr, done.stderr
