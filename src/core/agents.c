@@ -203,6 +203,8 @@ static struct agent *known_or_new(struct core *c, const struct core_event *ev)
     agent->stale = false;
     agent->pool->changed = true; /* also the one that it leaves */
     agent->pool = pool;
+    for (size_t i = 0; i < c->pool_n; i++)
+        elastic_touch(&c->pool[i], agent);
     return agent;
 }
 

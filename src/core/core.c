@@ -8,6 +8,7 @@
 #include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/ids.h"
+#include "core/instances.h"
 #include "core/objects.h"
 #include "core/queue_change.h"
 #include "core/restore.h"
@@ -113,6 +114,9 @@ static void fire_timers(struct core *c)
             break;
         case TIMER_POOL_SCALE:
             elastic_timer(t);
+            break;
+        case TIMER_INSTANCE:
+            instance_timer(t);
             break;
         }
     }

@@ -1,6 +1,6 @@
 /* Elastic pools: machines that a provider launches when tasks wait for them, and ends when they idle.
  *
- *     CORE_INSTANCES_LISTED ──→ the picture ──┐
+ *     CORE_INSTANCES_LISTED ──→ instances.h ──┐
  *     agents come, go, get work, idle ────────┼─→ elastic_turn ──→ scale.h ──→ CORE_ORDER_INSTANCES
  *     requests wait, time passes ─────────────┘
  *
@@ -17,14 +17,22 @@ void elastic_free(struct core *c, struct elastic *e); /* NULL is fine */
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err);
 void elastic_timer(struct timer *t);
-/* At the end of each step, after the pool's scheduler. */
+/* At the end of each step, after the pool's scheduler. Costs what has changed of agents and requests: */
 void elastic_turn(struct core *c, struct pool *p, bool changed);
+/* … the agent comes or goes, gets something to do, or has given it back */
+void elastic_touch(struct pool *p, const struct agent *agent);
+/* … a request begins to wait (by 1), or waits no longer (−1) */
+void elastic_waits(struct pool *p, const struct sched_request *r, int by);
+/* … its job's max_slots is another one now */
+void elastic_limits(struct pool *p, const struct job *job, int max_slots_before);
 void elastic_clock_set(struct core *c, int64_t by_us);
 /* Agents of machines whose pool is not elastic any more are forgotten, unless something may still run there. */
 void elastic_restored(struct core *c);
 
 /* Is its machine still there, as far as anybody knows? */
 bool elastic_lists(const struct agent *agent);
+/* For tests: the sums are those of what there is, looked at one by one. */
+bool elastic_adds_up(const struct core *c, const struct pool *p);
 void elastic_view(const struct core *c, const struct pool *p, struct core_pool_view *ret);
 
 #endif

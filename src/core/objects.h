@@ -28,6 +28,7 @@
 struct job {
     struct sched_group group;
     struct experiment *experiment; /* NULL: it has moved on, or this is the job of a task of its own */
+    int64_t calling_slots;         /* that its requests wait for and an elastic pool could launch agents for */
 };
 
 /* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */

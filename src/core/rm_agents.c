@@ -7,6 +7,7 @@
 #include "core/agents.h"
 #include "core/allocation.h"
 #include "core/effects.h"
+#include "core/elastic.h"
 #include "core/rm.h"
 
 static void open_pool(struct pool *p)
@@ -79,6 +80,7 @@ static void tell_agents(struct pool *p)
     while ((agent = LIST_FIRST(&p->stale)) != NULL) {
         LIST_REMOVE(agent, in_stale);
         agent->stale = false;
+        elastic_touch(p, agent);
         if (agent->presence == AGENT_GONE)
             withdraw(agent);
         else
@@ -127,16 +129,20 @@ static void tell_requests(struct pool *p)
                                              .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);
         al->filed = true;
-        if (al->sm.state == ALLOCATION_PENDING)
+        if (al->sm.state == ALLOCATION_PENDING) {
             sched_request_add(p->sched, &al->request);
-        else
+            elastic_waits(p, &al->request, 1);
+        } else {
             hold(p, al);
+        }
     }
 }
 
 static void removed(struct pool *p, struct allocation *al)
 {
     struct job *job = container_of(al->request.group, struct job, group);
+    if (al->request.state == SCHED_PENDING)
+        elastic_waits(p, &al->request, -1);
     sched_request_remove(p->sched, &al->request);
     if (job->experiment == NULL && job->group.request_n == 0)
         free(job);
@@ -154,9 +160,11 @@ static void leaving(struct allocation *al)
 static void reweighed(struct pool *p, struct job *job)
 {
     const struct experiment *x = job->experiment;
+    int max_slots_before = job->group.max_slots;
     sched_group_set(p->sched, &job->group,
                     &(struct sched_group){.priority = pool_priority(p, x->spec.priority), .weight = x->spec.weight,
                                           .max_slots = x->spec.max_slots, .queue_position = x->row.queue_position});
+    elastic_limits(p, job, max_slots_before);
 }
 
 /* ---- decisions --------------------------------------------------------------------------------------------------- */
@@ -172,12 +180,14 @@ static void take_slots(struct agent *agent, struct container *k, int n)
     }
 }
 
-static void place(struct core *c, const struct sched_placement *placement)
+static void place(struct core *c, struct pool *p, const struct sched_placement *placement)
 {
     struct allocation *al = container_of(placement->request, struct allocation, request);
+    elastic_waits(p, &al->request, -1);
     for (size_t i = 0; i < placement->share_n; i++) {
         struct agent *agent = container_of(placement->share[i].agent, struct agent, sched);
         take_slots(agent, allocation_add_container(c, al, agent), placement->share[i].slots);
+        elastic_touch(p, agent);
     }
     allocation_assigned(c, al);
 }
@@ -189,7 +199,7 @@ static bool pass(struct core *c, struct pool *p)
     struct sched_decision d;
     sched_pass(p->sched, c->now_us, &a, &d);
     for (size_t i = 0; i < d.allocate_n; i++)
-        place(c, &d.allocate[i]);
+        place(c, p, &d.allocate[i]);
     for (size_t i = 0; i < d.release_n; i++)
         allocation_terminate(c, container_of(d.release[i], struct allocation, request), "preempted by the scheduler");
     if (d.again_us != 0)

@@ -9,9 +9,9 @@ bool scale_counts(int slots, int slots_per_instance)
     return slots_per_instance > 0 && slots > 0 && (slots <= slots_per_instance || slots % slots_per_instance == 0);
 }
 
-void scale_add_group(struct scale_demand *d, int64_t slots, int max_slots)
+int64_t scale_group_slots(int64_t slots, int max_slots)
 {
-    d->slots += max_slots >= 0 && slots > max_slots ? max_slots : slots;
+    return max_slots >= 0 && slots > max_slots ? max_slots : slots;
 }
 
 /* 0 where one agent takes none. */
@@ -28,6 +28,15 @@ int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_
 }
 
 /* ---- which fewer ------------------------------------------------------------------------------------------------- */
+
+bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, int max_instances)
+{
+    int left = 0, useless = n_in[SCALE_STOPPED] + n_in[SCALE_LONG_DISCONNECTED];
+    for (int i = 0; i < SCALE_CLASS_NR; i++)
+        left += n_in[i];
+    left -= useless;
+    return useless > 0 || left > max_instances || (n_in[SCALE_LONG_IDLE] > 0 && left > min_instances);
+}
 
 /* All of a class, in their order, as long as more than `keep` would be left. */
 static int end_class(struct scale_instance *instance, size_t n, enum scale_class is, int left, int keep)

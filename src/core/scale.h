@@ -33,7 +33,7 @@ struct scale_demand {
 /* Can a request be served by whole agents of so many slots, or by a part of one? Others do not call for agents. */
 bool scale_counts(int slots, int slots_per_instance);
 /* The slots that one group waits for, no more than it may use. max_slots -1: no limit. */
-void scale_add_group(struct scale_demand *d, int64_t slots, int max_slots);
+int64_t scale_group_slots(int64_t slots, int max_slots);
 int scale_desired(const struct scale_demand *d, int slots_per_instance, int aux_per_instance);
 
 /* ---- which fewer ------------------------------------------------------------------------------------------------- */
@@ -56,6 +56,8 @@ struct scale_instance {
     bool terminate; /* the decision */
 };
 
+/* Is there any that would go? n_in: how many there are of each class. */
+bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, int max_instances);
 /* Sets `terminate` of those that are to go, and returns their number. */
 int scale_terminate(struct scale_instance *instance, size_t n, int min_instances, int max_instances);
 /* recently_launched: pending and starting ones, which are part of `existing`. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum timer_kind { TIMER_AGENT_LOST, TIMER_PREEMPT_DEADLINE, TIMER_KILL_AGAIN, TIMER_TRIAL_INVALID_HP, TIMER_TRIAL_RETRY,
-                  TIMER_POOL_PASS, TIMER_POOL_SCALE };
+                  TIMER_POOL_PASS, TIMER_POOL_SCALE, TIMER_INSTANCE };
 
 struct timer {
     enum timer_kind kind;

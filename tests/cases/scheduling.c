@@ -594,7 +594,7 @@ static void run_desired_new_agents(struct cases *c, struct json_object *section)
             int slots = json_object_get_int(json_object_array_get_idx(pending, k));
             d.aux += slots == 0;
             if (scale_counts(slots, per_agent))
-                scale_add_group(&d, slots, -1);
+                d.slots += slots;
         }
         int desired = scale_desired(&d, per_agent, (int)member_int(v, "max_zero_slot_per_agent"));
         case_check(c, desired == member_int(v, "desired"), "%s: %d", json_object_to_json_string(v), desired);

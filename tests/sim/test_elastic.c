@@ -1,6 +1,7 @@
 /* Timelines of a pool whose provider launches its agents: machines of two slots, two seconds from launch to agent. */
 #include <string.h>
 
+#include "core/elastic.h"
 #include "machines.h"
 #include "sim_main.h"
 #include "store.h"
@@ -215,6 +216,53 @@ static void test_elastic__what_cannot_be_ended_is_told_so_again(void **state)
     assert_int_equal(machines_n(sim), 0);
 }
 
+/* Its failure on m1 made a log policy exclude the node. m1 idles beside it, so another one is launched. */
+static void test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one(void **state)
+{
+    struct sim *sim = elastic(state, &two_at_most);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_run(sim, 2500);
+    assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
+    sim_run(sim, 10000);
+    sim_expect(sim,
+               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+               "[  1000] order > launch 1\n"
+               "[  3500] m1 > back\n"
+               "[  3500] m1 > start trial 1 run 1 slots 0\n"
+               "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+               "[  4510] order > launch 1\n"
+               "[  7010] m2 > back\n"
+               "[  7010] m2 > start trial 1 run 2 slots 0 from step 9\n"
+               "[  8130] trial 1 > COMPLETED, restarts 1\n"
+               "[  8130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  8130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+/* All that the pool may have are excluded: the one that idles ends in time, and makes room for another. */
+static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **state)
+{
+    struct scale_opts one = two_at_most;
+    one.max_instances = 1;
+    struct sim *sim = elastic(state, &one);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_run(sim, 2500);
+    assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
+    sim_run(sim, 70000);
+    sim_expect(sim,
+               "[  1000] exp 1 > PAUSED -> ACTIVE\n"
+               "[  1000] order > launch 1\n"
+               "[  3500] m1 > back\n"
+               "[  3500] m1 > start trial 1 run 1 slots 0\n"
+               "[  4510] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+               "[ 64510] order > end m1: idle for 1m0s\n"
+               "[ 65010] order > launch 1\n"
+               "[ 67510] m2 > back\n"
+               "[ 67510] m2 > start trial 1 run 2 slots 0 from step 9\n"
+               "[ 68630] trial 1 > COMPLETED, restarts 1\n"
+               "[ 68630] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 68630] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
 /* The provider's list knows what the master has forgotten. */
 static void test_elastic__the_master_dies_between_launch_and_news(void **state)
 {
@@ -268,6 +316,14 @@ static void test_elastic__a_restart_waits_for_agents_on_their_way_back(void **st
     assert_int_equal(sim->provider.launched, 1);
 }
 
+/* 5: none. Refused when it has ended. */
+static void limit(struct sim *sim, int experiment_id, int max_slots)
+{
+    struct core_resources_patch patch = {.set_max_slots = true, .max_slots = max_slots == 5 ? -1 : max_slots};
+    sim_step(sim, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES, .now_us = sim->now_us,
+                                       .resources = {.experiment_id = experiment_id, .patch = &patch}}, NULL);
+}
+
 /* Crashes anywhere, machines that stop and hang, a provider that fails: all work ends, and all machines do. */
 static void random_run(uint64_t seed)
 {
@@ -285,7 +341,7 @@ static void random_run(uint64_t seed)
         the_sim.provider.stillborn = rng_int(&rng, 8) == 0;
         the_sim.provider.cannot_end = rng_int(&rng, 5) == 0;
         the_sim.provider.dies_late = rng_int(&rng, 2) == 0;
-        int what = (int)rng_int(&rng, 8);
+        int what = (int)rng_int(&rng, 10);
         if (what < 4 && experiments < 30 && the_sim.core != NULL)
             experiments = sim_create(&the_sim, &(struct sim_experiment){.slots = (int)rng_int(&rng, 5) & ~1,
                                                                         .steps = 1 + (int)rng_int(&rng, 100)});
@@ -293,10 +349,15 @@ static void random_run(uint64_t seed)
             machine_stops(&the_sim, a->id);
         else if (what == 6 && a != NULL && a->machine == MACHINE_RUNS)
             machine_hangs(&the_sim, a->id);
+        else if (what >= 8 && experiments > 0 && the_sim.core != NULL)
+            limit(&the_sim, 1 + (int)rng_int(&rng, (uint64_t)experiments), (int)rng_int(&rng, 6));
         else if (what == 7)
             sim_crash_master(&the_sim, (int64_t)rng_int(&rng, 30000));
         sim_run(&the_sim, (int64_t)rng_int(&rng, 5000));
         assert_true(machines_n(&the_sim) <= 3);
+        if (the_sim.core != NULL && !elastic_adds_up(the_sim.core, &the_sim.core->pool[0]))
+            fail_msg("seed %llu, %lld ms: the sums are not those of the instances and of what waits", (unsigned long long)seed,
+                     (long long)the_sim.now_us / 1000);
     }
     the_sim.provider.error = NULL;
     the_sim.provider.mute = the_sim.provider.stillborn = the_sim.provider.cannot_end = false;
@@ -315,6 +376,23 @@ static void test_elastic__everything_ends_whatever_goes_wrong(void **state)
         random_run(seed);
 }
 
+/* Nothing is looked at one by one unless there is something to end. */
+static void test_elastic__knows_from_the_counts_whether_any_would_end(void **state)
+{
+    struct rng rng;
+    rng_init(&rng, 7);
+    for (int round = 0; round < 20000; round++) {
+        struct scale_instance v[6];
+        int n_in[SCALE_CLASS_NR] = {0}, n = (int)rng_int(&rng, 7), least = (int)rng_int(&rng, 4), most = least + (int)rng_int(&rng, 4);
+        int kinds = 1 + (int)rng_int(&rng, SCALE_CLASS_NR);
+        for (int i = 0; i < n; i++) {
+            v[i] = (struct scale_instance){.is = (enum scale_class)rng_int(&rng, (uint64_t)kinds), .launch_us = i};
+            n_in[v[i].is]++;
+        }
+        assert_int_equal(scale_would_terminate(n_in, least, most), scale_terminate(v, (size_t)n, least, most) > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,9 +409,12 @@ int main(void)
         TEST(test_elastic__one_that_hangs_is_ended_and_its_trial_runs_elsewhere),
         TEST(test_elastic__what_is_told_to_end_gets_nothing_more),
         TEST(test_elastic__what_cannot_be_ended_is_told_so_again),
+        TEST(test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one),
+        TEST(test_elastic__an_excluded_node_makes_room_when_it_has_idled),
         TEST(test_elastic__the_master_dies_between_launch_and_news),
         TEST(test_elastic__a_restart_launches_nothing_twice),
         TEST(test_elastic__a_restart_waits_for_agents_on_their_way_back),
+        cmocka_unit_test(test_elastic__knows_from_the_counts_whether_any_would_end),
         cmocka_unit_test(test_elastic__everything_ends_whatever_goes_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
