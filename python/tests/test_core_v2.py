@@ -171,11 +171,11 @@ def test_a_master_that_goes_away__is_told_when_it_is_back(master, tmp_path):
     core_v2.init(config=config(tmp_path))
     train([1])
     wait_for(lambda: len(master.metrics) == 1)
-    master.faults["ReportTrialMetrics"] = [503, "drop", "lose", 503, *["drop"] * 60, *[503] * 60]
-    began = time.monotonic()
+    master.faults["ReportTrialMetrics"] = [503, "drop", "lose", 503, *["drop", 503] * 100_000]
     train(range(2, 200))
     # Training has not waited for any of this.
-    assert time.monotonic() - began < 60 and len(master.metrics) <= 3
+    assert len(master.metrics) <= 3
+    master.faults["ReportTrialMetrics"] = [*["drop"] * 60, *[503] * 60]
     wait_for(lambda: len({m["metrics"]["stepsCompleted"] for m in master.metrics}) == 199)
     core_v2.close()
     steps = [m["metrics"]["stepsCompleted"] for m in master.metrics]
@@ -201,7 +201,7 @@ def test_a_run_that_is_killed__is_told_as_failed(master, tmp_path, monkeypatch):
     session = Determined()._session
     assert _journal.sync(session) == (0, 0, 1, [])  # it goes on: hands off
     process.send_signal(signal.SIGKILL)
-    process.wait(30)
+    process.wait()
     with open(next((tmp_path / "journals").glob("*.journal")), "a") as f:
         f.write('{"method": "POST", "pa')  # torn
     assert _journal.sync(session).runs == 1

@@ -38,15 +38,16 @@ def agents(cluster):
 
 
 def instances(cluster):
-    """Process ids of the agents (or what stands in for them), by their directories."""
+    """Process ids of the agents (or what stands in for them), by their directories. A child looks like its parent until it
+    has become another program."""
     found = {}
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+    for pid in sorted(int(entry.name) for entry in pathlib.Path("/proc").glob("[0-9]*")):
         with contextlib.suppress(OSError):
-            words = (entry / "cmdline").read_bytes().decode().split("\0")
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
             if "--data-dir" in words:
                 directory = words[words.index("--data-dir") + 1]
                 if directory.startswith(f"{cluster.dir}/data-instances/"):
-                    found[directory] = int(entry.name)
+                    found.setdefault(directory, pid)
     return found
 
 

@@ -24,6 +24,11 @@ def reports(cluster, trial, group):
     return [m["metrics"]["avg_metrics"] for line in found for m in line["result"]["metrics"]]
 
 
+def busy(cluster, trial, after=0):
+    """Whether a report says that the task has had the processor: on a busy machine it gets none for a fifth of a second at times."""
+    return any(r["agent0"]["task_cpu_util"] > 0 for r in reports(cluster, trial, "cpu")[after:])
+
+
 def begin(cluster, tmp_path, **resources):
     end = tmp_path / "end"
     experiment = cluster.create(files=FILES, entrypoint="python3 train.py", hyperparameters={"end": str(end)}, **resources)
@@ -38,8 +43,9 @@ def test_an_agent_samples_what_the_trial_asks_for_also_after_it_was_killed(new_c
     cluster.login()
     experiment, trial, end = begin(cluster, tmp_path)
     wait_for("reports", lambda: len(reports(cluster, trial, "network")) >= 3)
+    wait_for("one of the task at work", lambda: busy(cluster, trial))
     [cpu, memory, disk, network] = [reports(cluster, trial, group)[-1]["agent0"] for group in ("cpu", "memory", "disk", "network")]
-    assert 0 < cpu["cpu_util_simple"] <= 100 and 0 < cpu["task_cpu_util"] <= 101
+    assert 0 < cpu["cpu_util_simple"] <= 100 and 0 <= cpu["task_cpu_util"] <= 101
     assert memory["memory_free"] > 2**20 and memory["task_memory"] > 2**20
     assert disk["disk_throughput_write"] >= 0 and 0 < disk["/"]["disk_util"] <= 100
     assert set(network) == {"net_throughput_sent", "net_throughput_recv"}
@@ -47,7 +53,7 @@ def test_an_agent_samples_what_the_trial_asks_for_also_after_it_was_killed(new_c
     cluster.start_agent(slots=1)
     count = len(reports(cluster, trial, "cpu"))
     wait_for("more reports", lambda: len(reports(cluster, trial, "cpu")) >= count + 3)
-    assert reports(cluster, trial, "cpu")[-1]["agent0"]["task_cpu_util"] > 0
+    wait_for("one of the task at work", lambda: busy(cluster, trial, after=count))
     end.touch()
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
 
