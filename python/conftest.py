@@ -5,7 +5,8 @@ import os
 
 # Where a module is imported for its doctests only.
 os.environ.setdefault("KERAS_BACKEND", "torch")
-collect_ignore = ["tests/deepspeed_program.py", "tests/distributed_program.py"]  # torchrun starts them
+collect_ignore = [f"tests/{name}_program.py" for name in ("deepspeed", "distributed", "keras")]  # torchrun starts them
+collect_ignore += ["tests/keras_trials.py"]  # what tests with Keras train
 collect_ignore += [
     path
     for path, package in (

@@ -66,11 +66,13 @@ class TrialContext:
         self._enable_tensorboard_logging = enable_tensorboard_logging
         self._tensorboard_writer: Any = None
         self.profiler: Any = None
-
         # Set by the training loop.
         self._epoch_len: Optional[int] = None
         self._current_batch_idx: Optional[int] = None
         self._stop_requested = False
+
+    def _apply_optimizations(self, optimizations: Dict[str, Any]) -> None:
+        """Take over what the section ``optimizations`` of the experiment configuration says of this kind of trial."""
 
     def current_train_batch(self) -> int:
         """Index of the batch in training, from 0 at the trial's beginning."""

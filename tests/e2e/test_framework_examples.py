@@ -12,6 +12,7 @@ TENSORFLOW = ROOT / ".venv-tensorflow/bin/python"
 # Example → (metric, whether it is good).
 EXAMPLES = {
     "keras_iris": ("accuracy", lambda x: x > 0.6),
+    "keras_trial_iris": ("val_accuracy", lambda x: x > 0.6),
     "huggingface_text": ("eval_loss", lambda x: x < 4),
     "lightning_digits": ("accuracy", lambda x: x > 0.8),
     "deepspeed_tiny": ("accuracy", lambda x: x > 0.8),
@@ -75,12 +76,24 @@ def test_an_example_comes_to_its_end_also_when_it_was_paused(cluster, example):
     assert reported == sorted(set(reported)), "no validation twice"
 
 
+def test_a_trial_of_keras_on_torch_trains_in_two_slots(cluster):
+    experiment = create(cluster, "keras_trial_iris", "--config", "resources.slots_per_trial=2")
+    check(cluster, experiment, "keras_trial_iris")
+    lines = cluster.get(f"/api/v1/trials/{the_trial(cluster, experiment)['id']}/logs").lines
+    assert {0, 1} <= {line["result"].get("rankId") for line in lines}
+
+
 def test_keras_trains_on_tensorflow(tmp_path):
     if not TENSORFLOW.exists():
         pytest.skip("TensorFlow is not installed: make framework-deps")
     with new_cluster_with(tmp_path, TENSORFLOW) as c:
         c.start_master()
-        c.start_agent(slots=1)
+        c.start_agent(slots=2)
         c.login()
         experiment = create(c, "keras_iris", "--config", "environment.environment_variables=[KERAS_BACKEND=tensorflow]")
         check(c, experiment, "keras_iris")
+        on_tensorflow = ("--config", "environment.environment_variables=[KERAS_BACKEND=tensorflow]")
+        check(c, create(c, "keras_trial_iris", *on_tensorflow), "keras_trial_iris")
+        refused = create(c, "keras_trial_iris", *on_tensorflow, "--config", "resources.slots_per_trial=2", "--config", "max_restarts=0")
+        assert c.wait_experiment(refused)["state"] == "STATE_ERROR"
+        assert "trains in one where Keras computes with tensorflow" in log_of(c, refused)

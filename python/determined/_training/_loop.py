@@ -4,6 +4,7 @@ import contextlib
 import logging
 import math
 import pathlib
+import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -19,6 +20,9 @@ from determined._trial import LegacyTrial
 from determined._trial_context import TrialContext
 
 logger = logging.getLogger("determined")
+
+# Batches in an epoch of data without an end.
+ENDLESS = sys.maxsize
 
 
 class _Stop(Exception):
@@ -148,6 +152,8 @@ class TrainingLoop:
             stack.callback(self._core.profiler.off)
             self._train_and_save(batches)
             self._trained()
+            # The last validation is in no file that was uploaded on the way.
+            self._context.upload_tensorboard()
             self._say_what_training_waited_for()
 
     def _train_and_save(self, batches: Iterator[Any]) -> None:

@@ -51,13 +51,6 @@ def _fit_arguments(config: det.ExperimentConfig, hparams: Dict[str, Any]) -> Dic
     }
 
 
-def _apply_optimizations(context: Any, optimizations: Dict[str, Any]) -> None:
-    context._average_aggregated_gradients = bool(optimizations.get("average_aggregated_gradients", True))
-    context._average_training_metrics = bool(optimizations.get("average_training_metrics", True))
-    if optimizations.get("gradient_compression"):
-        context.experimental.compress_gradients()
-
-
 def _library_of(trial_class: type) -> Any:
     """The module whose ``init()`` and ``Trainer`` the class is made for."""
     # Whoever derives from a library's class has imported that library; nobody needs all of them.
@@ -96,8 +89,7 @@ def run_trial(
     trial_class = trial_class_from_entrypoint(module_spec(entrypoint))
     library = _library_of(trial_class)
     with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
-        if library.__name__ == "determined.pytorch":
-            _apply_optimizations(context, optimizations)
+        context._apply_optimizations(optimizations)
         trainer = library.Trainer(trial_class(context), context)
         trainer._by_trainer = False
         begin, end = config.profiling_interval()

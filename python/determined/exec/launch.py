@@ -6,6 +6,7 @@ entrypoint                    what runs
 ``module:Class``              the Trial class, by ``determined.exec.harness``; in a trial of several
                               slots by way of ``determined.launch.horovod --autohorovod``, if the
                               environment has Horovod, else of ``determined.launch.torch_distributed``
+                              (a ``TFKerasTrial`` without torch trains in one slot, and says so)
 ``dir.module:Class``          …
 ``dir/module:Class``          …
 any other string              ``sh -c STRING``
@@ -57,6 +58,9 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
     if not is_trial_class(entrypoint):
         return ["sh", "-c", entrypoint]
     if slots <= 1:
+        return [sys.executable, "-m", "determined.exec.harness", entrypoint]
+    if importlib.util.find_spec("torch") is None:
+        # Nothing here starts several processes for a class; the harness says what would.
         return [sys.executable, "-m", "determined.exec.harness", entrypoint]
     if importlib.util.find_spec("horovod") is not None:
         return [sys.executable, "-m", "determined.launch.horovod", "--autohorovod", "--trial", entrypoint]

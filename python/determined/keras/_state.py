@@ -30,6 +30,9 @@ def random_state(model: Any) -> Dict[str, Any]:
     }
     if "torch" in sys.modules:
         state["torch"] = sys.modules["torch"].get_rng_state().numpy()
+    if keras.backend.backend() == "tensorflow":
+        generator = sys.modules["tensorflow"].random.get_global_generator()
+        state["tensorflow"] = (generator.algorithm, generator.state.numpy())
     return state
 
 
@@ -43,6 +46,10 @@ def set_random_state(model: Any, state: Dict[str, Any]) -> None:
     if "torch" in state and "torch" in sys.modules:
         torch = sys.modules["torch"]
         torch.set_rng_state(torch.from_numpy(state["torch"]))
+    if "tensorflow" in state and keras.backend.backend() == "tensorflow":
+        _, numbers = state["tensorflow"]
+        # In place: functions that TensorFlow has traced hold on to the generator they have seen.
+        sys.modules["tensorflow"].random.get_global_generator().reset(numbers)
 
 
 def _random_file(rank: int) -> str:

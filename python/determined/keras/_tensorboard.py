@@ -1,9 +1,11 @@
 import logging
+import warnings
 from typing import Any
 
 import keras
 
 from determined import core
+from determined.keras import callbacks
 
 logger = logging.getLogger("determined.keras")
 
@@ -26,4 +28,12 @@ class TensorBoard(keras.callbacks.TensorBoard):
             if given is not None:
                 logger.warning("log_dir=%s is ignored: the platform collects files in %s", given, path)
             args = (str(path), *args[1:])
+        super().__init__(*args, **kwargs)
+
+
+class TFKerasTensorBoard(callbacks.TensorBoard):
+    """Former name of :class:`determined.keras.callbacks.TensorBoard`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn("use determined.keras.callbacks.TensorBoard", FutureWarning, stacklevel=2)
         super().__init__(*args, **kwargs)

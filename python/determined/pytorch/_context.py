@@ -90,6 +90,12 @@ class PyTorchTrialContext(TorchTrialContext):
         self.experimental = PyTorchExperimentalContext(self)
         self._scaler: Any = None
 
+    def _apply_optimizations(self, optimizations: Dict[str, Any]) -> None:
+        self._average_aggregated_gradients = bool(optimizations.get("average_aggregated_gradients", True))
+        self._average_training_metrics = bool(optimizations.get("average_training_metrics", True))
+        if optimizations.get("gradient_compression"):
+            self.experimental.compress_gradients()
+
     @property
     def _reproducibility_checked(self) -> bool:
         return not self.experimental._data_repro_checks_disabled

@@ -2,10 +2,10 @@
 
 import contextlib
 import pathlib
-import sys
 from typing import Any, Dict, Iterator, List, Optional
 
 from determined import errors
+from determined._training._loop import ENDLESS
 from determined.pytorch import _backend, _state
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._loop import TorchTrainingLoop, keep
@@ -46,7 +46,7 @@ class PyTorchTrialController(TorchTrainingLoop):
         try:
             epoch_len = len(self._training_loader)
         except TypeError:
-            epoch_len = sys.maxsize  # data without an end are one long epoch
+            epoch_len = ENDLESS  # data without an end are one long epoch
         if epoch_len == 0:
             raise errors.InvalidExperimentException("build_training_data_loader() returned a loader without any batch")
         self._epoch_len = self._context._epoch_len = distributed.broadcast(epoch_len)

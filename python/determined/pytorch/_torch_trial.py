@@ -1,7 +1,6 @@
 """What trials of any kind have in common for their users."""
 
 import abc
-import contextlib
 from typing import Any, Dict, Union
 
 import torch
@@ -17,15 +16,6 @@ class TorchTrial(_trial.LegacyTrial):
     """A training run; see :class:`PyTorchTrial` and :class:`determined.pytorch.deepspeed.DeepSpeedTrial`."""
 
     context: Any
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> "TorchTrial":
-        """Know the context, as ``self.context`` and by its older name ``self.ctx``, before the constructor runs."""
-        trial = super().__new__(cls)
-        context = args[0] if args else kwargs.get("context")
-        for name in ("context", "ctx"):
-            with contextlib.suppress(AttributeError):  # a class may have a property of that name
-                setattr(trial, name, context)
-        return trial
 
     @abc.abstractmethod
     def build_training_data_loader(self) -> Union[DataLoader, torch.utils.data.DataLoader]:
