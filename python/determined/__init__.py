@@ -21,6 +21,7 @@ from determined.errors import InvalidHP
 
 if TYPE_CHECKING:
     from determined import core as core
+    from determined._trial_context import TrialContext as TrialContext
 
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
 
@@ -32,6 +33,7 @@ __all__ = [
     "LegacyTrial",
     "RendezvousInfo",
     "ResourcesInfo",
+    "TrialContext",
     "TrialInfo",
     "__version__",
     "core",
@@ -42,9 +44,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load ``determined.core`` on first use, so that importing the root costs next to nothing."""
+    """Load ``determined.core``, and what needs it, on first use, so that importing the root costs next to nothing."""
     if name == "core":
         return importlib.import_module("determined.core")
+    if name == "TrialContext":
+        return importlib.import_module("determined._trial_context").TrialContext
     raise AttributeError(f"module 'determined' has no attribute {name!r}")
 
 

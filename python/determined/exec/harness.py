@@ -76,17 +76,15 @@ def _init_arguments(library: Any, optimizations: Dict[str, Any]) -> Dict[str, An
     return {}
 
 
-def run_trial(
-    entrypoint: str,
-    config: det.ExperimentConfig,
-    hparams: Dict[str, Any],
-    **fit: Any,
-) -> None:
-    """Import the class, build the trial, train; ``fit`` are arguments of ``Trainer.fit()`` beyond the configured."""
+def _imported(entrypoint: str) -> type:
     from determined._training._description import trial_class_from_entrypoint
 
+    return trial_class_from_entrypoint(module_spec(entrypoint))
+
+
+def run_trial(trial_class: type, config: det.ExperimentConfig, hparams: Dict[str, Any], **fit: Any) -> None:
+    """Build a trial of the class, and train; ``fit`` are arguments of ``Trainer.fit()`` beyond the configured."""
     optimizations = config.get_optimizations_config()
-    trial_class = trial_class_from_entrypoint(module_spec(entrypoint))
     library = _library_of(trial_class)
     with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
         context._apply_optimizations(optimizations)
@@ -97,7 +95,7 @@ def run_trial(
         trainer.fit(**_fit_arguments(config, hparams), **fit)
 
 
-def run_local(entrypoint: str, config: det.ExperimentConfig, test_mode: bool) -> None:
+def run_local(trial_class: type, config: det.ExperimentConfig, test_mode: bool) -> None:
     """Train off the cluster: all of it, or one batch and one of validation."""
     from determined._training._units import Batch, unit_from_config
 
@@ -105,7 +103,7 @@ def run_local(entrypoint: str, config: det.ExperimentConfig, test_mode: bool) ->
     if chosen:
         logger.info("there is no search off the cluster; this trains with %s", ", ".join(chosen))
     length = Batch(1) if test_mode else unit_from_config(_local.max_length(config), hparams.get("global_batch_size"))
-    run_trial(entrypoint, config, hparams, max_length=length, test_mode=test_mode)
+    run_trial(trial_class, config, hparams, max_length=length, test_mode=test_mode)
 
 
 def main(args: Optional[List[str]] = None) -> int:
@@ -134,10 +132,10 @@ def main(args: Optional[List[str]] = None) -> int:
         sys.path.insert(0, os.getcwd())
     try:
         if options.local:
-            run_local(entrypoint, _local.read_config(options.local), options.test)
+            run_local(_imported(entrypoint), _local.read_config(options.local), options.test)
         elif info is not None:
             config = det.ExperimentConfig(info.trial._config)
-            run_trial(entrypoint, config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)
+            run_trial(_imported(entrypoint), config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)
     except errors.InvalidExperimentException as e:
         # Where in our code it was noticed helps nobody; what is wrong with the trial does.
         logger.error("%s", e)

@@ -6,6 +6,7 @@ from determined.experimental._checkpoint import Checkpoint
 from determined.experimental._determined import Determined
 from determined.experimental._experiment import Experiment, ExperimentReference
 from determined.experimental._model import Model, ModelOrderBy, ModelSortBy, ModelVersion
+from determined.experimental._one_batch import test_one_batch
 from determined.experimental._trial import Trial, TrialOrderBy, TrialReference, TrialSortBy
 from determined.experimental._workspace import Project
 
@@ -25,4 +26,5 @@ __all__ = [
     "TrialReference",
     "TrialSortBy",
     "client",
+    "test_one_batch",
 ]

@@ -1,0 +1,39 @@
+"""Former place of the names that :mod:`determined.experimental` has."""
+
+from determined.experimental import (
+    Checkpoint,
+    Determined,
+    Experiment,
+    ExperimentReference,
+    Model,
+    ModelOrderBy,
+    ModelSortBy,
+    ModelVersion,
+    OrderBy,
+    Project,
+    Trial,
+    TrialOrderBy,
+    TrialReference,
+    TrialSortBy,
+)
+from determined.experimental.client import TrainingMetrics, TrialMetrics, ValidationMetrics
+
+__all__ = [
+    "Checkpoint",
+    "Determined",
+    "Experiment",
+    "ExperimentReference",
+    "Model",
+    "ModelOrderBy",
+    "ModelSortBy",
+    "ModelVersion",
+    "OrderBy",
+    "Project",
+    "TrainingMetrics",
+    "Trial",
+    "TrialMetrics",
+    "TrialOrderBy",
+    "TrialReference",
+    "TrialSortBy",
+    "ValidationMetrics",
+]
