@@ -61,3 +61,11 @@ bool log_find(const char *text, size_t n, const char *what, size_t what_n)
     return what_n == 0 || find_slowly(text, n, what, what_n);
 }
 #endif
+
+bool log_find_any(const char *text, size_t n, struct store_texts what)
+{
+    for (size_t i = 0; i < what.n; i++)
+        if (log_find(text, n, what.text[i], strlen(what.text[i])))
+            return true;
+    return what.n == 0;
+}

@@ -1,10 +1,11 @@
-/* Within the store: a regular expression that log lines are searched by (PCRE2, bounded), and what must stand in each line
- * that it matches, so that most lines, and most blocks, need not be asked at all. */
+/* Within the store: a regular expression that log lines are searched by (PCRE2, bounded), and ways to tell of many lines at
+ * once that none of them matches: by what each match holds, and by matching them as one text (log_pattern.h). */
 #ifndef DET_STORE_LOG_REGEX_H
 #define DET_STORE_LOG_REGEX_H
 
-#include "common/arena.h"
-#include "common/error.h"
+#include <stdbool.h>
+
+#include "store/task_logs.h"
 
 struct log_regex;
 
@@ -14,8 +15,8 @@ void log_regex_free(struct log_regex *r); /* NULL is fine */
 /* 1, 0, or -1: a pattern that runs into its limits says neither yes nor no. `id` is the line's, for the sentence. */
 int log_regex_matches(const struct log_regex *r, const char *text, size_t n, int64_t id, struct error *err);
 
-/* The longest text that every match of the pattern holds, as far as that shows without understanding it: characters that
- * stand for themselves, outside of groups, classes and repetitions that may be none. "" when there is none. */
-const char *log_regex_literal(const char *pattern, struct arena *a);
+struct store_texts log_regex_needs(const struct log_regex *r); /* one of them stands in each line that matches; n 0: unknown */
+/* False if none of these lines matches. They lie one behind the other, each with its newline. */
+bool log_regex_may_match(const struct log_regex *r, const char *lines, size_t n);
 
 #endif

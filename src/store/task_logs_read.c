@@ -1,4 +1,4 @@
-/* Reading task logs: a compiled filter, and a walk over the blocks in either direction. */
+/* Reading task logs: a walk over the blocks in either direction, past what the filter (log_filter.h) rules out. */
 #include "store/task_logs.h"
 
 #include <stdatomic.h>
@@ -6,18 +6,15 @@
 
 #include "common/clock.h"
 #include "store/log_block.h"
-#include "store/log_find.h"
-#include "store/log_masks.h"
-#include "store/log_regex.h"
-#include "store/log_words.h"
+#include "store/log_filter.h"
 #include "store/query.h"
 
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
     BLOCKS_PER_CALL = 64,
     LINES_BYTES_PER_CALL = 4 * 1024 * 1024, /* of text that is unpacked; one block at least */
-    US_PER_CALL = 20000, /* regular expressions can take long on each line; looked at every LINES_PER_LOOK lines */
-    LINES_PER_LOOK = 32,
+    US_PER_CALL = 20000, /* regular expressions can take long on each line */
+    PIECE = 32, /* lines that are asked at once whether one of them matches; then it may be late */
     TEXT_PER_CALL = 64 * 1024, /* bytes of matching lines; the line that goes over it is the last one */
     /* Readers that may keep the block they stopped in, so that the next call need not unpack it again. The others do
      * that, so ever so many slow followers take no more memory than these. */
@@ -27,93 +24,14 @@ enum {
 static atomic_int keepers;
 
 struct store_log_reader {
-    struct arena arena; /* the filter's own copies */
-    struct store_log_filter filter;
-    const char *needle; /* what every line that is found holds: the searched text, or what a pattern can't do without */
-    size_t needle_n;
+    struct log_filter filter;
     bool descending;
-    int64_t levels, ranks; /* masks; 0: any */
-    struct key_group {     /* of each field with a filter: a block must hold one of its keys */
-        const uint64_t *key;
-        size_t n;
-    } group[5];
-    size_t group_n;
-    uint64_t *text_key; /* the needle's: a block must hold them all */
-    size_t text_key_n;
-    struct log_regex *regex;
     struct log_block *block;
     /* The block that the last call stopped in, while `keeps`. */
     bool keeps;
     struct store_log_line *kept;
     size_t kept_n;
 };
-
-/* ---- the filter ---- */
-
-static struct store_texts copy_texts(struct arena *a, struct store_texts t)
-{
-    const char **copy = arena_array(a, const char *, t.n + 1);
-    for (size_t i = 0; i < t.n; i++)
-        copy[i] = arena_strdup(a, t.text[i]);
-    return (struct store_texts){copy, t.n};
-}
-
-static struct store_ints copy_ints(struct arena *a, struct store_ints t)
-{
-    return (struct store_ints){t.n ? arena_dup(a, t.value, t.n * sizeof(*t.value)) : NULL, t.n};
-}
-
-static void copy_filter(struct store_log_reader *r, const struct store_log_filter *f)
-{
-    struct arena *a = &r->arena;
-    r->filter = *f;
-    r->filter.task_id = arena_strdup(a, f->task_id);
-    r->filter.allocation_ids = copy_texts(a, f->allocation_ids);
-    r->filter.agent_ids = copy_texts(a, f->agent_ids);
-    r->filter.container_ids = copy_texts(a, f->container_ids);
-    r->filter.stdtypes = copy_texts(a, f->stdtypes);
-    r->filter.sources = copy_texts(a, f->sources);
-    r->filter.rank_ids = copy_ints(a, f->rank_ids);
-    r->filter.levels = copy_ints(a, f->levels);
-    r->filter.search = f->search && *f->search ? arena_strdup(a, f->search) : NULL;
-}
-
-static void add_group(struct store_log_reader *r, enum log_words_field field, struct store_texts t)
-{
-    if (t.n == 0)
-        return;
-    uint64_t *key = arena_array(&r->arena, uint64_t, t.n);
-    for (size_t i = 0; i < t.n; i++)
-        key[i] = log_words_field_key(field, t.text[i]);
-    r->group[r->group_n++] = (struct key_group){key, t.n};
-}
-
-static void make_masks(struct store_log_reader *r)
-{
-    const struct store_log_filter *f = &r->filter;
-    for (size_t i = 0; i < f->levels.n; i++)
-        r->levels |= log_level_bit(f->levels.value[i]);
-    for (size_t i = 0; i < f->rank_ids.n; i++)
-        r->ranks |= log_rank_bit(f->rank_ids.value[i]);
-    add_group(r, LOG_WORDS_ALLOCATION, f->allocation_ids);
-    add_group(r, LOG_WORDS_AGENT, f->agent_ids);
-    add_group(r, LOG_WORDS_CONTAINER, f->container_ids);
-    add_group(r, LOG_WORDS_SOURCE, f->sources);
-    add_group(r, LOG_WORDS_STDTYPE, f->stdtypes);
-}
-
-static int make_search(struct store_log_reader *r, struct error *err)
-{
-    const struct store_log_filter *f = &r->filter;
-    if (!f->search)
-        return 0;
-    if (f->regex && log_regex_new(f->search, &r->regex, err) < 0)
-        return -1;
-    r->needle = f->regex ? log_regex_literal(f->search, &r->arena) : f->search;
-    r->needle_n = strlen(r->needle);
-    r->text_key_n = log_words_text_keys(r->needle, r->needle_n, &r->arena, &r->text_key);
-    return 0;
-}
 
 static void drop_kept(struct store_log_reader *r)
 {
@@ -136,9 +54,7 @@ int store_log_reader_new(const struct store_log_filter *f, bool descending, stru
     if (!r)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
     r->descending = descending;
-    copy_filter(r, f);
-    make_masks(r);
-    if (make_search(r, err) < 0) {
+    if (log_filter_init(&r->filter, f, err) < 0) {
         store_log_reader_free(r);
         return -1;
     }
@@ -152,47 +68,13 @@ void store_log_reader_free(struct store_log_reader *r)
         return;
     drop_kept(r);
     drop_block(r);
-    log_regex_free(r->regex);
-    arena_release(&r->arena);
+    log_filter_release(&r->filter);
     free(r);
-}
-
-/* ---- one line ---- */
-
-static bool among(struct store_texts t, const char *s)
-{
-    for (size_t i = 0; i < t.n; i++)
-        if (s && strcmp(t.text[i], s) == 0)
-            return true;
-    return t.n == 0;
-}
-
-static bool among_ints(struct store_ints t, int32_t v)
-{
-    for (size_t i = 0; i < t.n; i++)
-        if (t.value[i] == v)
-            return true;
-    return t.n == 0;
-}
-
-/* 1, 0, or -1 with *err. */
-static int found(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
-{
-    if (!r->filter.search)
-        return 1;
-    return r->regex ? log_regex_matches(r->regex, l->text, l->text_n, l->id, err)
-                    : log_find(l->text, l->text_n, r->needle, r->needle_n);
 }
 
 int store_log_matches(const struct store_log_reader *r, const struct store_log_line *l, struct error *err)
 {
-    const struct store_log_filter *f = &r->filter;
-    bool fits = among_ints(f->levels, l->level) && among_ints(f->rank_ids, l->has_rank ? l->rank : -1) &&
-                (!f->before_us || l->time_us <= f->before_us) && (!f->after_us || l->time_us > f->after_us) &&
-                among(f->allocation_ids, l->allocation_id) && among(f->agent_ids, l->agent_id) &&
-                among(f->container_ids, l->container_id) && among(f->stdtypes, l->stdtype) &&
-                among(f->sources, l->source);
-    return fits ? found(r, l, err) : 0;
+    return log_filter_matches(&r->filter, l, err);
 }
 
 /* ---- what a call gives ---- */
@@ -228,27 +110,49 @@ static void take_line(struct walk *w, const struct store_log_line *l)
     w->bytes += l->text_n;
 }
 
-static bool is_late(const struct walk *w, size_t i)
+static bool is_behind(const struct walk *w, const struct store_log_line *l)
 {
-    return i % LINES_PER_LOOK == LINES_PER_LOOK - 1 && clock_monotonic_us() > w->deadline_us;
+    return w->r->descending ? l->id >= w->cursor : l->id <= w->cursor;
 }
 
-/* Takes what matches of a block, line by line in the direction. 1: all of it, 0: the call has done its share before, -1. */
-static int take_lines(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
+/* Takes what matches, line by line in the direction. 1: all of it, 0: the call has done its share before, -1. */
+static int take_piece(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
 {
-    w->last = (struct store_log_line){0}; /* another block's strings may lie at the same addresses */
     for (size_t i = 0; i < n; i++) {
         const struct store_log_line *l = w->r->descending ? &line[n - 1 - i] : &line[i];
-        if (w->r->descending ? l->id >= w->cursor : l->id <= w->cursor)
+        if (is_behind(w, l))
             continue;
-        if (w->n == w->max || w->bytes >= TEXT_PER_CALL || (w->r->regex && is_late(w, i)))
+        if (w->n == w->max || w->bytes >= TEXT_PER_CALL)
             return 0;
-        int match = store_log_matches(w->r, l, err);
+        int match = log_filter_matches(&w->r->filter, l, err);
         if (match < 0)
             return -1;
         if (match > 0)
             take_line(w, l);
         w->cursor = l->id;
+    }
+    return 1;
+}
+
+/* Of a whole block. As take_piece(). */
+static int take_lines(struct walk *w, const struct store_log_line *line, size_t n, struct error *err)
+{
+    w->last = (struct store_log_line){0}; /* another block's strings may lie at the same addresses */
+    for (size_t done = 0, piece; done < n; done += piece) {
+        piece = n - done < PIECE ? n - done : PIECE;
+        const struct store_log_line *first = w->r->descending ? &line[n - done - piece] : &line[done];
+        const struct store_log_line *last = w->r->descending ? first : &first[piece - 1];
+        if (is_behind(w, last))
+            continue;
+        if (w->r->filter.regex && done > 0 && clock_monotonic_us() > w->deadline_us)
+            return 0;
+        int rc = 1;
+        if (log_filter_may_match_any(&w->r->filter, first, piece))
+            rc = take_piece(w, first, piece, err);
+        else
+            w->cursor = last->id;
+        if (rc <= 0)
+            return rc;
     }
     return 1;
 }
@@ -261,37 +165,23 @@ struct candidate {
     bool wanted;
 };
 
-static bool may_hold(const struct store_log_reader *r, const void *words, size_t n)
-{
-    for (size_t i = 0; i < r->text_key_n; i++)
-        if (!log_words_may_hold(words, n, r->text_key[i]))
-            return false;
-    for (size_t g = 0; g < r->group_n; g++) {
-        bool any = false;
-        for (size_t i = 0; i < r->group[g].n && !any; i++)
-            any = log_words_may_hold(words, n, r->group[g].key[i]);
-        if (!any)
-            return false;
-    }
-    return true;
-}
-
 static int read_candidates(struct store *st, const struct store_log_reader *r, int64_t cursor,
                            struct candidate list[BLOCKS_PER_CALL], size_t *ret_n, struct error *err)
 {
-    const struct store_log_filter *f = &r->filter;
+    const struct log_filter *f = &r->filter;
+    const struct store_log_filter *wanted = &f->wanted;
     struct query q;
     int rc;
     size_t n = 0, words_n;
     if (query_start(st, r->descending ? Q_TASK_LOG_BLOCKS_BEFORE : Q_TASK_LOG_BLOCKS_AFTER,
-                    SQL_ARGS(sql_text(f->task_id), sql_int(cursor), sql_int(r->levels), sql_int(r->ranks),
-                             sql_int(f->before_us), sql_int(f->after_us), sql_int(BLOCKS_PER_CALL)), &q, err) < 0)
+                    SQL_ARGS(sql_text(wanted->task_id), sql_int(cursor), sql_int(f->levels), sql_int(f->ranks),
+                             sql_int(wanted->before_us), sql_int(wanted->after_us), sql_int(BLOCKS_PER_CALL)), &q, err) < 0)
         return -1;
     while (n < BLOCKS_PER_CALL && (rc = query_next(&q, err)) > 0) {
         struct candidate *c = &list[n++];
         *c = (struct candidate){.first_id = take_int(&q), .last_id = take_int(&q), .text_bytes = take_int(&q)};
         const void *words = take_borrowed(&q, &words_n);
-        c->wanted = may_hold(r, words, words_n);
+        c->wanted = log_filter_may_be_in(f, words, words_n);
     }
     query_end(&q);
     *ret_n = n;
@@ -319,7 +209,7 @@ static int walk_block(struct walk *w, int64_t first_id, const void *data, size_t
     size_t text_n, n;
     if (log_block_open(r->block, data, data_n, &text, &text_n, err) < 0)
         return -1;
-    if (text && r->needle_n && !log_find(text, text_n, r->needle, r->needle_n))
+    if (text && !log_filter_may_match_text(&r->filter, text, text_n))
         return 1;
     if (log_block_lines(r->block, first_id, &line, &n, err) < 0)
         return -1;
@@ -339,7 +229,7 @@ static int walk_run(struct store *st, struct walk *w, const struct candidate *fi
     struct query q;
     bool full = false;
     int rc = query_start(st, r->descending ? Q_TASK_LOG_LINES_DOWN : Q_TASK_LOG_LINES_UP,
-                         SQL_ARGS(sql_text(r->filter.task_id), sql_int(from), sql_int(to)), &q, err);
+                         SQL_ARGS(sql_text(r->filter.wanted.task_id), sql_int(from), sql_int(to)), &q, err);
     if (rc < 0)
         return -1;
     while (!full && (rc = query_next(&q, err)) > 0) {
@@ -389,7 +279,7 @@ static int walk_log(struct store *st, struct walk *w, struct error *err)
     struct candidate list[BLOCKS_PER_CALL];
     int64_t last_id;
     size_t n;
-    if (store_task_log_last_id(st, r->filter.task_id, &last_id, err) < 0 ||
+    if (store_task_log_last_id(st, r->filter.wanted.task_id, &last_id, err) < 0 ||
         read_candidates(st, r, w->cursor, list, &n, err) < 0)
         return -1;
     int rc = walk_candidates(st, w, list, n, err);
@@ -432,7 +322,7 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
     if (!r->keeps)
         drop_block(r);
     if (end < 0)
-        return error_wrap(err, "logs of task %s", r->filter.task_id);
+        return error_wrap(err, "logs of task %s", r->filter.wanted.task_id);
     *cursor = w.cursor;
     *ret = w.out;
     *ret_n = w.n;

@@ -6,6 +6,7 @@
 #include "store/log_block.h"
 #include "store/log_bytes.h"
 #include "store/log_find.h"
+#include "store/log_pattern.h"
 #include "store/log_regex.h"
 #include "store/log_seal.h"
 #include "store/log_words.h"
@@ -173,51 +174,142 @@ static void test_filters__choose_lines_and_pass_over_batches(void **state)
 
 static void test_regex__what_every_match_holds_is_found_or_left(void **state)
 {
-    static const struct { const char *pattern, *literal; } row[] = {
+    static const struct { const char *pattern, *needs; } row[] = {
         {"out of memory", "out of memory"}, {"loss=\\d+\\.\\d+ at step", " at step"}, {"^step 1[78]$", "step 1"},
-        {"abc?d", "ab"}, {"abc*", "ab"}, {"ab+cde", "cde"}, {"abcd{2,3}e", "abc"}, {"ab{x}cdef", "x}cdef"},
-        {"a|bcd", ""}, {"(abc|def)ghij", "ghij"}, {"(abc)?x", "x"}, {"(a(b)c)defg", "defg"}, {"(?i)abcd", ""},
-        {"[abc]defg[^]h]ij", "defg"}, {"[]x]yz", "yz"}, {"[[:alpha:]]yz", "yz"}, {"a\\.b", "a.b"}, {"\\x41bcd", ""},
-        {"\\Qa|b\\E", ""}, {"\\[error\\] .* lost", "[error] "}, {"", ""}, {"\xc3\xa9t\xc3\xa9?x", "\xc3\xa9t"}, {".*", ""},
+        {"abc?d", "ab"}, {"abc*", "ab"}, {"ab+cde", "cde"}, {"abcd{2,3}e", "abcd"}, {"abcd{0,3}e", "abc"}, {"abcd{,3}e", "abc"},
+        {"ab{x}cdef", "ab{x}cdef"}, {"a|bcd", "a|bcd"}, {"(abc|def)ghij", "ghij"}, {"^.*(error|warn)", "error|warn"},
+        {"(error|warn)? x", " x"}, {"(?:error|(a)?)", ""}, {"((one|two) or|three)+", "one|two|three"}, {"a|b|c|d|e", ""},
+        {"(ab|(cd|ef)gh)", "ab|cd|ef"}, {"(abc)?x", "x"}, {"(a(b)c)defg", "defg"},
+        {"(?i)abcd", "abcd"}, {"(?i)cuda desk", "cuda de"}, {"(?i)\xc3\xa9t", "t"}, {"x(?i:y)skz", "x"}, {"(?x)ab c", ""},
+        {"(?=abc)", ""}, {"(*UTF)abc", ""}, {"[abc]defg[^]h]ij", "defg"}, {"[]x]yz", "yz"}, {"[[:alpha:]]yz", "yz"},
+        {"[a[:]xyz:]", "xyz:]"}, {"a\\.b", "a.b"}, {"\\x41bcd", ""}, {"\\Qa|b\\E", ""}, {"\\N{U+41}bc", ""},
+        {"\\[error\\] .* lost", "[error] "}, {"", ""}, {"\xc3\xa9t\xc3\xa9?x", "\xc3\xa9t"}, {".*", ""}, {"a{2}{3}", ""},
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-        const char *literal = log_regex_literal(row[i].pattern, &f->a);
-        if (strcmp(literal, row[i].literal) != 0)
-            fail_msg("%s gave \"%s\", not \"%s\"", row[i].pattern, literal, row[i].literal);
+        cleanup_strbuf struct strbuf all = STRBUF_INIT;
+        struct log_pattern p = log_pattern_read(row[i].pattern, &f->a);
+        for (size_t k = 0; k < p.needs.n; k++)
+            strbuf_addf(&all, "%s%s", k ? "|" : "", p.needs.text[k]);
+        if (strcmp(strbuf_str(&all), row[i].needs) != 0)
+            fail_msg("%s gave \"%s\", not \"%s\"", row[i].pattern, strbuf_str(&all), row[i].needs);
     }
 }
 
-/* Patterns made of all that a literal is cut by, on lines made to be near them: each line that PCRE2 finds holds it. */
-static void test_regex__no_line_is_lost_for_want_of_the_literal(void **state)
+static void test_regex__what_looks_beyond_its_line_is_told(void **state)
 {
-    static const char *const piece[] = {"ab", "c", "c?", "d*", "e+", "(fg|h)", "[ij]", ".", "\\d", "{", "k{0,2}", "\\.", "^", "$", "(l)?"};
-    static const char *const text[] = {"ab", "c", "d", "ee", "fg", "h", "i", "j", "7", "{", "kk", ".", "l", "abc", " "};
+    static const char *const within[] = {"^a.*b$", "[0-9]{9}", "\\bz|\\d+?", "[ \\t\\]x]\\S", "(?i)(a|b)+", "[[:digit:]]\\.\\w"};
+    static const char *const beyond[] = {"[^,]a", "\\s", "a\\n", "[\\s]", "[\\t-z]", "[\n]", "\n", "\\W", "[\\D]", "\\Aa", "a\\z",
+                                         "(?s)a.b", "a++b", "a{2}+b", "\\B", "(?!a)b", "(?<=a)b", "[[:space:]]", "[[:^digit:]]"};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof(within) / sizeof(*within); i++)
+        if (!log_pattern_read(within[i], &f->a).within_lines)
+            fail_msg("%s stays within its line", within[i]);
+    for (size_t i = 0; i < sizeof(beyond) / sizeof(*beyond); i++)
+        if (log_pattern_read(beyond[i], &f->a).within_lines)
+            fail_msg("%s does not stay within its line", beyond[i]);
+}
+
+static const char *any_of(struct rng *rng, const char *const *all, size_t n) { return all[rng_int(rng, n)]; }
+
+/* The same pattern in a form of which nothing shows. */
+static struct log_regex *that_shows_nothing(struct fixture *f, const char *pattern)
+{
+    cleanup_strbuf struct strbuf whole = STRBUF_INIT;
+    struct log_regex *r;
+    strbuf_addf(&whole, "(?=)(?:%s)", pattern);
+    OK(f, log_regex_new(whole.s, &r, &f->err));
+    assert_int_equal(log_regex_needs(r).n, 0);
+    return r;
+}
+
+/* Patterns made of all that cuts a text, on lines made to be near them: each line that PCRE2 finds is found, and no five lines
+ * are passed over with one of them among them. */
+static void test_regex__no_line_is_lost_for_what_shows_of_a_pattern(void **state)
+{
+    static const char *const piece[] = {"ab", "c", "c?", "d*", "e+", "(fg|h)", "(?:ab|c|)", "((i|jk)c)+", "[ij]", ".", "\\d", "{", "k{0,2}",
+                                        "c{2}", "\\.", "^", "$", "(l)?", "|", "(?i)", "\\b", "\\S", "[a-e]", "\xc3\xa9",
+                                        "\\s", "[^c]", "\\B", "d++"};
+    static const char *const text[] = {"ab", "AB", "c", "cc", "d", "ee", "fg", "h", "i", "jkc", "7", "{", "kk", ".", "l", "abc", " ",
+                                       "\xc3\xa9", "\xc3", "\xe2\x84\xaa", "\n"};
     struct fixture *f = *state;
     struct rng rng;
-    size_t matches = 0;
+    size_t matches = 0, passed_over = 0;
     rng_init(&rng, 1);
     for (int i = 0; i < 20000; i++) {
-        cleanup_strbuf struct strbuf pattern = STRBUF_INIT, line = STRBUF_INIT;
+        cleanup_strbuf struct strbuf pattern = STRBUF_INIT, lines = STRBUF_INIT;
         struct log_regex *r;
         for (uint64_t k = 1 + rng_int(&rng, 4); k > 0; k--)
-            strbuf_adds(&pattern, piece[rng_int(&rng, sizeof(piece) / sizeof(*piece))]);
-        for (uint64_t k = 1 + rng_int(&rng, 6); k > 0; k--)
-            strbuf_adds(&line, text[rng_int(&rng, sizeof(text) / sizeof(*text))]);
-        cleanup_strbuf struct strbuf whole = STRBUF_INIT; /* the same, but no literal shows */
-        strbuf_addf(&whole, "(?:%s)", pattern.s);
-        struct log_regex *plain;
+            strbuf_adds(&pattern, any_of(&rng, piece, sizeof(piece) / sizeof(*piece)));
         if (log_regex_new(pattern.s, &r, NULL) < 0)
             continue;
-        OK(f, log_regex_new(whole.s, &plain, &f->err));
-        int found = log_regex_matches(plain, line.s, line.n, 1, NULL);
-        if (log_regex_matches(r, line.s, line.n, 1, NULL) != found)
-            fail_msg("%s on %s: %d", pattern.s, line.s, found);
-        matches += found > 0;
+        struct log_regex *plain = that_shows_nothing(f, pattern.s);
+        bool any = false;
+        for (int line = 0; line < 5; line++) {
+            size_t from = lines.n;
+            for (uint64_t k = rng_int(&rng, 4); k > 0; k--)
+                strbuf_adds(&lines, any_of(&rng, text, sizeof(text) / sizeof(*text)));
+            strbuf_addc(&lines, '\n');
+            int found = log_regex_matches(plain, lines.s + from, lines.n - from, 1, NULL);
+            if (log_regex_matches(r, lines.s + from, lines.n - from, 1, NULL) != found)
+                fail_msg("%s on %s: %d", pattern.s, lines.s + from, found);
+            matches += found > 0;
+            any |= found > 0;
+        }
+        bool maybe = log_regex_may_match(r, lines.s, lines.n);
+        if (any && !maybe)
+            fail_msg("%s passes over %s", pattern.s, lines.s);
+        passed_over += !maybe;
         log_regex_free(r);
         log_regex_free(plain);
     }
-    assert_true(matches > 1000);
+    assert_true(matches > 1000 && passed_over > 1000);
+}
+
+enum { MANY = 1200, BATCH = 100 };
+
+static const char *step_text(struct fixture *f, int i) { return arena_printf(&f->a, i % BATCH == 50 ? "step %d" : "step %d\n", i); }
+
+/* What a search of them must give, found line by line. */
+static const char *steps_that_match(struct fixture *f, const char *search, bool regex, bool descending)
+{
+    cleanup_strbuf struct strbuf b = STRBUF_INIT;
+    struct log_regex *r = regex ? that_shows_nothing(f, search) : NULL;
+    for (int i = 0; i < MANY; i++) {
+        int step = descending ? MANY - 1 - i : i;
+        const char *text = step_text(f, step);
+        if (r ? log_regex_matches(r, text, strlen(text), 1, NULL) > 0 : strstr(text, search) != NULL)
+            strbuf_addf(&b, "%d %s|", step + 1, text);
+    }
+    log_regex_free(r);
+    return arena_strdup(&f->a, strbuf_str(&b));
+}
+
+static bool seal(struct fixture *f, bool rest);
+
+/* Of many lines few match, some have no newline; in heads and in a block, both ways, in small bites. */
+static void test_search__finds_single_lines_among_many(void **state)
+{
+    static const struct { const char *search; bool regex; } query[] = {
+        {"STEP 7[0-9]*5$", true}, {"step 7[0-9]*5$", true}, {"[0-9]{4}", true}, {"^step (13|77)", true}, {"11\\s", true},
+        {"^step 151$", true} /* behind one without */,
+        {"step 99", false}, {"p 1001", false}};
+    struct fixture *f = *state;
+    for (int from = 0; from < MANY; from += BATCH) {
+        struct store_log_line l[BATCH];
+        for (int i = 0; i < BATCH; i++)
+            l[i] = line(from + i, step_text(f, from + i));
+        append(f, l, BATCH, from + 1);
+    }
+    for (int sealed = 0; sealed < 2; sealed++) {
+        for (size_t k = 0; k < 2 * sizeof(query) / sizeof(*query); k++) {
+            const char *search = query[k / 2].search;
+            bool regex = query[k / 2].regex, descending = k % 2;
+            assert_string_equal(read_log(f, (struct store_log_filter){.search = search, .regex = regex}, descending, 3),
+                                steps_that_match(f, search, regex, descending));
+        }
+        assert_true(sealed || seal(f, true));
+    }
 }
 
 static void test_regex__is_checked_and_bounded(void **state)
@@ -658,7 +750,9 @@ int main(void)
         TEST(test_numbered_lines__and_their_mark_are_one_transaction),
         TEST(test_filters__choose_lines_and_pass_over_batches),
         TEST(test_regex__what_every_match_holds_is_found_or_left),
-        TEST(test_regex__no_line_is_lost_for_want_of_the_literal),
+        TEST(test_regex__what_looks_beyond_its_line_is_told),
+        TEST(test_regex__no_line_is_lost_for_what_shows_of_a_pattern),
+        TEST(test_search__finds_single_lines_among_many),
         TEST(test_regex__is_checked_and_bounded),
         TEST(test_follow__the_cursor_finds_new_lines),
         TEST(test_count__with_and_without_filter),
