@@ -260,8 +260,8 @@ static int walk_candidates(struct store *st, struct walk *w, const struct candid
             pass(w, &list[i]);
             continue;
         }
-        if (bytes > LINES_BYTES_PER_CALL || clock_monotonic_us() > w->deadline_us)
-            return 0;
+        if (bytes > LINES_BYTES_PER_CALL || (bytes > 0 && clock_monotonic_us() > w->deadline_us))
+            return 0; /* one run at least: a machine that stalls before each call would get nowhere */
         for (bytes += list[i].text_bytes; end < n && list[end].wanted && bytes <= LINES_BYTES_PER_CALL; end++)
             bytes += list[end].text_bytes;
         int rc = walk_run(st, w, &list[i], &list[end - 1], err);
