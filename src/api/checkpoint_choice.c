@@ -90,7 +90,13 @@ static struct json_object *preview_of(const struct store_checkpoint *c)
     json_object_object_add(o, "Resources", json_of(c->resources));
     json_object_object_add(o, "Metadata", json_of(c->metadata));
     json_object_object_add(o, "Size", json_object_new_int64(c->size));
-    json_object_object_add(o, "ValidationMetrics", json_of(c->validation_metrics));
+    struct json_object *metrics = json_of(c->validation_metrics);
+    json_object_object_add(o, "ValidationMetrics", metrics);
+    if (metrics) { /* the released client shows what has this */
+        struct json_object *step = json_object_new_object();
+        json_object_object_add(step, "validation", json_object_get(metrics));
+        json_object_object_add(o, "step", step);
+    }
     return o;
 }
 

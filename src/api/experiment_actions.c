@@ -4,6 +4,7 @@
 
 #include "api/internal.h"
 #include "gen/handlers.h"
+#include "store/removals.h"
 #include "store/workspaces.h"
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
@@ -49,6 +50,24 @@ static int start_deletion(struct req *r, const struct store_experiment_brief *x,
         return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state",
                          run_state_name(x->state));
     return store_experiment_set_state(r->db, x->id, run_state_name(RUN_DELETING), 0, err);
+}
+
+/* Trials that still write would go on with files that are gone. */
+static int delete_tensorboard(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+                              struct error *err)
+{
+    if (!r->who.admin && r->who.user_id != x->user_id)
+        return error_set(err, ERR_FORBIDDEN, "forbidden: experiment %d belongs to another user; its owner and admins may "
+                         "delete its TensorBoard files", x->id);
+    if (!run_state_is_over(x->state))
+        return error_set(err, ERR_PRECONDITION, "experiment %d is in STATE_%s state: its TensorBoard files can be deleted once "
+                         "it is over", x->id, run_state_name(x->state));
+    return store_tensorboard_removal_add(r->db, x->id, r->now_us, err);
+}
+
+static void run_removals(struct req *r, const int32_t *id, size_t n)
+{
+    r->api->services.collect(r->api->services.ctx);
 }
 
 static void run_deletions(struct req *r, const int32_t *id, size_t n)
@@ -111,6 +130,7 @@ const struct experiment_action action_archive = {.change = archive};
 const struct experiment_action action_unarchive = {.change = unarchive};
 const struct experiment_action action_delete = {
     .change = start_deletion, .changed = run_deletions, .default_states = DEFAULT_OVER};
+static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard, .changed = run_removals};
 const struct experiment_action action_move = {.change = move, .prepare = check_destination};
 const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
 
@@ -225,6 +245,12 @@ int api_delete_experiment(struct req *r, const struct wire_delete_experiment_req
                           struct wire_delete_experiment_response *ret, struct error *err)
 {
     return action_request(r, &action_delete, in->experiment_id, NULL, err);
+}
+
+int api_delete_tensorboard_files(struct req *r, const struct wire_delete_tensorboard_files_request *in,
+                                 struct wire_delete_tensorboard_files_response *ret, struct error *err)
+{
+    return action_request(r, &action_delete_tensorboard, in->experiment_id, NULL, err);
 }
 
 int api_move_experiment(struct req *r, const struct wire_move_experiment_request *in,

@@ -146,8 +146,17 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     return k;
 }
 
+/* A task of its own that hangs, as on a storage that does not answer, holds its place for so long. */
+static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
+{
+    int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) + ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
+    if (a->task != NULL)
+        timer_set(&c->timers, &a->task_limit, TIMER_TASK_LIMIT, due_us);
+}
+
 void allocation_assigned(struct core *c, struct allocation *a)
 {
+    limit_task(c, a, c->now_us);
     if (a->trial != NULL)
         ports_take(&c->ports, a->row.port);
     allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
@@ -332,6 +341,8 @@ void allocation_resume(struct core *c, struct allocation *a)
         allocation_kill_containers(c, a); /* said again to each agent as it comes back */
     else if (a->row.preempt_deadline_us != 0)
         restore_preempt_deadline(c, a);
+    else
+        limit_task(c, a, a->row.start_us != 0 ? a->row.start_us : c->now_us);
 }
 
 void allocation_free(struct core *c, struct allocation *a)
@@ -343,5 +354,6 @@ void allocation_free(struct core *c, struct allocation *a)
     gather_release(&a->gather);
     timer_clear(&c->timers, &a->preempt_deadline);
     timer_clear(&c->timers, &a->kill_again);
+    timer_clear(&c->timers, &a->task_limit);
     free(a);
 }

@@ -14,6 +14,7 @@
 #include "core/objects.h"
 
 enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 30000000 };
+#define ALLOCATION_TASK_LIMIT_US 3600000000ll
 
 struct allocation *allocation_request(struct core *c, struct trial *t);
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);

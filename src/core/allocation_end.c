@@ -28,6 +28,7 @@ void allocation_kill_containers(struct core *c, struct allocation *a)
     a->pool->rm->leaving(a);
     allocation_raise_state(c, a, ALLOCATION_TERMINATING);
     timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->task_limit);
     timer_set(&c->timers, &a->kill_again, TIMER_KILL_AGAIN, c->now_us + ALLOCATION_KILL_AGAIN_US);
     signal_live(c, a, SIGKILL);
 }
@@ -75,6 +76,8 @@ void allocation_timer(struct core *c, struct timer *t)
 {
     if (t->kind == TIMER_PREEMPT_DEADLINE)
         preempt_deadline_passed(c, container_of(t, struct allocation, preempt_deadline));
+    else if (t->kind == TIMER_TASK_LIMIT)
+        allocation_kill(c, container_of(t, struct allocation, task_limit), "the task took longer than an hour");
     else
         allocation_kill_containers(c, container_of(t, struct allocation, kill_again));
 }
@@ -119,6 +122,7 @@ static void unlink_containers(struct core *c, struct allocation *a)
 static void unlink_allocation(struct core *c, struct allocation *a)
 {
     timer_clear(&c->timers, &a->preempt_deadline);
+    timer_clear(&c->timers, &a->task_limit);
     timer_clear(&c->timers, &a->kill_again);
     ports_give_back(&c->ports, a->row.port);
     unlink_containers(c, a);

@@ -103,6 +103,7 @@ static void fire_timers(struct core *c)
             break;
         case TIMER_PREEMPT_DEADLINE:
         case TIMER_KILL_AGAIN:
+        case TIMER_TASK_LIMIT:
             allocation_timer(c, t);
             break;
         case TIMER_TRIAL_INVALID_HP:

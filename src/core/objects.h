@@ -100,7 +100,7 @@ struct allocation {
     struct pool *pool;
     struct container **container; /* by rank */
     size_t container_n;
-    struct timer preempt_deadline, kill_again;
+    struct timer preempt_deadline, kill_again, task_limit;
     int64_t killed_us; /* last time; 0: never */
     struct gather gather;
     TAILQ_ENTRY(allocation) in_pool, in_new;

@@ -1,5 +1,5 @@
-/* A task of its own, which is no trial's: one allocation without slots, run once and never preempted. What it is for, its
- * creator knows; it is told of the end (CORE_TASK_ENDED) and decides whether to try again. */
+/* A task of its own, which is no trial's: one allocation without slots, run once, for an hour at most, and never preempted.
+ * What it is for, its creator knows; it is told of the end (CORE_TASK_ENDED) and decides whether to try again. */
 #ifndef DET_CORE_TASK_H
 #define DET_CORE_TASK_H
 

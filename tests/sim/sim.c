@@ -443,7 +443,8 @@ static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k
         return;
     }
     k->state = CONTAINER_RUNNING;
-    go_to(sim, k, k->trial_id == 0 ? TASK_EXIT : b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, 100);
+    bool hangs = k->trial_id == 0 && b->deaf;
+    go_to(sim, k, k->trial_id == 0 ? TASK_EXIT : b->invalid_hp ? TASK_INVALID_HP : TASK_WORK, hangs ? 1000000000 : 100);
     send_state(sim, a, k);
 }
 

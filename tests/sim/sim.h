@@ -31,7 +31,7 @@ struct sim_experiment {
     int fail_step; /* … fail with exit code 1 after this many steps of theirs */
     int fail_trial; /* only this one does; 0: all */
     bool searched; /* validates after each step, does what operations ask for, and its loss follows from its id */
-    bool deaf;     /* never preempts */
+    bool deaf;     /* never preempts; of a task on its behalf: hangs */
     bool invalid_hp;
     bool cannot_start; /* the agent fails to launch it, in the first fail_runs runs */
 };

@@ -59,6 +59,23 @@ static void test_task__whose_agent_is_lost_is_over(void **state)
                "[ 25050] task of exp 7 > over\n");
 }
 
+/* Its creator is told, and may try again. */
+static void test_task__that_hangs_is_killed_after_an_hour_also_over_a_restart(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 0);
+    sim->behaviour[7].deaf = true;
+    sim_create_task(sim, 7);
+    sim_run(sim, 3500000);
+    sim_expect(sim, "[     0] a1 > start gc-7\n");
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 90000);
+    sim_expect(sim, "[3500000] master > crash\n[3501000] master > back\n[3501500] a1 > back\n");
+    sim_run(sim, 20000);
+    sim_expect(sim, "[3600010] a1 > kill trial 0 run 1\n[3600015] task of exp 7 > over\n");
+    assert_int_equal(sim_open_allocations(sim), 0);
+}
+
 static void test_task__has_no_place_in_the_queue_that_people_see(void **state)
 {
     struct sim *sim = *state;
@@ -110,6 +127,7 @@ int main(void)
         TEST(test_task__waits_for_an_agent_also_over_a_restart),
         TEST(test_task__runs_on_while_the_master_is_away_and_is_not_started_again),
         TEST(test_task__whose_agent_is_lost_is_over),
+        TEST(test_task__that_hangs_is_killed_after_an_hour_also_over_a_restart),
         TEST(test_task__has_no_place_in_the_queue_that_people_see),
         TEST(test_task__in_a_pool_that_does_not_exist_is_refused),
         TEST(test_task__survives_a_crash_at_every_step),
