@@ -6,7 +6,9 @@ import threading
 
 import pytest
 from support import postgres
+from support.certificates import Authority
 from support.cluster import wait_for
+from support.ports import free_port
 
 pytestmark = pytest.mark.skipif(not postgres.is_installed(), reason="no PostgreSQL is installed")
 
@@ -149,6 +151,35 @@ def test_a_wrong_password_is_said_and_not_shown(server, new_cluster):
     assert "no password supplied: set db.password" in refused(new_cluster("none", config={"db": db}))
     c = new_cluster("right", config={"db": {**db, "password": "r1ght"}}).start_master()
     assert c.login().status == 200
+
+
+def test_the_way_to_the_server_is_encrypted_and_its_certificate_verified(server, new_cluster, monkeypatch, tmp_path):
+    authority, other = Authority(tmp_path / "authority"), Authority(tmp_path / "other", "Somebody Else")
+    data = server.dir / "data"
+    authority.sign(data / "server.crt", data / "server.key", names="DNS:localhost")
+    (data / "server.key").chmod(0o600)
+    postgres.give_to_postgres(data)
+    (data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
+    db = server.new_database()
+    server.stop()
+    port = free_port()
+    server.settings.update(ssl="on", listen_addresses="127.0.0.1")
+    monkeypatch.setenv("PGPORT", str(port)) # of the server, and of those who ask it
+    server.start()
+
+    def config(host, ssl_mode, **more):
+        return {"db": {**db, "host": host, "port": port, "ssl_mode": ssl_mode, **{k: str(v) for k, v in more.items()}}}
+
+    trusted = {"ssl_root_cert": authority.cert}
+    assert "no encryption" in refused(new_cluster("plain", config=config("127.0.0.1", "disable")))
+    assert "certificate verify failed" in refused(new_cluster("other", config=config("localhost", "verify-full", ssl_root_cert=other.cert)))
+    assert 'does not match host name "127.0.0.1"' in refused(new_cluster("name", config=config("127.0.0.1", "verify-full", **trusted)))
+    for name, host, mode in (("any", "127.0.0.1", "require"), ("ca", "127.0.0.1", "verify-ca"), ("full", "localhost", "verify-full")):
+        c = new_cluster(name, config=config(host, mode, **(trusted if mode != "require" else {}))).start_master()
+        assert c.login().status == 200
+        assert server.sql("SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+                          f" WHERE datname = '{db['name']}' AND client_addr IS NOT NULL") == "t"
+        c.stop_master()
 
 
 def test_too_few_connections_are_said_with_the_number_that_is_needed(server, new_cluster):
