@@ -6,6 +6,7 @@
 ##  install          into PREFIX (default /usr/local) below DESTDIR
 ##  bench            measures the numbers of docs/performance.md
 ##  test-frameworks  the tests of the library with Hugging Face and Keras, and what they need (part of `make test`)
+##  test-horovod     the tests of trials under Horovod, which is built first (about 15 minutes, once); make horovod-deps only builds it
 ##  asan             AddressSanitizer + UBSan build, unit and API tests on it
 ##  tsan             ThreadSanitizer build, unit and API tests on it (some minutes; not part of `make test`)
 ##  clang            the same sources through clang 14, warnings as errors
@@ -31,10 +32,11 @@ PY := $(VENV)/bin/python
 COMPAT := .venv-compat
 FRAMEWORKS := .venv-frameworks
 TENSORFLOW := .venv-tensorflow
+HOROVOD := .venv-horovod
 AZURITE := tests/support/azurite
 comma := ,
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks bench asan tsan clang soak fuzz faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -52,6 +54,7 @@ define new-environment
 	@echo "deps: $(1) into $(@D) from $<"
 	@/usr/bin/python3 -m venv $(@D)
 endef
+over-torch = $(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$(echo $(@D)/lib/python3*/site-packages)/torch.pth
 define install-packages
 	@$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
@@ -72,12 +75,20 @@ $(COMPAT)/.stamp: python/requirements/compat.txt
 # On top of $(VENV), whose packages it sees: so tests can tell how it is without them.
 $(FRAMEWORKS)/.stamp: python/requirements/frameworks.txt $(VENV)/.stamp-test
 	$(call new-environment,Hugging Face$(comma) Lightning$(comma) DeepSpeed and Keras)
-	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$(echo $(@D)/lib/python3*/site-packages)/torch.pth
+	@$(over-torch)
 	$(install-packages)
 
 $(TENSORFLOW)/.stamp: python/requirements/tensorflow.txt
 	$(call new-environment,Keras and TensorFlow (some minutes))
 	$(install-packages)
+
+# On top of $(VENV), too. The wheel is kept outside of the tree, for the next one that needs it.
+$(HOROVOD)/.stamp: python/requirements/horovod.txt $(VENV)/.stamp-test tools/build-horovod
+	$(call new-environment,Horovod)
+	@$(over-torch)
+	@$(@D)/bin/pip install -q --disable-pip-version-check -r $<
+	@wheel=$$(tools/build-horovod $(@D)/bin/python) && $(@D)/bin/pip install -q --disable-pip-version-check --no-deps $$wheel
+	@touch $@
 
 # Tests of Azure's storage are skipped, visibly, where there is no npm.
 $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
@@ -85,6 +96,7 @@ $(AZURITE)/.stamp: $(AZURITE)/package-lock.json
 	echo "deps: azurite into $(AZURITE)"; npm ci --prefix $(AZURITE) --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
+horovod-deps: test-deps $(HOROVOD)/.stamp
 framework-deps: test-deps $(FRAMEWORKS)/.stamp $(TENSORFLOW)/.stamp
 
 deps: apt-packages $(VENV)/.stamp
@@ -98,6 +110,9 @@ test: framework-deps all
 
 test-frameworks: framework-deps all
 	@tests/run-all frameworks tensorflow
+
+test-horovod: horovod-deps all
+	@tests/run-all horovod e2e-horovod
 
 bench: test-deps all
 	@$(PY) bench/run.py

@@ -176,15 +176,16 @@ SHOW = "import os; print(*(os.environ[n] for n in ('WORLD_SIZE', 'RANK', 'MASTER
 @pytest.mark.parametrize("slots", [1, 2])
 def test_torch_distributed__starts_a_process_for_each_slot(task, cluster, slots):
     cluster.write(slot_ids=list(range(slots)))
-    process = task.run("determined.launch.torch_distributed", "--", "python3", "-c", SHOW, C10D_PORT="29412")
+    port = str(free_port())
+    process = task.run("determined.launch.torch_distributed", "--", "python3", "-c", SHOW, C10D_PORT=port)
     assert process.returncode == 0, process.err
-    assert sorted(process.out.splitlines()) == [f"[rank={r}] {slots} {r} 29412 127.0.0.1" for r in range(slots)]
+    assert sorted(process.out.splitlines()) == [f"[rank={r}] {slots} {r} {port} 127.0.0.1" for r in range(slots)]
 
 
 def test_torch_distributed__has_the_status_of_the_worker_where_torchrun_says_1(task, cluster):
     cluster.write(slot_ids=[0, 1])
     script = ["sh", "-c", "[ $RANK = 1 ] && exit 11; exec sleep 600"]
-    process = task.run("determined.launch.torch_distributed", *script)
+    process = task.run("determined.launch.torch_distributed", *script, C10D_PORT=str(free_port()))
     assert process.returncode == 11 and "worker 1 (process" in process.err, process.err
 
 
@@ -288,7 +289,8 @@ signal.pause()
 @pytest.mark.parametrize("cycle", range(TORCHRUN_CYCLES))
 def test_a_worker_of_torchrun__that_is_killed_or_stopped_ends_all(task, cluster, cycle):
     cluster.write(slot_ids=[0, 1])
-    process = task.start("determined.launch.torch_distributed", "python3", "-c", WAIT_OR_FAIL)
+    start = ["determined.launch.torch_distributed", "python3", "-c", WAIT_OR_FAIL]
+    process = task.start(*start, C10D_PORT=str(free_port()))
     files = [task.directory / "0", task.directory / "1"]
     while not all(f.exists() and f.read_text() for f in files):
         assert process.poll() is None

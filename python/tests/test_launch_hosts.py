@@ -163,3 +163,25 @@ def test_trials_of_one_machine__get_ports_of_their_own(monkeypatch):
     assert "--master_port 29503" in " ".join(deepspeed.command(Task, (0, 9), [], []))
     monkeypatch.delenv("C10D_PORT")
     assert "--master_port" not in deepspeed.command(Task, (0, 9), [], [])
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_horovodrun__is_spared_a_double_dash_that_it_would_run(monkeypatch, installed):
+    import importlib.util
+
+    from determined.launch import horovod
+
+    class Config(dict):
+        def get_optimizations_config(self):
+            return {"auto_tune_tensor_fusion": True}
+
+    class Task:
+        nodes, debug, interface, config = 1, False, None, Config()
+
+        class info:  # noqa: N801
+            container_addrs, container_slot_counts = ["10.0.0.1"], [2]
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if installed else None)
+    words = horovod.horovodrun(Task, ["--verbose"], ["worker"])
+    assert words[-4 - (not installed) :] == ["--verbose", *([] if installed else ["--"]), "python3", "-m", "worker"]
+    assert "--autotune" in words and "--fusion-threshold-mb" not in words

@@ -18,14 +18,14 @@ INFERENCE = ROOT / "examples/distributed_inference"
 pytestmark = needs_torch
 
 
-def environment():
-    return {"PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+def environment(python=sys.executable):
+    return {"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
 
 
 @contextlib.contextmanager
-def cluster_of(directory, count, slots):
+def cluster_of(directory, count, slots, python=sys.executable):
     """Agents in namespaces, so that their ports are nobody else's either."""
-    with machines(count) as hosts, Cluster(directory, env=environment()) as c:
+    with machines(count) as hosts, Cluster(directory, env=environment(python)) as c:
         c.start_master(bind_host="0.0.0.0")
         for i in range(count):
             c.start_agent(f"agent{i}", slots=slots, prefix=hosts.within(i), master_host=hosts.master)
@@ -52,7 +52,7 @@ def cluster(request):
     return request.getfixturevalue(request.param)
 
 
-def ranks(cluster):
+def ranks(cluster, variable=b"RANK"):
     """Process id of each rank of whatever trains in this cluster."""
     found = {}
     for process in pathlib.Path("/proc").glob("[0-9]*"):
@@ -60,8 +60,8 @@ def ranks(cluster):
             words = (process / "cmdline").read_bytes().split(b"\0")
             variables = dict(v.split(b"=", 1) for v in (process / "environ").read_bytes().split(b"\0") if b"=" in v)
             ours = str(cluster.dir).encode() in variables.get(b"DET_RUN_DIR", b"")
-            if ours and words[1:3] == [b"-m", b"determined.exec.harness"] and b"RANK" in variables:
-                found[int(variables[b"RANK"])] = int(process.name)
+            if ours and words[1:3] == [b"-m", b"determined.exec.harness"] and variable in variables:
+                found[int(variables[variable])] = int(process.name)
     return found
 
 

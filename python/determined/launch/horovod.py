@@ -6,6 +6,7 @@ Runs in every container of the trial: the chief's starts ``horovodrun``, the oth
 With ``--autohorovod`` a trial of one slot runs the script as it is.
 """
 
+import importlib.util
 import secrets
 import signal
 import sys
@@ -48,6 +49,11 @@ def _optional(task: _command.Task, overrides: List[str]) -> List[str]:
     return given if more and given[-len(more) :] == more else given + more
 
 
+def _end_of_options() -> List[str]:
+    """Horovod hands a ``--`` on to env(1), which takes it for the program; what stands in for Horovod may need one."""
+    return [] if importlib.util.find_spec("horovod") is not None else ["--"]
+
+
 def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> List[str]:
     """horovodrun's command line. What the user overrides comes last, where it wins."""
     several = task.nodes > 1
@@ -63,7 +69,7 @@ def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> 
         *("--cache-capacity", "1024", "--no-hierarchical-allreduce", "--no-hierarchical-allgather"),
         *(["--verbose"] if task.debug else []),
         *_optional(task, overrides),
-        "--",
+        *_end_of_options(),
         *("python3", "-m", *worker),
     ]
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 import torch
 
 from determined import core, errors
-from determined.pytorch import _backend
+from determined.pytorch import _backend, _horovod
 from determined.pytorch._experimental import PyTorchExperimentalContext
 from determined.pytorch._lr_scheduler import LRScheduler
 from determined.pytorch._trial_context import TorchTrialContext
@@ -83,6 +83,7 @@ class PyTorchTrialContext(TorchTrialContext):
         self._averages_of: Dict[torch.optim.Optimizer, bool] = {}
         self._gradient_dtype: Optional[torch.dtype] = None
         self._compressed: Set[torch.nn.Module] = set()
+        self._horovod: Any = _horovod.in_use(self.distributed)
         self._managed_training = managed_training
         self._debug_enabled = debug_enabled
         self.optimizers: List[torch.optim.Optimizer] = []
@@ -115,11 +116,22 @@ class PyTorchTrialContext(TorchTrialContext):
         -------
         torch.nn.Module
             The one to use from now on. With several processes it is a ``DistributedDataParallel`` that has all
-            attributes of the model.
+            attributes of the model; under Horovod, whose optimizers exchange gradients, it is the model itself.
+
+        Raises
+        ------
+        errors.InvalidExperimentException
+            If the model is one of FSDP, and the processes are Horovod's.
         """
         if not _backend.is_sharded(model):
             model = model.to(self.device)
-        if self._managed_training and self.distributed.size > 1:
+        elif self._horovod is not None:
+            raise errors.InvalidExperimentException(
+                "FSDP needs torch.distributed: start the trial with determined.launch.torch_distributed, not Horovod"
+            )
+        if self._horovod is not None:
+            _horovod.take_chiefs_weights(self._horovod, model)
+        elif self._managed_training and self.distributed.size > 1:
             model = _backend.wrap(model, self.device)
         if self.experimental._auto_amp:
             model = self.autocast_forward_pass(model)
@@ -149,23 +161,32 @@ class PyTorchTrialContext(TorchTrialContext):
         Returns
         -------
         torch.optim.Optimizer
-            The one to use from now on.
+            The one to use from now on: under Horovod it is another one.
+
+        Raises
+        ------
+        errors.InvalidExperimentException
+            If ``backward_passes_per_step`` is less than 1, or gradients cannot travel as asked.
         """
         if backward_passes_per_step < 1:
             raise errors.InvalidExperimentException(
                 f"wrap_optimizer(backward_passes_per_step={backward_passes_per_step}): must be at least 1"
             )
+        dtype = self._gradient_dtype if fp16_compression is None else (torch.float16 if fp16_compression else None)
+        if self._horovod is not None:
+            passes = backward_passes_per_step * self._aggregation_frequency
+            optimizer = _horovod.wrap_optimizer(
+                self._horovod, optimizer, self.models, index=len(self.optimizers), passes=passes, dtype=dtype
+            )
+        elif dtype is not None:
+            self._compress(optimizer, dtype)
         if average_aggregated_gradients is not None:
             self._averages_of[optimizer] = average_aggregated_gradients
-        self._compress(optimizer, fp16_compression)
         self.optimizers.append(optimizer)
         return optimizer
 
-    def _compress(self, optimizer: torch.optim.Optimizer, fp16: Optional[bool]) -> None:
+    def _compress(self, optimizer: torch.optim.Optimizer, dtype: torch.dtype) -> None:
         """Compress the gradients of the models that the optimizer changes, once each."""
-        dtype = self._gradient_dtype if fp16 is None else (torch.float16 if fp16 else None)
-        if dtype is None:
-            return
         mine = set(_parameters(optimizer))
         models = [m for m in self.models if any(p in mine for p in m.parameters()) and m not in self._compressed]
         _backend.compress(models, dtype)
@@ -266,6 +287,7 @@ class PyTorchTrialContext(TorchTrialContext):
             return
         if self.experimental._auto_amp:
             scaler = scaler or self._scaler
+        _horovod.wait_for_gradients(optimizer)
         parameters = _parameters(optimizer)
         averages = self._averages_of.get(optimizer, self._average_aggregated_gradients)
         if self._aggregation_frequency > 1 and averages:
@@ -277,10 +299,11 @@ class PyTorchTrialContext(TorchTrialContext):
             if self.experimental._auto_amp and scaler is not None:
                 scaler.unscale_(optimizer)
             clip_grads(iter(parameters))
-        if scaler is not None:
-            scaler.step(optimizer)
-        else:
-            optimizer.step()
+        with _horovod.stepping(optimizer):
+            if scaler is not None:
+                scaler.step(optimizer)
+            else:
+                optimizer.step()
         if auto_zero_grads:
             optimizer.zero_grad()
 

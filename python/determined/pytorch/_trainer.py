@@ -12,6 +12,7 @@ import torch
 import determined as det
 from determined import core
 from determined._training._trainer import TrialTrainer, connected
+from determined.pytorch import _horovod
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._trial import PyTorchTrial
@@ -62,6 +63,13 @@ def network_of_machines(info: Optional[det.ClusterInfo]) -> None:
 @contextlib.contextmanager
 def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.DistributedContext]]:
     """What the launcher of this process prepared: its process group, and the context that goes with it."""
+    if os.environ.get("USE_HOROVOD") and not os.environ.get("USE_TORCH_DISTRIBUTED"):
+        hvd = _horovod.initialized()
+        if torch.cuda.is_available():
+            torch.cuda.set_device(hvd.local_rank())
+        # Horovod ends itself with the program; it cannot be begun anew before that, so a second trial finds it running.
+        yield core.DistributedContext.from_horovod(hvd)
+        return
     if not os.environ.get("USE_TORCH_DISTRIBUTED"):
         yield None
         return
