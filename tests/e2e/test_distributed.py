@@ -7,13 +7,13 @@ import signal
 import sys
 
 import pytest
-from e2e.helpers import log_of, the_trial
+from e2e.helpers import log_of, the_trial, wait_no_supervisors
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, needs_torch, pause_after, training_steps, validations
 from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
 from support.machines import machines, need_namespaces
 
-INFERENCE = ROOT / "examples/distributed_inference"
+INFERENCE, OWN_LAUNCHER = ROOT / "examples/distributed_inference", ROOT / "examples/custom_launcher"
 
 pytestmark = needs_torch
 
@@ -122,3 +122,25 @@ def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, victi
     assert the_trial(cluster, x)["restarts"] == 1
     second = [s for run, s in training_steps(cluster, trial) if run == 2]
     assert min(second) > 23 and max(second) == 20 * 23, "it did not begin anew"
+
+
+def test_a_launcher_of_ones_own_trains_in_all_slots(cluster):
+    x = create(cluster, OWN_LAUNCHER)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    trial = the_trial(cluster, x)["id"]
+    assert [s for s, _ in validations(cluster, trial)] == list(range(20, 201, 20))
+    assert validations(cluster, trial)[-1][1]["accuracy"] > 0.95
+    said = {}
+    for line in cluster.get(f"/api/v1/trials/{trial}/logs").lines:
+        if "after step" in line["result"]["log"]:
+            said.setdefault(line["result"]["rankId"], []).append(line["result"]["log"])
+    assert sorted(said) == [0, 1] and said[0] == said[1], "both have the same weights"
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_launcher_of_ones_own_ends_all_when_one_has_failed(cluster, rank):
+    script = f"[ $RANK = {rank} ] && exit 5; exec sleep 600"
+    x = create(cluster, OWN_LAUNCHER, "--config", f"entrypoint=[python3,launcher.py,sh,-c,'{script}']", "--config", "max_restarts=0")
+    assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
+    assert "container failed with non-zero exit code: 5" in log_of(cluster, x), log_of(cluster, x)
+    wait_no_supervisors(cluster)
