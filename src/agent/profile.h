@@ -3,8 +3,8 @@
  *
  * A task asks by a file, <DET_RUN_DIR>/profiling/request, which holds "INTERVAL_MS SAMPLES": a sample each interval (100 ms or
  * more), the average of so many (1 … 3600) is one report. It goes on until the file is removed or the task ends, also across a
- * restart of the agent. What cannot be understood is logged and ignored. Reports are link.v1.TaskMetrics, in the groups of
- * lifecycle.md §11; while the master is away the newest HELD_MAX of them wait. */
+ * restart of the agent. What cannot be understood is logged and ignored. Reports are link.v1.TaskMetrics, in the groups
+ * that the library's own profiler has (core/_profiler.py); while the master is away the newest HELD_MAX of them wait. */
 #ifndef DET_AGENT_PROFILE_H
 #define DET_AGENT_PROFILE_H
 

@@ -10,7 +10,7 @@
 #include "core/core.h"
 #include "store/experiments.h"
 
-/* What a bulk request takes by a filter that names no states (contract: lifecycle §1.1). */
+/* What a bulk request takes by a filter that names no states. */
 enum action_default { DEFAULT_ANY, DEFAULT_PAUSED, DEFAULT_ACTIVE, DEFAULT_LIVE, DEFAULT_OVER };
 
 /* What an action needs beside the experiment; only the one that the action looks at is set. */

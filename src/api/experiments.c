@@ -131,7 +131,7 @@ int api_get_model_def(struct req *r, const struct wire_get_model_def_request *in
     return 0;
 }
 
-/* exp<ID>_<name, cleaned, at most 50 bytes with its underscore>_model_def.tar.gz (contract: routes-extra). */
+/* exp<ID>_<name, cleaned, at most 50 bytes with its underscore>_model_def.tar.gz. */
 static const char *file_name(const struct store_experiment *x, struct arena *a)
 {
     static const char kept[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ -()[].{}";

@@ -77,7 +77,7 @@ static void log_stream_end(struct req *r)
         log_feed_leave(r->api->log_feeds, s->feed);
 }
 
-/* "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text": people read this form (contract: cli-output.md). */
+/* "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text": people and their scripts read this form. */
 static const char *formatted(const struct store_log_line *l, struct arena *a)
 {
     char time[CLOCK_TEXT_MAX], rank[24] = "";

@@ -1,4 +1,4 @@
-/* Routes outside the RPC list (contract: routes-extra): one table of rows in raw.c. Their errors are {"message": …}. */
+/* Routes that are not in contract/api.json: one table of rows in raw.c. Their errors are {"message": …}. */
 #ifndef DET_API_RAW_H
 #define DET_API_RAW_H
 

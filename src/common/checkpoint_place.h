@@ -1,4 +1,4 @@
-/* Where a checkpoint storage that is a directory keeps its checkpoints (contract: task-environment §10): each in a
+/* Where a checkpoint storage that is a directory keeps its checkpoints: each in a
  * subdirectory named by its UUID. */
 #ifndef DET_COMMON_CHECKPOINT_PLACE_H
 #define DET_COMMON_CHECKPOINT_PLACE_H

@@ -1,4 +1,4 @@
-/* Which checkpoints of an experiment are kept (contract: lifecycle §8).
+/* Which checkpoints of an experiment are kept.
  *
  * Three numbers rule it. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was
  * validated and is one of the best `experiment_best` of the experiment or `trial_best` of its trial. The three sets are

@@ -8,7 +8,7 @@
 #include "store/task_logs.h"
 
 enum {
-    MESSAGE_MAX = 128 * 1024 * 1024, /* bytes; contract: routes-extra, /agents */
+    MESSAGE_MAX = 128 * 1024 * 1024, /* bytes */
     PING_S = 15,
     DEAD_S = 60,
 };

@@ -1,5 +1,5 @@
-/* System metrics of trials that their agents measure (agent/profile.h) become reports of those trials, in the groups of
- * lifecycle.md §11. Nobody waits for them: what cannot be taken is logged and dropped. */
+/* System metrics of trials that their agents measure (agent/profile.h) become reports of those trials, in the groups
+ * that the library's own profiler has. Nobody waits for them: what cannot be taken is logged and dropped. */
 #ifndef DET_MASTER_AGENT_METRICS_H
 #define DET_MASTER_AGENT_METRICS_H
 

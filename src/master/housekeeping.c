@@ -11,7 +11,7 @@
 #include "store/sessions.h"
 #include "store/unmanaged.h"
 
-/* An unmanaged trial that says nothing for this long has died (contract: lifecycle §1.3). */
+/* An unmanaged trial that says nothing for this long has died. */
 #define UNMANAGED_SILENCE_US 300000000ll
 
 struct housekeeping {

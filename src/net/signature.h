@@ -1,5 +1,5 @@
 /* The signature of an outgoing delivery (web hooks), by which its receiver knows that it is ours:
- * HMAC-SHA256 of "<unix seconds>,<body>" in lower-case hexadecimal digits (contract: lifecycle §15). */
+ * HMAC-SHA256 of "<unix seconds>,<body>" in lower-case hexadecimal digits. */
 #ifndef DET_NET_SIGNATURE_H
 #define DET_NET_SIGNATURE_H
 

@@ -5,7 +5,7 @@
 #include "store/metric_totals.h"
 #include "store/metric_value.h"
 
-/* Groups of one kind void each other at the same step (contract: "partition type"). */
+/* Groups of one kind void each other at the same step. */
 static const char *group_kind(const char *group)
 {
     static const char *const profiling[] = {"gpu", "cpu", "memory", "disk", "network"};

@@ -1,5 +1,5 @@
 /* Experiments and trials that run elsewhere and only report here: the core never hears of them, so their states are
- * changed by what they say themselves (contract: lifecycle §1.3). RUNNING is stored as ACTIVE. */
+ * changed by what they say themselves. RUNNING is stored as ACTIVE. */
 #ifndef DET_STORE_UNMANAGED_H
 #define DET_STORE_UNMANAGED_H
 

@@ -107,7 +107,7 @@ static bool list_has_number(struct json_object *list, int64_t number)
     return false;
 }
 
-/* The checkpoints of the contract's worked case (lifecycle §8); the validation's id is the checkpoint's. */
+/* The checkpoints of a worked case; the validation's id is the checkpoint's. */
 static const struct gc_candidate worked_case[] = {
     {1, 1, false, 0, 1, false},    {1, 2, false, 0, 2, false}, {1, 3, true, 0.6, 3, false}, {1, 4, true, 0.5, 4, false},
     {1, 5, true, 0.4, 5, false},   {2, 1, false, 0, 6, false}, {2, 2, true, 0.2, 7, false}, {2, 3, true, 0.3, 8, false},

@@ -16,7 +16,7 @@ static void test_single__trains_checkpoints_and_completes(void **state)
     assert_int_equal(sim_trial(sim, 1)->steps_completed, 2);
 }
 
-/* The sentences that the reference's end-to-end tests look for in trial logs: cli-output.md. */
+/* The sentences that tools of the predecessor's users look for in trial logs. */
 static void test_logs__say_how_a_trial_ended(void **state)
 {
     struct sim *sim = *state;

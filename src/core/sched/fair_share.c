@@ -179,7 +179,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* What was offered in advance is worked off first; a rest smaller than an offer is forgiven (contract, scheduling §5). */
+/* What was offered in advance is worked off first; a rest smaller than an offer is forgiven. */
 static int less_prepaid(struct claim *claim, int offer)
 {
     if (claim->prepaid >= offer) {
@@ -211,9 +211,9 @@ static bool can_have_one_now(const struct claim *c)
     return c->active > c->offered || (c->offered == 0 && c->fits_now);
 }
 
-/* Each that wants more is offered its share, of the weight of all that are not full yet (contract, scheduling §5). When there is not a slot for each, those come first that have one, or could
- * have one at once: nothing were gained by taking it from one to give it to another. And then a share is one of all: those
- * that are soon full must not make it two for the others. */
+/* Each that wants more is offered its share, of the weight of all that are not full yet. When there is not a slot for each, those come
+ * first that have one, or could have one at once: nothing were gained by taking it from one to give it to another. And then a
+ * share is one of all: those that are soon full must not make it two for the others. */
 static bool offer_round(struct claims *c)
 {
     int at_start = c->capacity;

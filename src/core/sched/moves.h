@@ -1,5 +1,5 @@
 /* Moving a job in the queue: ahead of another, or behind it. Positions are numbers with room between them; where there
- * is none left, those behind are pushed on. (Contract: scheduling §7, "move rules".) */
+ * is none left, those behind are pushed on. */
 #ifndef DET_CORE_SCHED_MOVES_H
 #define DET_CORE_SCHED_MOVES_H
 
