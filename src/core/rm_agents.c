@@ -90,7 +90,8 @@ static void tell_agents(struct pool *p)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static void hold(struct pool *p, struct allocation *al)
+/* What has not begun yet waits, as far as aging goes. */
+static void hold(struct pool *p, struct allocation *al, int64_t now_us)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct sched_share *share = arena_array(&a, struct sched_share, al->container_n + 1);
@@ -100,7 +101,7 @@ static void hold(struct pool *p, struct allocation *al)
         if (k->agent != NULL && k->agent->offered_to == p)
             share[n++] = (struct sched_share){&k->agent->sched, k->row.device_n};
     }
-    sched_request_hold(p->sched, &al->request, share, n);
+    sched_request_hold(p->sched, &al->request, al->row.start_us != 0 ? al->row.start_us : now_us, share, n);
     if (al->killed_us != 0 || al->row.preempt_deadline_us != 0)
         sched_request_releasing(p->sched, &al->request);
 }
@@ -117,7 +118,7 @@ static void block_agents(struct allocation *al)
     al->request.blocked_agent = id;
 }
 
-static void tell_requests(struct pool *p)
+static void tell_requests(struct core *c, struct pool *p)
 {
     struct allocation *al;
     while ((al = TAILQ_FIRST(&p->new)) != NULL) {
@@ -133,7 +134,7 @@ static void tell_requests(struct pool *p)
             sched_request_add(p->sched, &al->request);
             elastic_waits(p, &al->request, 1);
         } else {
-            hold(p, al);
+            hold(p, al, c->now_us);
         }
     }
 }
@@ -213,7 +214,7 @@ static bool pass(struct core *c, struct pool *p)
  * long to wait for that. Each decision leaves less to decide. */
 static void turn(struct core *c, struct pool *p)
 {
-    tell_requests(p);
+    tell_requests(c, p);
     while (pass(c, p))
         ;
     p->changed = false; /* what it has stopped, it has seen */

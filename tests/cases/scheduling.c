@@ -224,7 +224,7 @@ static void add_request(struct play *p, struct json_object *t)
     struct sched_share share = {agent_named(p, member_string(t, "allocated")), p->request[i].slots};
     if (member_bool(t, "container_started"))
         change_empty(p, share.agent, share.slots, -1);
-    sched_request_hold(p->sched, &p->request[i], &share, 1);
+    sched_request_hold(p->sched, &p->request[i], 0, &share, 1);
 }
 
 static void end_request(struct play *p, size_t i)

@@ -34,6 +34,68 @@ static void test_preemption__a_gang_gets_what_was_vacated_for_it(void **state)
                "[   750] a1 > start trial 3 run 2 slots 1 from step 3\n");
 }
 
+/* Its wait has made the second one more important than the third, and the third ages beside it. */
+static void test_preemption__what_aging_has_given_survives_a_restart_of_the_master(void **state)
+{
+    struct sched_opts aging = preemptive;
+    struct sim *sim = *state;
+    aging.aging_us = 10 * 1000000;
+    sim_set_sched(sim, &aging);
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 300, .priority = 1});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1000, .priority = 50});
+    sim_run(sim, 32000);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .priority = 48});
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 40000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[ 30020] trial 1 > COMPLETED, restarts 0\n"
+               "[ 30020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 30020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[ 30020] a1 > start trial 2 run 1 slots 0\n"
+               "[ 32000] exp 3 > PAUSED -> ACTIVE\n"
+               "[ 32000] master > crash\n"
+               "[ 33000] master > back\n"
+               "[ 33500] a1 > back\n"
+               "[ 52030] trial 2 > run 1 preempts after step 210\n"
+               "[ 52040] a1 > start trial 3 run 1 slots 0\n"
+               "[ 52160] trial 3 > COMPLETED, restarts 0\n"
+               "[ 52160] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 52160] exp 3 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
+}
+
+/* One that waits while the master restarts is as old afterwards as if nothing had been. */
+static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
+{
+    struct sched_opts aging = preemptive;
+    struct sim *sim = *state;
+    aging.aging_us = 10 * 1000000;
+    sim_set_sched(sim, &aging);
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1000, .priority = 42});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .priority = 44});
+    sim_run(sim, 15000);
+    sim_crash_master(sim, 5000);
+    sim_run(sim, 20000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[ 15000] master > crash\n"
+               "[ 20000] master > back\n"
+               "[ 20500] a1 > back\n"
+               "[ 30010] trial 1 > run 1 preempts after step 250\n"
+               "[ 30020] a1 > start trial 2 run 1 slots 0\n"
+               "[ 30140] trial 2 > COMPLETED, restarts 0\n"
+               "[ 30140] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 30140] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
+}
+
 /* Where every slot is taken, the newcomer gets its share all the same. */
 static void test_fair_share__a_full_pool_is_shared_anew(void **state)
 {
@@ -77,6 +139,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_preemption__a_gang_gets_what_was_vacated_for_it),
+        TEST(test_preemption__what_aging_has_given_survives_a_restart_of_the_master),
+        TEST(test_preemption__a_job_ages_while_the_master_is_away),
         TEST(test_fair_share__a_full_pool_is_shared_anew),
         TEST(test_fair_share__a_restart_of_the_master_preempts_nobody),
     };

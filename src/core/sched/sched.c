@@ -172,7 +172,7 @@ static void set_state(struct sched *s, struct sched_request *r, enum sched_state
     file(s, r);
 }
 
-static void add(struct sched *s, struct sched_request *r, enum sched_state state)
+static void add(struct sched *s, struct sched_request *r, enum sched_state state, int aged)
 {
     struct sched_group *g = r->group;
     r->state = state;
@@ -182,7 +182,7 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     r->share_n = 0;
     r->released_in = r->granted_in = 0;
     r->backfilled = false;
-    set_priority(s, r, 0);
+    set_priority(s, r, aged);
     if (g->request_n++ == 0) {
         RB_INIT(&g->requests);
         g->by_age = s->opts.policy == SCHED_BY_FAIR_SHARE;
@@ -196,7 +196,7 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
 
 void sched_request_add(struct sched *s, struct sched_request *r)
 {
-    add(s, r, SCHED_PENDING);
+    add(s, r, SCHED_PENDING, 0); /* the next pass makes it as old as it is */
 }
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
@@ -211,9 +211,15 @@ static void keep_shares(struct sched_request *r, const struct sched_share *share
     r->share_n = n;
 }
 
-void sched_request_hold(struct sched *s, struct sched_request *r, const struct sched_share *share, size_t n)
+static int aged_until(const struct sched *s, const struct sched_request *r, int64_t us)
 {
-    add(s, r, SCHED_ALLOCATED);
+    int64_t aged = s->opts.aging_us > 0 && us > r->request_us ? (us - r->request_us) / s->opts.aging_us : 0;
+    return aged < SCHED_PRIORITY_MAX ? (int)aged : SCHED_PRIORITY_MAX;
+}
+
+void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n)
+{
+    add(s, r, SCHED_ALLOCATED, aged_until(s, r, placed_us));
     keep_shares(r, share, n);
 }
 

@@ -139,8 +139,9 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* what was 
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* it waits */
-/* It has its slots already (a restart): the agents' empty_… say so. Shares are copied. */
-void sched_request_hold(struct sched *s, struct sched_request *r, const struct sched_share *share, size_t n);
+/* It has its slots already (a restart), since placed_us: the agents' empty_… say so. Shares are copied. It keeps the
+ * priority that it had come to by then. */
+void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n);
 /* It is on its way out: its slots will come back, nobody else need be stopped for them. */
 void sched_request_releasing(struct sched *s, struct sched_request *r);
 /* It has given back what it had on one agent, whose empty_… the caller sets. */
