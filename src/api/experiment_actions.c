@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "api/pool_bindings.h"
 #include "gen/handlers.h"
 #include "store/removals.h"
 #include "store/workspaces.h"
@@ -101,6 +102,10 @@ static int move(struct req *r, const struct store_experiment_brief *x, const str
         return error_set(err, ERR_PRECONDITION,
                          "experiment %d lies in an archived project or workspace; unarchive that before it is moved",
                          x->id);
+    struct store_project_place to;
+    if (store_project_place_get(r->db, args->project_id, &r->arena, &to, err) < 0 ||
+        pool_check_move(r, x->project_id, x->id, to.workspace_id, err) < 0)
+        return -1;
     return store_experiment_set_project(r->db, x->id, args->project_id, err);
 }
 

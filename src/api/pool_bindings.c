@@ -1,5 +1,5 @@
-/* Which workspaces may use which resource pools. Asked where something is launched, and where a job changes its pool; what
- * is in a pool stays there. */
+/* Which workspaces may use which resource pools. Asked where something is launched, where a job changes its pool, and where
+ * what is not over goes to another workspace; a binding that is changed leaves what is in the pool there. */
 #include "api/pool_bindings.h"
 
 #include <string.h>
@@ -19,6 +19,19 @@ int pool_check_workspace(struct req *r, const char *pool, int32_t workspace_id, 
         return error_set(err, ERR_INVALID,
                          "resource pool %s does not exist or is not available to workspace id %d: it is bound to other workspaces "
                          "(det resource-pool bindings list-workspaces %s)", pool, workspace_id, pool);
+    return 0;
+}
+
+int pool_check_move(struct req *r, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct error *err)
+{
+    struct store_stranded x;
+    if (store_pool_stranded(r->db, project_id, experiment_id, workspace_id, &r->arena, &x, err) < 0)
+        return -1;
+    if (x.experiment_id)
+        return error_set(err, ERR_PRECONDITION,
+                         "experiment %d is not over, and its resource pool %s does not exist or is not available to workspace id %d: "
+                         "wait for its end, give it another pool (det job update --resource-pool), or bind the pool "
+                         "(det resource-pool bindings add %s)", x.experiment_id, x.pool, workspace_id, x.pool);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/pool_bindings.h"
 #include "api/workspaces.h"
 #include "gen/handlers.h"
 
@@ -138,7 +139,8 @@ int api_move_project(struct req *r, const struct wire_move_project_request *in, 
 {
     struct store_project p;
     if (get_own(r, in->project_id, &p, err) < 0 || need_open(&p, err) < 0 ||
-        check_workspace(r, in->destination_workspace_id, err) < 0)
+        check_workspace(r, in->destination_workspace_id, err) < 0 ||
+        pool_check_move(r, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
     p.workspace_id = in->destination_workspace_id;
     return store_project_update(r->db, &p, err);

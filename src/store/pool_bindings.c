@@ -54,3 +54,21 @@ int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, 
     *ret = allowed != 0;
     return 0;
 }
+
+static void read_stranded(struct query *q, struct arena *a, void *row)
+{
+    struct store_stranded *x = row;
+    x->experiment_id = take_i32(q);
+    x->pool = take_text(q, a);
+}
+
+int store_pool_stranded(struct store *st, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct arena *a,
+                        struct store_stranded *ret, struct error *err)
+{
+    struct store_stranded found = {0};
+    if (query_one(st, Q_POOL_BINDINGS_STRANDED, SQL_ARGS(sql_int(project_id), sql_int(experiment_id), sql_int(workspace_id)),
+                  read_stranded, a, &found, err) < 0)
+        return -1;
+    *ret = found;
+    return 0;
+}

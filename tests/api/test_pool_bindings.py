@@ -14,7 +14,7 @@ def bound(new_cluster):
     c.start_master()
     c.login("admin")
     c.mine, c.theirs = (c.post("/api/v1/workspaces", {"name": name}).json["workspace"]["id"] for name in ("mine", "theirs"))
-    c.project = {w: c.post(f"/api/v1/workspaces/{w}/projects", {"name": "p", "workspaceId": w}).json["project"]["id"] for w in (c.mine, c.theirs)}
+    c.project = {w: c.post(f"/api/v1/workspaces/{w}/projects", {"name": f"p{w}", "workspaceId": w}).json["project"]["id"] for w in (c.mine, c.theirs)}
     assert bindings(c, "POST", "own", workspaceIds=[c.mine]).status == 200
     return c
 
@@ -84,6 +84,31 @@ def test_a_job_goes_to_no_pool_that_its_workspace_may_not_use(bound):
     assert c.experiment(x[c.mine]["id"])["resourcePool"] == "shared", "all or nothing"
     assert move(c.mine).status == 200
     assert c.experiment(x[c.mine]["id"])["resourcePool"] == "own"
+
+
+def test_nothing_goes_to_a_workspace_that_may_not_use_its_pool(bound):
+    c = bound
+    waits, free = (create(c, c.mine, pool).json["experiment"]["id"] for pool in ("own", "shared"))
+    to = {"destinationProjectId": c.project[c.theirs]}
+    says = f"experiment {waits} is not over, and its resource pool own does not exist or is not available to workspace id {c.theirs}"
+
+    def move_project(workspace):
+        return c.post(f"/api/v1/projects/{c.project[c.mine]}/move", {"projectId": c.project[c.mine], "destinationWorkspaceId": workspace})
+    refused = move_project(c.theirs)
+    assert refused.status == 400 and refused.json["error"]["error"].startswith(says)
+    assert c.get(f"/api/v1/projects/{c.project[c.mine]}").json["project"]["workspaceId"] == c.mine
+    assert move_project(c.mine).status == 200, "it stays where it is"
+
+    refused = c.post(f"/api/v1/experiments/{waits}/move", {"experimentId": waits, **to})
+    assert refused.status == 400 and refused.json["error"]["error"].startswith(says)
+    several = c.post(f"/api/v1/projects/{c.project[c.mine]}/experiments/move",
+                     {"experimentIds": [waits, free], "projectId": c.project[c.mine], **to}).json["results"]
+    assert [(r["id"], bool(r["error"])) for r in sorted(several, key=lambda r: r["id"])] == [(waits, True), (free, False)]
+    assert [c.experiment(x)["projectId"] for x in (waits, free)] == [c.project[c.mine], c.project[c.theirs]]
+
+    c.post(f"/api/v1/experiments/{waits}/kill")
+    c.wait_experiment(waits)
+    assert move_project(c.theirs).status == 200, "what is over asks for nothing"
 
 
 def test_what_goes_on_elsewhere_is_refused_too(bound):
