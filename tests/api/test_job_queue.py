@@ -215,9 +215,24 @@ def test_fair_share_knows_weights_and_no_order(fair):
     assert fair.cluster.experiment(fair.experiments["a"])["config"]["resources"]["weight"] == 2.5
     for change, says in ((("a", "priority", 1), "has no priorities"),
                          (("a", "aheadOf", "b"), "unable to perform operation on resource pool with fair_share"),
-                         (("a", "weight", 0), "weight must be"), (("a", "weight", -1), "weight must be")):
+                         *((("a", "weight", bad), "weight must be") for bad in (0, -1, "NaN", "Infinity", "-Infinity"))):
         refused = fair.update(change)
-        assert refused.status == 400 and says in refused.json["error"]["error"]
+        assert refused.status == 400 and says in refused.json["error"]["error"], refused
+    refused = fair.update(("b", "weight", 3), ("c", "weight", "NaN"))
+    assert refused.status == 400
+    assert [j["weight"] for j in fair.jobs()] == [2.5, 1, 1], "a refused batch changes nothing"
+
+
+@pytest.mark.parametrize("weight", [".nan", ".inf", "-1"])
+def test_no_weight_that_is_no_share_enters_by_a_configuration_or_a_patch(fair, weight):
+    c = fair.cluster
+    config = json.dumps(c.experiment_config(resources={"slots_per_trial": 1, "resource_pool": fair.pool, "weight": "WEIGHT"}))
+    refused = c.post("/api/v1/experiments", {"config": config.replace('"WEIGHT"', weight), "activate": True})
+    assert refused.status == 400 and "resources.weight" in refused.json["error"]["error"], refused
+    number = {".nan": "NaN", ".inf": "Infinity"}.get(weight, weight)
+    refused = c.patch(f"/api/v1/experiments/{fair.experiments['b']}", {"id": fair.experiments["b"], "resources": {"weight": number}})
+    assert refused.status == 400 and "weight" in refused.json["error"]["error"], refused
+    assert [j["weight"] for j in fair.jobs() if j["name"] == "b"] == [1]
 
 
 def test_only_administrators_change_the_queue_where_it_is_controlled(new_cluster):
