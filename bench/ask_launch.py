@@ -1,14 +1,37 @@
-"""Questions about launchers: how much later than with torchrun alone do the workers begin, and does all end?"""
+"""Questions about launchers: how much later than with torchrun alone do the workers begin, and does training go as fast?"""
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import time
 
-from harness import ROOT, Row, directory, question
+from harness import ROOT, Row, directory, median_interval, question
+from support.ports import free_port
 
 PYTHON = ROOT / ".venv/bin/python"
 WORKER = "import os, time\nopen(f\"began.{os.environ['RANK']}\", 'w').write(str(time.time_ns()))\n"
+# Batches of about 5 ms on one core, with gradients of 2 MB; what a batch takes, at the median, goes into a file.
+TRAINER = """
+import os, statistics, time, torch
+torch.set_num_threads(1)
+torch.distributed.init_process_group("gloo")
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*[torch.nn.Linear(400, 400) for _ in range(3)]))
+optimizer, batch, times = torch.optim.SGD(model.parameters(), lr=0.01), torch.rand(128, 400), []
+for i in range(BATCHES):
+    began = time.perf_counter()
+    model(batch).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    print("batch", i, flush=True)
+    times.append(time.perf_counter() - began)
+torch.distributed.barrier()
+if os.environ["RANK"] == "0":
+    open("batch_s", "w").write(str(statistics.median(times[20:])))
+torch.distributed.destroy_process_group()
+os._exit(0)
+""".replace("BATCHES", os.environ.get("DET_BENCH_BATCHES") or "300")
 PAIRS = int(os.environ.get("DET_BENCH_PAIRS") or 6)
 SLOTS = 2
 
@@ -40,24 +63,57 @@ def launched(argv, path, env):
     return (began - begin_ns) / 1e6, ended
 
 
-@question
-def launch_overhead():
-    """What torch_distributed adds to torchrun: two workers, in interleaved pairs."""
+@contextlib.contextmanager
+def task(script):
+    """A trial's directory with a script in it, and how to start that: (path, environment, torchrun's words, our launcher's)."""
     with directory() as place:
         path = pathlib.Path(place)
-        (path / "worker.py").write_text(WORKER)
+        (path / "worker.py").write_text(script)
         (path / "run").mkdir()
         run_dir(path / "run")
         env = {**os.environ, "DET_RUN_DIR": str(path / "run"), "PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": "1",
-               "PATH": f"{PYTHON.parent}{os.pathsep}{os.environ['PATH']}", "C10D_PORT": "29471"}
-        torchrun = ["-m", "torch.distributed.run", "--nnodes", "1", "--nproc_per_node", str(SLOTS), "--master_port", "29472", "worker.py"]
-        ours = ["-m", "determined.launch.torch_distributed", "python3", "worker.py"]
+               "PATH": f"{PYTHON.parent}{os.pathsep}{os.environ['PATH']}", "C10D_PORT": str(free_port())}
+        torchrun = ["-m", "torch.distributed.run", "--nnodes", "1", "--nproc_per_node", str(SLOTS), "--master_port", str(free_port()),
+                    "worker.py"]
+        yield path, env, torchrun, ["-m", "determined.launch.torch_distributed", "python3", "worker.py"]
+
+
+def in_pairs(torchrun, ours):
+    """Each in turn, the one and then the other first: what they have measured."""
+    plain, with_us = [], []
+    for i in range(PAIRS):
+        for run, results in ((torchrun, plain), (ours, with_us))[:: 1 if i % 2 else -1]:
+            results.append(run())
+    return plain, with_us
+
+
+@question
+def launch_overhead():
+    """What torch_distributed adds to torchrun: two workers, in interleaved pairs."""
+    with task(WORKER) as (path, env, torchrun, ours):
         launched(torchrun, path, env)  # reads torch from the disk
-        plain, with_us = [], []
-        for i in range(PAIRS):
-            for argv, runs in ((torchrun, plain), (ours, with_us))[:: 1 if i % 2 else -1]:
-                runs.append(launched(argv, path, env))
+        plain, with_us = in_pairs(lambda: launched(torchrun, path, env), lambda: launched(ours, path, env))
     yield Row(f"torch_distributed, {SLOTS} workers: until the last begins", [b for b, _ in with_us], "ms", reference="torchrun",
               reference_runs=[b for b, _ in plain])
     yield Row("… what it adds, pair by pair", [a[0] - b[0] for a, b in zip(with_us, plain)], "ms", target="≤ 100")
     yield Row("… until all has ended, what it adds", [a[1] - b[1] for a, b in zip(with_us, plain)], "ms")
+
+
+@question
+def distributed_training():
+    """Is training in two processes (DDP, gloo) as fast under our launcher as under torchrun?"""
+    def batch_ms(argv):
+        done = subprocess.run([PYTHON, *argv], cwd=path, env=env, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{argv} ended with status {done.returncode}: {done.stderr}")
+        return float((path / "batch_s").read_text()) * 1000
+
+    with task(TRAINER) as (path, env, torchrun, ours):
+        batch_ms(torchrun)
+        plain, with_us = in_pairs(lambda: batch_ms(torchrun), lambda: batch_ms(ours))
+    ratios = [b / a for a, b in zip(with_us, plain)]
+    low, high = median_interval(ratios)
+    yield Row("DDP in two processes through torch_distributed: a batch", with_us, "ms", reference="torchrun", reference_runs=plain)
+    yield Row(f"… its speed over torchrun's, median of {PAIRS} pairs", ratios, "×", target="≥ 0.98")
+    yield Row("… 95 % interval of that median, from", [low], "×")
+    yield Row("… to", [high], "×")

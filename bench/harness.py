@@ -5,6 +5,7 @@ belongs to it (the same job done barely), it was measured in the same session, i
 """
 import contextlib
 import dataclasses
+import math
 import os
 import pathlib
 import re
@@ -50,6 +51,17 @@ class Row:
             return None
         sign, bound = self.target.split()
         return self.value <= float(bound) if sign == "≤" else self.value >= float(bound)
+
+
+def median_interval(runs):
+    """Between which of the runs the true median lies, in 95 of 100 cases if there are enough of them: no assumption but that each
+    is as likely above as below (order statistics; six runs or more)."""
+    n, ordered = len(runs), sorted(runs)
+    outside, k = 0.0, 0
+    while 2 * (outside + math.comb(n, k) / 2**n) <= 0.05:
+        outside += math.comb(n, k) / 2**n
+        k += 1
+    return ordered[max(k - 1, 0)], ordered[n - max(k, 1)]
 
 
 def question(function):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures and prints the numbers of docs/performance.md: bench/run.py [--publish] [NAME...]
 
-Without names all questions, in under four minutes; a name asks one (--list shows them). Results go into build/bench.json as well.
+Without names all questions, in about six minutes; a name asks one (--list shows them). Results go into build/bench.json as well.
 --publish puts the table into docs/performance.md and its head into README.md. Nothing here fails because of a time.
 """
 import argparse
