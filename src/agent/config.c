@@ -28,19 +28,6 @@ static const char *beside(const char *relative, struct arena *a)
     return arena_strdup(a, path);
 }
 
-static const char *library_path(struct arena *a)
-{
-    static const char *const place[] = {"../python", "../share/determined/python"};
-    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
-        const char *dir = beside(place[i], a);
-        if (access(arena_printf(a, "%s/determined/__init__.py", dir), R_OK) == 0) {
-            cleanup_free char *real = realpath(dir, NULL);
-            return real ? arena_strdup(a, real) : dir;
-        }
-    }
-    return "";
-}
-
 static const char *data_dir(struct arena *a)
 {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -140,7 +127,7 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->ftp_proxy = text(c, "ftp_proxy", a);
     x->no_proxy = text(c, "no_proxy", a);
     x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", text_or(c, "data_dir", data_dir(a), a)), a);
-    x->python_path = text_or(c, "python_path", library_path(a), a);
+    x->python_path = text_or(c, "python_path", path_of_library(a), a);
     x->task_program = text_or(c, "task_program", beside("determined-task", a), a);
 }
 

@@ -7,17 +7,23 @@
 
 #include "api/checkpoint_archive.h"
 #include "api/checkpoint_files.h"
+#include "api/checkpoint_helper.h"
 #include "api/internal.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "api/request.h"
 #include "api/stream.h"
+#include "common/config.h"
+#include "common/files.h"
+#include "common/json.h"
 #include "net/http.h"
+#include "net/pool.h"
 #include "store/checkpoints.h"
 #include "store/removals.h"
 
 struct download {
     struct checkpoint_archive *archive;
+    struct checkpoint_helper *helper; /* in place of the archive: it lies in an object store */
     const char *uuid;
     const char *range, *if_range; /* headers; NULL: not there */
     enum archive_format format;
@@ -113,6 +119,23 @@ static int fetch(struct req *r, enum stream_next *ret_next, struct error *err)
     return 0;
 }
 
+/* As long as nobody knows how much there will be: the archive is made while it is sent. */
+static int fetch_from_store(struct req *r, enum stream_next *ret_next, struct error *err)
+{
+    struct download *d = r->state;
+    bool end = true;
+    if (!d->only_head && checkpoint_helper_read(d->helper, STREAM_BATCH_BYTES, stream_batch(r), &end, err) < 0)
+        return error_wrap(err, "checkpoint %s", d->uuid);
+    *ret_next = end ? STREAM_END : STREAM_MORE;
+    return 0;
+}
+
+static int send_from_store(struct req *r, struct error *err)
+{
+    const struct download *d = r->state;
+    return req_stream_bytes(r, &d->head, fetch_from_store);
+}
+
 static int send(struct req *r, struct error *err)
 {
     const struct download *d = r->state;
@@ -160,17 +183,73 @@ static int answer(struct req *r, int status, const char *message)
     return 0;
 }
 
+/* ---- object stores ------------------------------------------------------------------------------------------------ */
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+    struct json_object *v = NULL;
+    return json_object_object_get_ex(o, key, &v) && json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
+}
+
+/* The master lends its credentials and its place in the network to nobody: whoever configures an experiment must not be
+ * able to name what is read with them. */
+static bool is_clusters_own(struct json_object *storage, struct json_object *own)
+{
+    static const char *const place[] = {"type", "bucket", "endpoint_url", "container", "connection_string", "account_url"};
+    for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++)
+        if (strcmp(text_of(storage, place[i]), text_of(own, place[i])) != 0)
+            return false;
+    return true;
+}
+
+static int storage_of(const struct download *d, struct json_object **ret_tree, struct json_object **ret, struct error *err)
+{
+    const char *text = d->site.storage ? d->site.storage : d->site.experiment_config ? d->site.experiment_config : "{}";
+    if (json_parse(text, strlen(text), ret_tree, err) < 0)
+        return -1;
+    *ret = d->site.storage ? *ret_tree : json_object_object_get(*ret_tree, "checkpoint_storage");
+    return json_object_is_type(*ret, json_type_object) ? 0 : error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", d->uuid);
+}
+
+static int open_store(struct req *r, struct error *err)
+{
+    static const char *const names[] = {[ARCHIVE_AS_TAR] = "tar", [ARCHIVE_AS_GZIP] = "gzip", [ARCHIVE_AS_ZIP] = "zip"};
+    struct download *d = r->state;
+    const struct config *c = api_info(r->api)->config;
+    cleanup_json struct json_object *tree = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *storage;
+    if (storage_of(d, &tree, &storage, err) < 0)
+        return -1;
+    if (!is_clusters_own(storage, config_get(c, "checkpoint_storage")))
+        return error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store that is not the cluster's own checkpoint_storage, and the "
+                         "master reads no other; download it where the store can be reached, by the library's Checkpoint.download()",
+                         d->uuid);
+    json_print(storage, &text);
+    const char *path = config_str(c, "python_path");
+    const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"), .storage = text.s, .uuid = d->uuid,
+                                                .python_path = path && *path ? path : path_of_library(&r->arena),
+                                                .format = names[d->format]};
+    d->head = (struct stream_head){.status = 200, .content_type = type_of(d->format)};
+    if (!d->only_head && checkpoint_helper_start(&o, &d->helper, err) < 0)
+        return error_wrap(err, "checkpoint %s", d->uuid);
+    req_add_header(r, "Accept-Ranges", "none");
+    return req_then(r, REQ_LOOP, send_from_store);
+}
+
+static int open_store_instead(struct req *r, struct error *err)
+{
+    error_release(err);
+    return open_store(r, err);
+}
+
 /* On a thread that may wait for the storage. */
 static int open_archive(struct req *r, struct error *err)
 {
     struct download *d = r->state;
     int storage, dir;
     if (checkpoint_site_open(&d->site, &storage, &dir, err) < 0)
-        return err->kind == ERR_UNIMPLEMENTED
-                   ? error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store, which the master does not read; download it "
-                               "where the store can be reached: det checkpoint download --mode direct, or the library's "
-                               "Checkpoint.download()", d->uuid)
-                   : -1;
+        return err->kind == ERR_UNIMPLEMENTED ? open_store_instead(r, err) : -1;
     close(storage);
     if (dir < 0)
         return error_set(err, ERR_NOT_FOUND, "the files of checkpoint %s are not in its storage", d->uuid);
@@ -181,11 +260,18 @@ static int open_archive(struct req *r, struct error *err)
     return req_then(r, REQ_LOOP, send);
 }
 
+static void end_helper(void *worker, void *job) { checkpoint_helper_free(job); }
+static void helper_ended(void *job) {}
+
 static void end_download(struct req *r)
 {
     struct download *d = r->state;
-    if (d)
-        checkpoint_archive_free(d->archive);
+    if (!d)
+        return;
+    checkpoint_archive_free(d->archive);
+    /* Its end is waited for where waiting is no harm. */
+    if (d->helper && pool_submit(r->api->services.transfers, end_helper, helper_ended, d->helper, NULL) < 0)
+        checkpoint_helper_free(d->helper);
 }
 
 static int find(struct req *r, struct error *err)

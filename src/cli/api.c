@@ -85,6 +85,7 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
 struct download {
     int fd;
     uint64_t n; /* bytes that are there */
+    int restarts;
     struct error failed;
 };
 
@@ -101,6 +102,18 @@ static int download_data(const void *data, size_t n, void *ctx)
     return 0;
 }
 
+/* It has changed, or comes out of an object store, which gives no part of an archive: from the beginning. */
+static int download_again(struct download *d, struct error *err)
+{
+    enum { RESTARTS_MAX = 3 };
+    if (d->restarts++ == RESTARTS_MAX)
+        return error_set(err, ERR_UNAVAILABLE, "the download broke off %d times; try again", RESTARTS_MAX + 1);
+    if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
+        return error_errno(err, "starting the download again");
+    d->n = 0;
+    return 1;
+}
+
 /* 0: all of it is there, 1: the connection broke, and is worth another try. */
 static int download_part(struct cli *cli, const char *path, struct download *d, struct error *err)
 {
@@ -114,7 +127,7 @@ static int download_part(struct cli *cli, const char *path, struct download *d, 
     if (rc == 0 && reply.status >= 300)
         rc = api_status_error(cli, reply.status, &reply.body, err);
     else if (rc == 0 && before && reply.status != 206)
-        rc = error_set(err, ERR_PRECONDITION, "the download broke off, and what was downloaded has changed since; try again");
+        rc = download_again(d, err);
     else if (rc < 0 && d->failed.kind)
         error_copy(err, &d->failed);
     else if (rc < 0 && d->n > before)

@@ -235,3 +235,16 @@ int tree_remove(const char *path, struct error *err)
 {
     return remove_below(AT_FDCWD, path, err);
 }
+
+const char *path_of_library(struct arena *a)
+{
+    static const char *const place[] = {"../python", "../share/determined/python"};
+    for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
+        cleanup_free char *dir = path_beside_program(place[i]);
+        if (access(arena_printf(a, "%s/determined/__init__.py", dir), R_OK) == 0) {
+            cleanup_free char *real = realpath(dir, NULL);
+            return arena_strdup(a, real ? real : dir);
+        }
+    }
+    return "";
+}

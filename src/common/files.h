@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "common/arena.h"
 #include "common/error.h"
 #include "common/strbuf.h"
 
@@ -25,5 +26,7 @@ char *path_parent(const char *path);
 char *path_join(const char *dir, const char *name);
 /* What lies beside this program, in the build directory or where it is installed. Caller frees. */
 char *path_beside_program(const char *relative);
+/* The directory of our Python library that belongs to this program; "" if there is none. */
+const char *path_of_library(struct arena *a);
 
 #endif

@@ -121,7 +121,7 @@ def test_what_cannot_be_had_is_named(master):
     assert reply.status == 404 and "not in its storage" in reply.json["message"]
     in_s3 = make(master, {}, {"type": "s3", "bucket": "b"})
     reply = get(master, in_s3)
-    assert reply.status == 400 and "--mode direct" in reply.json["message"]
+    assert reply.status == 400 and "is not the cluster's own checkpoint_storage" in reply.json["message"]
     unmounted = make(master, {}, {"type": "directory", "container_path": "/un/mounted"})
     assert "is the storage mounted" in get(master, unmounted).json["message"]
     assert master.patch("/api/v1/checkpoints", {"checkpoints": [{"uuid": gone, "resources": {"resources": {}}}]}).status == 200
@@ -212,6 +212,7 @@ def test_det_goes_on_where_a_download_broke_off(master, tmp_path):
 
 
 def test_det_falls_back_to_the_master_and_names_both_failures(master, tmp_path):
+    """The master reads no store but the cluster's own: its credentials are not the configurer's to point elsewhere."""
     name = make(master, {"a": b"1"}, {"type": "s3", "bucket": "b"})
     for mode in ("auto", "master"):
         done = run_det(master, "checkpoint", "download", "--mode", mode, "-o", str(tmp_path / "to"), name)

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import pathlib
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 from determined._storage._objects import ObjectStorage, each, missing_package
 
@@ -71,6 +71,9 @@ class AzureStorage(ObjectStorage):
     def _get(self, key: str, path: pathlib.Path) -> None:
         with open(path, "wb") as file:
             self._container.download_blob(key, max_concurrency=4).readinto(file)
+
+    def _chunks(self, key: str) -> Iterator[bytes]:
+        yield from self._container.download_blob(key).chunks()
 
     def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
         try:

@@ -2,9 +2,9 @@
 
 import contextlib
 import pathlib
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
-from determined._storage._objects import ObjectStorage, each, missing_package
+from determined._storage._objects import CHUNK, ObjectStorage, each, missing_package
 
 
 class GCSStorage(ObjectStorage):
@@ -42,6 +42,11 @@ class GCSStorage(ObjectStorage):
 
     def _get(self, key: str, path: pathlib.Path) -> None:
         self._bucket.blob(key).download_to_filename(str(path))
+
+    def _chunks(self, key: str) -> Iterator[bytes]:
+        with self._bucket.blob(key).open("rb", chunk_size=CHUNK) as file:
+            while data := file.read(CHUNK):
+                yield data
 
     def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
         for blob in self._client.list_blobs(self._bucket, prefix=prefix):

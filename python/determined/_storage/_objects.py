@@ -7,7 +7,7 @@ import pathlib
 import random
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 from determined import errors
 from determined._storage._base import ALL_FILES, Selector, Storage, check_id, chosen, relative
@@ -15,6 +15,8 @@ from determined._storage._resources import list_resources, meant
 
 # A transfer mostly waits for the network. Each client splits big files into parts by itself.
 TRANSFERS_AT_ONCE = 16
+# Bytes that are read at once of a file that is not stored on the way.
+CHUNK = 4 << 20
 
 
 def normalized_prefix(prefix: Optional[str]) -> str:
@@ -83,6 +85,10 @@ class ObjectStorage(Storage):
     @abc.abstractmethod
     def _get(self, key: str, path: pathlib.Path) -> None:
         """Fetch a file; the directory is there."""
+
+    @abc.abstractmethod
+    def _chunks(self, key: str) -> Iterator[bytes]:
+        """A file's bytes, a few MiB at a time."""
 
     @abc.abstractmethod
     def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
@@ -163,6 +169,11 @@ class ObjectStorage(Storage):
         if not found:
             raise errors.CheckpointNotFound(f"checkpoint {storage_id} does not exist in {self._url}/{self._prefix}")
         return found
+
+    def chunks(self, storage_id: str, name: str) -> Generator[bytes, None, None]:
+        """The bytes of one file of a checkpoint, as they come."""
+        with self._access():
+            yield from self._chunks(self._key(storage_id, name))
 
     def delete(self, storage_id: str, globs: Sequence[str] = ALL_FILES) -> Dict[str, int]:
         found = self.resources(storage_id)

@@ -1,9 +1,10 @@
 """Amazon S3, and what speaks its protocol."""
 
+import contextlib
 import pathlib
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
-from determined._storage._objects import ObjectStorage, missing_package
+from determined._storage._objects import CHUNK, ObjectStorage, missing_package
 
 _NO_ACCESS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "403"}
 _KEYS_AT_ONCE = 1000
@@ -65,6 +66,10 @@ class S3Storage(ObjectStorage):
 
     def _get(self, key: str, path: pathlib.Path) -> None:
         self._client.download_file(self._bucket, key, str(path))
+
+    def _chunks(self, key: str) -> Iterator[bytes]:
+        with contextlib.closing(self._client.get_object(Bucket=self._bucket, Key=key)["Body"]) as body:
+            yield from body.iter_chunks(CHUNK)
 
     def _list(self, prefix: str) -> Iterable[Tuple[str, int]]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
