@@ -48,7 +48,8 @@ struct postgres_engine {
     int ahead_n;
     int ahead_released;     /* so many of them belong to savepoints that were released */
     bool ahead_of_job;      /* among them is more than the beginning and the end of savepoints */
-    bool trusting;          /* a release does not wait */
+    bool trusting;          /* jobs have no savepoints, and their end does not wait */
+    bool job_wrote;         /* or may have: something other than a SELECT was sent since it began */
     const char *ask;        /* what the beginning of a write transaction asks for, and the answer */
     int64_t answer;
     unsigned long round_trips; /* how often the server's answer was waited for, but for connecting */
@@ -57,6 +58,7 @@ struct postgres_engine {
 struct engine_stmt {
     struct postgres_engine *engine;
     char *sql, name[16];
+    bool reads;          /* a SELECT, which leaves nothing to be taken back */
     unsigned connection; /* the one it is prepared on; 0: none yet */
     int param_n;
     Oid type[POSTGRES_PARAMS_MAX];

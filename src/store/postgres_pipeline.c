@@ -1,12 +1,12 @@
 /* Statements that travel together. What needs no answer at once is sent ahead (libpq's pipeline mode); the next
  * statement that is waited for carries it along, so a group of jobs costs one round trip a result, not one a statement.
  *
- *     job 1: SAVEPOINT ─ SELECT ┘ one round trip ─ INSERT ─ INSERT ─ RELEASE ┐
- *     job 2: SAVEPOINT ─ SELECT ─────────────────────────────────────────────┘ one round trip ─ UPDATE ─ RELEASE …
+ *     job 1: SELECT ┘ one round trip ─ INSERT ─ INSERT ┐
+ *     job 2: SELECT ───────────────────────────────────┘ one round trip ─ UPDATE …
  *
  * The server runs them in order and skips, after one that failed, all others up to the settling. So when a job is told of
  * a failure that belongs to one before it, neither is to blame alone: the engine says that it is tangled, and the group is
- * done once more without trust, in which every release waits (store_trust).
+ * done once more without trust, in which every job has a savepoint and its release waits (store_trust).
  *
  * Many rows of one table go by COPY, in chunks, so that memory holds only one of them. */
 #include <stdio.h>
@@ -60,6 +60,7 @@ int postgres_send_stmt(struct engine_stmt *s, struct error *err)
     if (open_pipeline(e, s->sql, err) < 0)
         return -1;
     e->ahead_of_job = true;
+    e->job_wrote |= !s->reads;
     return sent(e, PQsendQueryPrepared(e->conn, s->name, s->param_n, w.value, w.length, w.format, 1), s->sql, err);
 }
 
@@ -155,6 +156,7 @@ int postgres_copy(struct engine *base, const char *into, const struct engine_row
     struct postgres_engine *e = postgres_of(base);
     char sql[1024];
     snprintf(sql, sizeof(sql), "COPY %s FROM STDIN (FORMAT binary)", into);
+    e->job_wrote = true;
     if (postgres_settle(e, NULL, err) < 0)
         return -1;
     PGresult *result = postgres_query(e, sql);

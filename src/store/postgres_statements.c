@@ -79,6 +79,7 @@ int postgres_prepare(struct engine *base, const char *sql, struct engine_stmt **
         return error_set(err, ERR_NO_MEMORY, "out of memory");
     }
     s->engine = postgres_of(base);
+    s->reads = strncmp(s->sql, "SELECT", 6) == 0;
     if (postgres_connected(s->engine, err) < 0 || prepare_here(s, err) < 0) {
         postgres_finalize(s);
         return -1;

@@ -66,8 +66,9 @@ int store_savepoint(struct store *st, struct error *err);
 int store_release(struct store *st, struct error *err);
 int store_rollback_to(struct store *st, struct error *err);
 
-/* With trust a release does not wait for what its job sent ahead, which is a round trip less for each. A job may then be
- * told of a failure that was another's: store_is_tangled(). Roll all of the transaction back, and do it again without. */
+/* With trust jobs on a server have no savepoints, and a release does not wait for what its job sent ahead. A job may then be
+ * told of a failure that was another's, and one that fails after it has changed something cannot be rolled back alone: both
+ * are store_is_tangled(). Roll all of the transaction back, and do it again without. */
 void store_trust(struct store *st, bool trusting);
 bool store_is_tangled(const struct store *st);
 
