@@ -35,31 +35,26 @@ static void container_to_wire(const struct container_row *c, struct arena *a, st
         ret->devices[i].id = c->device_id[i];
 }
 
-static void slot_to_wire(const struct core *core, const struct core_slot_view *s, struct arena *a,
-                         struct wire_agent_slot *ret)
+static void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_agent_slot *ret)
 {
     *ret = (struct wire_agent_slot){.id = arena_printf(a, "%d", s->device->id), .device = device_to_wire(s->device, a),
                                     .enabled = s->enabled, .draining = s->draining};
-    const struct container_row *c = s->container_id ? core_container(core, s->container_id) : NULL;
-    if (c) {
+    if (s->container) {
         struct wire_container *w = arena_new(a, struct wire_container);
-        container_to_wire(c, a, w);
+        container_to_wire(s->container, a, w);
         ret->container = w;
     }
 }
 
 /* Keys of maps must be sorted on the wire; the codec does that. */
-static void slots_to_wire(const struct core *core, const struct core_agent_view *v, struct arena *a,
+static void slots_to_wire(const struct core_agent_view *v, const struct core_slot_view *s, size_t n, struct arena *a,
                           struct wire_agent *ret)
 {
-    ret->slots = arena_array(a, struct wire_map_agent_slot, v->slot_n + 1);
-    for (size_t i = 0; i < v->slot_n; i++) {
-        struct core_slot_view s;
-        if (!core_slot(core, v->id, i, &s))
-            break;
+    ret->slots = arena_array(a, struct wire_map_agent_slot, n + 1);
+    for (size_t i = 0; i < n; i++) {
         struct wire_map_agent_slot *e = &ret->slots[ret->slots_n++];
-        e->key = arena_printf(a, "/agents/%s/slots/%d", v->id, s.device->id);
-        slot_to_wire(core, &s, a, &e->value);
+        e->key = arena_printf(a, "/agents/%s/slots/%d", v->id, s[i].device->id);
+        slot_to_wire(&s[i], a, &e->value);
     }
 }
 
@@ -90,10 +85,9 @@ static void count_state(struct wire_agent_device_stats *d, const char *state, st
 }
 
 /* The state of a slot is that of the container on it; of a free one, STATE_UNSPECIFIED. */
-static const char *slot_state(const struct core *core, const struct core_slot_view *s)
+static const char *slot_state(const struct core_slot_view *s)
 {
-    const struct container_row *c = s->container_id ? core_container(core, s->container_id) : NULL;
-    return codec_enum_name(&wire_enum_container_state, c ? (int32_t)container_state_to_wire(c->state) : 0);
+    return codec_enum_name(&wire_enum_container_state, s->container ? (int32_t)container_state_to_wire(s->container->state) : 0);
 }
 
 static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, const char *key,
@@ -112,19 +106,15 @@ static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, c
 }
 
 /* Required by the clients; slots by device type and by brand. */
-static const struct wire_agent_slot_stats *slot_stats(const struct core *core, const struct core_agent_view *v,
-                                                      struct arena *a)
+static const struct wire_agent_slot_stats *slot_stats(const struct core_slot_view *s, size_t n, struct arena *a)
 {
     struct wire_agent_slot_stats *w = arena_new(a, struct wire_agent_slot_stats);
-    w->type_stats = arena_array(a, struct wire_map_agent_device_stats, v->slot_n + 1);
-    w->brand_stats = arena_array(a, struct wire_map_agent_device_stats, v->slot_n + 1);
-    for (size_t i = 0; i < v->slot_n; i++) {
-        struct core_slot_view s;
-        if (!core_slot(core, v->id, i, &s))
-            break;
-        const char *type = codec_enum_name(&wire_enum_device_type, s.device->type);
-        count_device(w->type_stats, &w->type_stats_n, type ? type : "TYPE_UNSPECIFIED", &s, slot_state(core, &s), a);
-        count_device(w->brand_stats, &w->brand_stats_n, s.device->brand, &s, slot_state(core, &s), a);
+    w->type_stats = arena_array(a, struct wire_map_agent_device_stats, n + 1);
+    w->brand_stats = arena_array(a, struct wire_map_agent_device_stats, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *type = codec_enum_name(&wire_enum_device_type, s[i].device->type), *state = slot_state(&s[i]);
+        count_device(w->type_stats, &w->type_stats_n, type ? type : "TYPE_UNSPECIFIED", &s[i], state, a);
+        count_device(w->brand_stats, &w->brand_stats_n, s[i].device->brand, &s[i], state, a);
     }
     return w;
 }
@@ -132,18 +122,20 @@ static const struct wire_agent_slot_stats *slot_stats(const struct core *core, c
 static void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers,
                           struct arena *a, struct wire_agent *ret)
 {
+    struct core_slot_view slot[CORE_DEVICES_MAX];
+    size_t n = core_slots(core, v->id, slot);
     *ret = (struct wire_agent){
         .id = arena_strdup(a, v->id), .registered_time = v->connected_us, .has_registered_time = v->connected_us != 0,
         .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
         .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
-        .slot_stats = slot_stats(core, v, a)};
+        .slot_stats = slot_stats(slot, n, a)};
     ret->resource_pools[0] = arena_strdup(a, v->pool);
     if (v->hostname && *v->hostname) {
         ret->addresses[0] = arena_strdup(a, v->hostname);
         ret->addresses_n = 1;
     }
     if (slots)
-        slots_to_wire(core, v, a, ret);
+        slots_to_wire(v, slot, n, a, ret);
     if (containers)
         containers_to_wire(core, v, a, ret);
 }
@@ -208,7 +200,7 @@ int api_get_slots(struct req *r, const struct wire_get_slots_request *in, struct
     for (size_t i = 0; i < v.slot_n; i++) {
         struct core_slot_view s;
         if (core_slot(api_core(r->api), v.id, i, &s))
-            slot_to_wire(api_core(r->api), &s, &r->arena, &ret->slots[ret->slots_n++]);
+            slot_to_wire(&s, &r->arena, &ret->slots[ret->slots_n++]);
     }
     return 0;
 }
@@ -227,7 +219,7 @@ static int one_slot(struct req *r, const char *agent_id, const char *slot_id, co
         if (!core_slot(api_core(r->api), v.id, i, &s) || s.device->id != device)
             continue;
         struct wire_agent_slot *w = arena_new(&r->arena, struct wire_agent_slot);
-        slot_to_wire(api_core(r->api), &s, &r->arena, w);
+        slot_to_wire(&s, &r->arena, w);
         *ret = w;
         *ret_device = s.device->id;
         return 0;

@@ -415,6 +415,7 @@ struct core_slot_view {
     bool enabled, draining;       /* enabled: can be used, agent's own state included */
     const char *container_id;     /* NULL: free */
     const char *allocation_id, *task_id;
+    const struct container_row *container; /* the same */
 };
 /* What its searcher asks a trial for, where that is done by operations. */
 struct core_operation_view {
@@ -471,6 +472,8 @@ bool core_agent_next(const struct core *c, const struct agent **at, struct core_
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
 /* ordered by device id */
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret);
+/* All of an agent's; returns how many. */
+size_t core_slots(const struct core *c, const char *agent_id, struct core_slot_view ret[CORE_DEVICES_MAX]);
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index);
 
 size_t core_pool_n(const struct core *c);

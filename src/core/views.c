@@ -161,12 +161,8 @@ static bool is_draining(const struct agent *agent, int32_t device_id)
     return agent->row.draining;
 }
 
-bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret)
+static void fill_slot(const struct agent *agent, const struct slot *s, struct core_slot_view *ret)
 {
-    const struct agent *agent = find_visible(c, agent_id);
-    if (agent == NULL || index >= agent->slot_n)
-        return false;
-    const struct slot *s = &agent->slot[index];
     bool away = agent->presence != AGENT_CONNECTED;
     *ret = (struct core_slot_view){.device = &s->device, .enabled = slot_usable(agent, s) && !away,
                                    .draining = is_draining(agent, s->device.id) || away};
@@ -174,8 +170,26 @@ bool core_slot(const struct core *c, const char *agent_id, size_t index, struct 
         ret->container_id = s->container->row.id;
         ret->allocation_id = s->container->row.allocation_id;
         ret->task_id = s->container->allocation->row.task_id;
+        ret->container = &s->container->row;
     }
+}
+
+bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret)
+{
+    const struct agent *agent = find_visible(c, agent_id);
+    if (agent == NULL || index >= agent->slot_n)
+        return false;
+    fill_slot(agent, &agent->slot[index], ret);
     return true;
+}
+
+size_t core_slots(const struct core *c, const char *agent_id, struct core_slot_view ret[CORE_DEVICES_MAX])
+{
+    const struct agent *agent = find_visible(c, agent_id);
+    size_t n = 0;
+    for (; agent != NULL && n < agent->slot_n; n++)
+        fill_slot(agent, &agent->slot[n], &ret[n]);
+    return n;
 }
 
 const struct container_row *core_agent_container(const struct core *c, const char *agent_id, size_t index)

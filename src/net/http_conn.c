@@ -343,6 +343,7 @@ struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd)
     await_request(c);
     bufferevent_setcb(bev, on_readable, on_writable, on_event, c);
     bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX);
+    bufferevent_set_max_single_write(bev, WRITE_MAX);
     bufferevent_enable(bev, EV_READ | EV_WRITE);
     return c;
 }
