@@ -13,8 +13,10 @@ from determined._storage._resources import list_resources, meant
 
 T = TypeVar("T")
 
-# Writing to the disk is waited for, so a few files at once are faster than one after the other; many are not.
+# A few files at once are copied faster than one after the other; many are not.
 COPIES_AT_ONCE = 4
+# The disk is waited for; a file system writes its journal once for all files that wait at a time.
+SYNCS_AT_ONCE = 32
 
 
 def _sync(path: pathlib.Path) -> None:
@@ -28,13 +30,17 @@ def _sync(path: pathlib.Path) -> None:
         os.close(handle)
 
 
-def _at_once(work: Callable[[T], object], items: Iterable[T]) -> None:
+def _sync_all(paths: Iterable[pathlib.Path]) -> None:
+    _at_once(_sync, paths, SYNCS_AT_ONCE)
+
+
+def _at_once(work: Callable[[T], object], items: Iterable[T], threads_n: int = COPIES_AT_ONCE) -> None:
     items = list(items)
     if len(items) < 2:
         for item in items:
             work(item)
         return
-    with concurrent.futures.ThreadPoolExecutor(COPIES_AT_ONCE) as threads:
+    with concurrent.futures.ThreadPoolExecutor(min(threads_n, len(items))) as threads:
         list(threads.map(work, items))
 
 
@@ -45,12 +51,9 @@ def copy_resources(source: pathlib.Path, target: pathlib.Path, names: Set[str], 
     for path in sorted({target / name for name in directories} | {(target / name).parent for name in files} | {target}):
         path.mkdir(parents=True, exist_ok=True)
 
-    def copy(name: str) -> None:
-        shutil.copy2(source / name, target / name)
-        if durably:
-            _sync(target / name)
-
-    _at_once(copy, files)
+    _at_once(lambda name: shutil.copy2(source / name, target / name), files)
+    if durably:
+        _sync_all([target / name for name in files])
 
 
 class DirectoryStorage(Storage):
@@ -81,8 +84,7 @@ class DirectoryStorage(Storage):
         return path
 
     def _sync_directories(self, path: pathlib.Path) -> None:
-        for directory in [p for p in path.rglob("*") if p.is_dir()] + [path, path.parent]:
-            _sync(directory)
+        _sync_all([p for p in path.rglob("*") if p.is_dir()] + [path, path.parent])
 
     @contextlib.contextmanager
     def store_path(self, storage_id: str) -> Iterator[pathlib.Path]:
@@ -90,7 +92,7 @@ class DirectoryStorage(Storage):
         path.mkdir(parents=True, exist_ok=True)
         with forget_on_failure(lambda: shutil.rmtree(path)):
             yield path
-            _at_once(_sync, [p for p in path.rglob("*") if p.is_file()])
+            _sync_all(p for p in path.rglob("*") if p.is_file())
             self._sync_directories(path)
 
     def upload(self, storage_id: str, source: pathlib.Path, names: Set[str]) -> None:
