@@ -318,26 +318,30 @@ static void serve(const struct plain_snapshot *s, bool zero_slot, struct arena *
     }
 }
 
-/* ---- by fair share ----------------------------------------------------------------------------------------------- */
+/* ---- by fair share (docs/decisions/0005) ---------------------------------------------------------------------- */
+
+#define ALMOST 1e-6
+#define LEAST_WEIGHT 1e-3
 
 struct group {
     const char *job_id;
-    int64_t submitted_us, queue_position;
-    int priority;
-    double weight;
-    int max_slots, demand, active, held_for_good, smallest, offered, prepaid;
-    bool disabled, fits_now, served; /* served: in this round */
+    int64_t submitted_us;
+    double weight, fair;
+    int max_slots, demand, active, held_for_good, smallest, largest, unit, whole, offered;
+    bool fits_now, fixed;
 };
 
 struct shares {
     const struct plain_snapshot *s;
     struct arena *a;
     struct plain_decision *ret;
-    struct plain_agent *agent;
+    struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
+    bool *fits_now, *counts, *released; /* by index of the request */
     struct group *group;
     size_t group_n;
-    int capacity;
+    int capacity, largest, kept_n;
+    bool releasing;
 };
 
 static int by_submission(const void *pa, const void *pb)
@@ -345,181 +349,409 @@ static int by_submission(const void *pa, const void *pb)
     return by_age(*(const struct plain_request *const *)pa, *(const struct plain_request *const *)pb);
 }
 
-static bool counts(const struct shares *f, const struct plain_request *r)
+static size_t number_of(const struct shares *f, const struct plain_request *r)
 {
+    return (size_t)(r - f->s->request);
+}
+
+/* ---- who counts */
+
+/* Which whole agents of several sizes add up depends on which are idle: there, room is only made on one agent. */
+static bool needs_one_agent(const struct shares *f, const struct plain_request *r)
+{
+    return r->single_agent || f->s->opts.allow_heterogeneous_fits;
+}
+
+/* If everything that can be preempted were gone. */
+static bool could_fit(struct shares *f, const struct plain_request *r)
+{
+    struct plain_agent *agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof *agent);
     struct plain_share *share;
-    if (r->slots == 0 || r->slots > f->capacity || r->state == SCHED_RELEASING)
-        return false;
-    if (r->state == SCHED_ALLOCATED || plain_fit(f->s, f->s->agent, r, f->a, &share) > 0)
-        return true;
-    for (size_t i = 0; i < f->s->agent_n; i++) /* any slot that is released will do */
-        if (r->slots == 1 && permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
+    struct plain_request wanted = *r;
+    wanted.single_agent = needs_one_agent(f, r);
+    for (size_t i = 0; i < f->s->agent_n; i++)
+        agent[i].empty_slots = agent[i].slots;
+    for (size_t i = 0; i < f->s->request_n; i++)
+        for (size_t k = 0; !f->s->request[i].preemptible && k < f->s->request[i].share_n; k++)
+            agent[f->s->request[i].share[k].agent].empty_slots -= f->s->request[i].share[k].slots;
+    return plain_fit(f->s, agent, &wanted, f->a, &share) > 0;
+}
+
+/* Of one slot: any that is released will do. */
+static bool has_agent(const struct shares *f, const struct plain_request *r)
+{
+    for (size_t i = 0; i < f->s->agent_n; i++)
+        if (permitted(r, &f->s->agent[i]) && f->s->agent[i].slots > 0)
             return true;
     return false;
 }
+
+static void find_who_counts(struct shares *f)
+{
+    struct plain_share *share;
+    for (size_t i = 0; i < f->s->request_n; i++) {
+        const struct plain_request *r = &f->s->request[i];
+        bool can_count = r->slots > 0 && r->slots <= f->capacity;
+        f->fits_now[i] = r->state == SCHED_PENDING && plain_fit(f->s, f->s->agent, r, f->a, &share) > 0;
+        if (r->state == SCHED_PENDING)
+            f->counts[i] = can_count && (f->fits_now[i] || (r->slots == 1 ? has_agent(f, r) : could_fit(f, r)));
+        else
+            f->counts[i] = can_count && (r->state == SCHED_ALLOCATED || r->preemptible);
+    }
+}
+
+static void count_no_more(struct shares *f, const struct group *g)
+{
+    for (size_t i = 0; i < f->s->request_n; i++)
+        if (f->s->request[i].state == SCHED_PENDING && strcmp(f->s->request[i].job_id, g->job_id) == 0 && !f->fits_now[i])
+            f->counts[i] = false;
+}
+
+/* ---- what is fair */
 
 static struct group *group_of(struct shares *f, const struct plain_request *r)
 {
     for (size_t i = 0; i < f->group_n; i++)
         if (strcmp(f->group[i].job_id, r->job_id) == 0)
             return &f->group[i];
-    f->group[f->group_n] = (struct group){.job_id = r->job_id, .submitted_us = r->submitted_us, .weight = r->weight,
-                                          .max_slots = r->max_slots, .queue_position = r->queue_position};
+    f->group[f->group_n] = (struct group){.job_id = r->job_id, .submitted_us = r->submitted_us, .max_slots = r->max_slots,
+                                          .weight = r->weight > LEAST_WEIGHT ? r->weight : LEAST_WEIGHT};
     return &f->group[f->group_n++];
 }
 
-static int by_demand(const void *pa, const void *pb)
+static int by_need(const void *pa, const void *pb)
 {
     const struct group *a = pa, *b = pb;
-    COMPARE(a->demand, b->demand);
+    COMPARE((float)(a->demand / a->weight), (float)(b->demand / b->weight));
     COMPARE(a->submitted_us, b->submitted_us);
     return strcmp(a->job_id, b->job_id);
 }
 
 static void find_groups(struct shares *f)
 {
+    f->group_n = 0;
+    f->largest = 0;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = f->order[i];
-        if (!counts(f, r))
+        if (!f->counts[number_of(f, r)])
             continue;
         struct group *g = group_of(f, r);
         g->demand += r->slots;
         g->active += r->state == SCHED_ALLOCATED ? r->slots : 0;
         g->held_for_good += r->state == SCHED_ALLOCATED && !r->preemptible ? r->slots : 0;
-        if (r->state == SCHED_PENDING && (g->smallest == 0 || r->slots < g->smallest))
-            g->smallest = r->slots;
-        struct plain_share *share;
-        g->fits_now = g->fits_now || (r->state == SCHED_PENDING && plain_fit(f->s, f->s->agent, r, f->a, &share) > 0);
+        g->smallest = g->smallest == 0 || r->slots < g->smallest ? r->slots : g->smallest;
+        g->largest = r->slots > g->largest ? r->slots : g->largest;
+        g->fits_now = g->fits_now || f->fits_now[number_of(f, r)];
     }
-    for (size_t i = 0; i < f->group_n; i++)
-        if (f->group[i].max_slots >= 0 && f->group[i].demand > f->group[i].max_slots)
-            f->group[i].demand = f->group[i].max_slots;
-    qsort(f->group, f->group_n, sizeof *f->group, by_demand);
-}
-
-static bool unfilled(const struct group *g)
-{
-    return !g->disabled && g->offered != g->demand;
-}
-
-static double unfilled_weight(const struct shares *f)
-{
-    double weight = 0;
-    for (size_t i = 0; i < f->group_n; i++)
-        weight += unfilled(&f->group[i]) ? f->group[i].weight : 0;
-    return weight;
-}
-
-static bool offer_in_turn(struct shares *f, int at_start, double scarce_weight, bool at_once)
-{
-    bool progress = false;
     for (size_t i = 0; i < f->group_n; i++) {
         struct group *g = &f->group[i];
-        double weight = scarce_weight > 0 ? scarce_weight : unfilled_weight(f);
-        if (!unfilled(g) || g->served || (at_once && g->active <= g->offered && (g->offered > 0 || !g->fits_now)))
+        g->unit = g->smallest == g->largest ? g->smallest : 1;
+        if (g->max_slots >= 0 && g->demand > g->max_slots)
+            g->demand = g->max_slots / g->unit * g->unit;
+        if (g->demand > 0 && g->largest > f->largest)
+            f->largest = g->largest;
+    }
+    qsort(f->group, f->group_n, sizeof *f->group, by_need);
+}
+
+/* Who is full leaves the rest to the others. False: somebody has more for good than that, which is to be taken into
+ * account. */
+static bool fill(struct shares *f)
+{
+    double left = f->capacity, weight = 0;
+    bool all_well = true;
+    for (size_t i = 0; i < f->group_n; i++) {
+        left -= f->group[i].fixed ? f->group[i].held_for_good : 0;
+        weight += f->group[i].fixed ? 0 : f->group[i].weight;
+    }
+    left = left > 0 ? left : 0;
+    for (size_t i = 0; i < f->group_n; i++) {
+        struct group *g = &f->group[i];
+        if (g->fixed)
             continue;
-        g->served = true;
-        int offer = weight > 0 ? (int)(at_start * g->weight / weight) : 0;
-        offer = offer < 1 ? 1 : offer;
-        offer = offer < f->capacity ? offer : f->capacity;
-        offer = offer < g->demand - g->offered ? offer : g->demand - g->offered;
-        progress = progress || offer > 0;
-        if (g->prepaid >= offer) {
-            g->prepaid -= offer;
-            offer = 0;
-        } else {
-            g->prepaid = 0;
+        double share = weight > g->weight ? left * g->weight / weight : left;
+        g->fair = share < g->demand ? share : g->demand;
+        left -= g->fair;
+        weight -= g->weight;
+    }
+    for (size_t i = 0; i < f->group_n; i++) {
+        struct group *g = &f->group[i];
+        if (g->fixed || g->held_for_good <= g->fair)
+            continue;
+        g->fair = g->held_for_good;
+        g->fixed = true;
+        all_well = false;
+    }
+    return all_well;
+}
+
+/* One more for those who lack a part of one, or, beyond their shares, of what nobody else can use. */
+static void round_up(struct shares *f, int *left, bool those_that_run, bool beyond)
+{
+    for (size_t i = 0; i < f->group_n; i++) {
+        struct group *g = &f->group[i];
+        bool again = true;
+        while (again && g->unit <= *left && g->offered + g->unit <= g->demand) {
+            bool runs = g->active > g->offered || (!beyond && g->offered == 0 && g->fits_now);
+            bool may = beyond ? g->offered + g->unit - g->fair + ALMOST < f->largest : g->offered + ALMOST < g->fair;
+            if (!may || (those_that_run && !runs))
+                break;
+            g->offered += g->unit;
+            *left -= g->unit;
+            again = beyond;
         }
-        g->offered += offer;
-        f->capacity -= offer;
     }
-    return progress;
 }
 
-/* With less than a slot for each, first to those that have one, or could have it at once. */
-static bool offer_once(struct shares *f)
+static void make_offers(struct shares *f)
 {
-    int at_start = f->capacity, unfilled_n = 0;
-    bool progress = false;
-    for (size_t i = 0; i < f->group_n; i++) {
-        unfilled_n += unfilled(&f->group[i]);
-        f->group[i].served = false;
-    }
-    double weight = at_start < unfilled_n ? unfilled_weight(f) : 0;
-    if (at_start < unfilled_n)
-        progress = offer_in_turn(f, at_start, weight, true);
-    return offer_in_turn(f, at_start, weight, false) || progress;
-}
-
-static bool newest_gives_back(struct shares *f)
-{
-    struct group *newest = NULL;
+    int left = f->capacity;
+    while (!fill(f))
+        ;
     for (size_t i = 0; i < f->group_n; i++) {
         struct group *g = &f->group[i];
-        if (!unfilled(g) || g->smallest <= g->offered)
-            continue;
-        if (newest == NULL || g->submitted_us > newest->submitted_us ||
-            (g->submitted_us == newest->submitted_us && strcmp(g->job_id, newest->job_id) > 0))
-            newest = g;
+        g->whole = (int)((g->fair + ALMOST) / g->unit) * g->unit;
+        g->offered = g->whole > g->held_for_good ? g->whole : g->held_for_good;
+        left -= g->offered;
     }
-    if (newest == NULL)
+    round_up(f, &left, true, false);
+    round_up(f, &left, false, false);
+    round_up(f, &left, true, true);
+    round_up(f, &left, false, true);
+}
+
+/* ---- room for gangs */
+
+static bool may_be_stopped(const struct shares *f, const struct plain_request *victim, const struct plain_request *r)
+{
+    return victim->slots > 0 && victim->slots < r->slots && victim->state == SCHED_ALLOCATED && victim->preemptible &&
+           !f->released[number_of(f, victim)];
+}
+
+static int room_on(const struct shares *f, const struct plain_request *r, size_t agent)
+{
+    int room = f->agent[agent].empty_slots;
+    for (size_t i = 0; i < f->s->request_n; i++)
+        for (size_t k = 0; may_be_stopped(f, &f->s->request[i], r) && k < f->s->request[i].share_n; k++)
+            room += f->s->request[i].share[k].agent == agent ? f->s->request[i].share[k].slots : 0;
+    return room < f->agent[agent].slots ? room : f->agent[agent].slots;
+}
+
+static int by_ease(const void *pa, const void *pb)
+{
+    const struct candidate *a = pa, *b = pb;
+    if (a->agent->empty_slots != b->agent->empty_slots)
+        return a->agent->empty_slots > b->agent->empty_slots ? -1 : 1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    return strcmp(a->agent->id, b->agent->id);
+}
+
+static size_t find_agents_for(struct shares *f, const struct plain_request *r, int size, struct candidate *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->s->agent_n; i++) {
+        const struct plain_agent *agent = &f->agent[i];
+        if (permitted(r, agent) && (size == 0 || agent->slots == size) && room_on(f, r, i) >= (size == 0 ? r->slots : size))
+            ret[n++] = (struct candidate){i, agent, 0, hash_of(r->allocation_id) - hash_of(agent->id)};
+    }
+    qsort(ret, n, sizeof *ret, by_ease);
+    return n;
+}
+
+/* The one agent, or those of one size, the largest that does, where the least has to be stopped. */
+static size_t choose_agents(struct shares *f, const struct plain_request *r, struct plain_share *ret)
+{
+    struct candidate *c = arena_array(f->a, struct candidate, f->s->agent_n + 1);
+    if (find_agents_for(f, r, 0, c) > 0) {
+        ret[0] = (struct plain_share){c[0].index, r->slots};
+        return 1;
+    }
+    for (int size = r->slots; size > 0 && !needs_one_agent(f, r); size--) {
+        size_t wanted = (size_t)(r->slots / size);
+        if (r->slots % size != 0 || find_agents_for(f, r, size, c) < wanted)
+            continue;
+        for (size_t i = 0; i < wanted; i++)
+            ret[i] = (struct plain_share){c[i].index, size};
+        return wanted;
+    }
+    return 0;
+}
+
+static void release(struct shares *f, const struct plain_request *r)
+{
+    f->released[number_of(f, r)] = true;
+    f->ret->release[f->ret->release_n++] = number_of(f, r);
+}
+
+static void give_back_what_leaves(struct shares *f, struct plain_agent *agent)
+{
+    for (size_t i = 0; i < f->s->request_n; i++)
+        if ((f->s->request[i].state == SCHED_RELEASING && f->s->request[i].slots > 0) || f->released[i])
+            give(agent, f->s->request[i].share, f->s->request[i].share_n);
+}
+
+static bool lacks_room(const struct shares *f, const struct plain_share *share, size_t n, const struct plain_request *victim)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < victim->share_n; k++)
+            if (victim->share[k].agent == share[i].agent && f->agent[share[i].agent].empty_slots < share[i].slots)
+                return true;
+    return false;
+}
+
+static size_t room_for(struct shares *f, const struct plain_request *r, struct plain_share *ret)
+{
+    struct plain_agent *before = f->agent;
+    f->agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof *f->agent);
+    if (!f->releasing)
+        give_back_what_leaves(f, f->agent);
+    size_t n = choose_agents(f, r, ret);
+    if (n == 0) {
+        f->agent = before;
+        return 0;
+    }
+    for (size_t i = f->s->request_n; i-- > 0;) {
+        const struct plain_request *victim = f->order[i];
+        if (!may_be_stopped(f, victim, r) || !lacks_room(f, ret, n, victim))
+            continue;
+        release(f, victim);
+        give(f->agent, victim->share, victim->share_n);
+    }
+    f->releasing = true;
+    return n;
+}
+
+/* ---- carrying out */
+
+static bool place(struct shares *f, const struct plain_request *r)
+{
+    struct plain_share *share;
+    size_t n = f->releasing ? 0 : plain_fit(f->s, f->agent, r, f->a, &share);
+    if (n == 0)
         return false;
-    f->capacity += newest->offered;
-    newest->offered = 0;
-    newest->disabled = true;
+    take(f->agent, share, n);
+    f->ret->allocate[f->ret->allocate_n++] = (struct plain_placement){number_of(f, r), share, n};
     return true;
 }
 
-static void fill(struct shares *f)
+static void grant(struct shares *f, const struct plain_request *r)
 {
-    for (size_t i = 0; i < f->group_n; i++) {
-        struct group *g = &f->group[i];
-        g->offered = g->prepaid = g->held_for_good;
-        f->capacity -= g->offered;
-    }
-    if (f->capacity < 0)
-        f->capacity = 0;
-    for (bool progress = true; progress;) {
-        progress = offer_once(f);
-        if (f->capacity == 0)
-            progress = newest_gives_back(f);
-    }
+    f->ret->unplaced[f->ret->unplaced_n++] = number_of(f, r);
 }
 
-static void place(struct shares *f, const struct plain_request *r)
+/* False: there is no place for it and there will be none. */
+static bool serve_gang(struct shares *f, const struct plain_request *r, bool may_make_room)
 {
     struct plain_share *share;
-    size_t n = plain_fit(f->s, f->agent, r, f->a, &share);
-    if (n == 0 && r->slots > 0)
-        f->ret->unplaced[f->ret->unplaced_n++] = (size_t)(r - f->s->request);
-    if (n == 0)
-        return;
-    take(f->agent, share, n);
-    f->ret->allocate[f->ret->allocate_n++] = (struct plain_placement){(size_t)(r - f->s->request), share, n};
+    size_t n, leaving = f->ret->release_n;
+    if (place(f, r))
+        return true;
+    if (r->slots == 1) {
+        grant(f, r);
+        return true;
+    }
+    for (size_t i = 0; i < f->s->request_n; i++)
+        leaving += f->s->request[i].state == SCHED_RELEASING && f->s->request[i].slots > 0;
+    if (f->kept_n >= SCHED_KEPT_MAX || leaving > SCHED_LEAVING_MAX)
+        return true;
+    struct plain_agent *agent = arena_dup(f->a, f->agent, f->s->agent_n * sizeof *agent);
+    if (!f->releasing)
+        give_back_what_leaves(f, agent);
+    n = plain_fit(f->s, agent, r, f->a, &share);
+    if (n == 0 && may_make_room)
+        n = room_for(f, r, share);
+    if (n > 0) {
+        take(f->agent, share, n);
+        f->kept_n++;
+    } else if (f->fits_now[number_of(f, r)]) {
+        grant(f, r);
+    } else {
+        return false;
+    }
+    return true;
 }
 
-static void assign(struct shares *f, const struct group *g)
+static bool belongs(const struct shares *f, const struct group *g, const struct plain_request *r)
 {
-    int active = g->active, rest = g->offered - g->active;
-    for (size_t i = 0; i < f->s->request_n; i++) {
+    return strcmp(r->job_id, g->job_id) == 0 && f->counts[number_of(f, r)];
+}
+
+static void release_too_much(struct shares *f, const struct group *g)
+{
+    int active = g->active;
+    for (size_t i = 0; i < f->s->request_n; i++)
+        active -= f->released[i] && strcmp(f->s->request[i].job_id, g->job_id) == 0 ? f->s->request[i].slots : 0;
+    for (size_t i = 0; i < f->s->request_n && active > g->offered; i++) {
         const struct plain_request *r = f->order[i];
-        if (strcmp(r->job_id, g->job_id) != 0 || !counts(f, r))
+        if (!belongs(f, g, r) || r->state != SCHED_ALLOCATED || !r->preemptible || f->released[number_of(f, r)])
             continue;
-        if (r->state == SCHED_ALLOCATED && r->preemptible && active > g->offered) {
-            f->ret->release[f->ret->release_n++] = (size_t)(r - f->s->request);
-            active -= r->slots;
-        }
-        if (r->state == SCHED_PENDING && rest > 0 && r->slots <= rest) {
-            place(f, r);
-            rest -= r->slots;
-        }
+        release(f, r);
+        active -= r->slots;
     }
+}
+
+/* False: for some there will be no place. */
+static bool place_missing(struct shares *f, const struct group *g, bool gangs)
+{
+    bool ok = true;
+    int rest = g->offered - g->active;
+    for (size_t i = 0; i < f->s->request_n && rest > 0; i++) {
+        const struct plain_request *r = f->order[i];
+        if (!belongs(f, g, r) || r->state != SCHED_PENDING || r->slots > rest)
+            continue;
+        rest -= r->slots;
+        if (gangs)
+            ok = serve_gang(f, r, g->offered - rest <= g->whole) && ok;
+        else if (!place(f, r))
+            grant(f, r);
+    }
+    return ok;
+}
+
+/* The largest first, for they stop smaller ones. False: those for which there is no place count no more. */
+static bool serve_gangs(struct shares *f)
+{
+    bool ok = true;
+    for (size_t i = 0; i < f->group_n; i++)
+        if (f->group[i].largest > 1)
+            release_too_much(f, &f->group[i]);
+    for (int size = f->largest; size > 1; size--)
+        for (size_t i = 0; i < f->group_n; i++) {
+            if (f->group[i].largest != size || place_missing(f, &f->group[i], true))
+                continue;
+            count_no_more(f, &f->group[i]);
+            ok = false;
+        }
+    return ok;
+}
+
+static void serve_single(struct shares *f)
+{
+    for (size_t i = 0; i < f->group_n; i++) {
+        if (f->group[i].largest > 1)
+            continue;
+        release_too_much(f, &f->group[i]);
+        place_missing(f, &f->group[i], false);
+    }
+}
+
+static void start_again(struct shares *f, size_t placed_before)
+{
+    f->agent = arena_dup(f->a, f->s->agent, f->s->agent_n * sizeof *f->agent);
+    memset(f->released, 0, f->s->request_n * sizeof *f->released);
+    f->releasing = false;
+    f->kept_n = 0;
+    f->ret->allocate_n = placed_before;
+    f->ret->release_n = f->ret->unplaced_n = 0;
 }
 
 static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct plain_decision *ret)
 {
     struct shares f = {.s = s, .a = a, .ret = ret, .group = arena_array(a, struct group, s->request_n + 1),
                        .order = arena_array(a, const struct plain_request *, s->request_n + 1),
+                       .fits_now = arena_array(a, bool, s->request_n + 1), .counts = arena_array(a, bool, s->request_n + 1),
+                       .released = arena_array(a, bool, s->request_n + 1),
                        .agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent)};
     for (size_t i = 0; i < s->request_n; i++)
         f.order[i] = &s->request[i];
@@ -527,15 +759,18 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
     for (size_t i = 0; i < s->request_n; i++)
         if (f.order[i]->slots == 0 && f.order[i]->state == SCHED_PENDING)
             place(&f, f.order[i]);
-    f.agent = arena_dup(a, s->agent, s->agent_n * sizeof *s->agent);
     for (size_t i = 0; i < s->agent_n; i++)
         f.capacity += s->agent[i].slots;
-    int capacity = f.capacity;
-    find_groups(&f);
-    fill(&f);
-    f.capacity = capacity; /* what counts() compares with */
-    for (size_t i = 0; i < f.group_n; i++)
-        assign(&f, &f.group[i]);
+    find_who_counts(&f);
+    size_t placed = ret->allocate_n;
+    for (int plans = 1; plans <= SCHED_PLANS_MAX; plans++) {
+        start_again(&f, placed);
+        find_groups(&f);
+        make_offers(&f);
+        if (serve_gangs(&f))
+            break;
+    }
+    serve_single(&f);
 }
 
 void plain_pass(const struct plain_snapshot *s, struct arena *a, struct plain_decision *ret)

@@ -115,6 +115,58 @@ static void test_fair_share__a_full_pool_is_shared_anew(void **state)
                "[   320] a1 > start trial 3 run 1 slots 0\n");
 }
 
+/* Every slot is taken, by tasks that its share may come from anywhere: those on one agent make way, not the oldest two. */
+static void test_fair_share__a_gang_has_its_share_in_one_place(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &fair);
+    sim_add_agent(sim, "a1", 2);
+    sim_add_agent(sim, "a2", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .searcher = "{\"name\": \"random\", \"max_trials\": 4}"});
+    sim_run(sim, 250);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 20});
+    sim_run(sim, 500);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 4 run 1 slots 0\n"
+               "[     0] a1 > start trial 1 run 1 slots 1\n"
+               "[     0] a2 > start trial 3 run 1 slots 0\n"
+               "[     0] a2 > start trial 2 run 1 slots 1\n"
+               "[   250] exp 2 > PAUSED -> ACTIVE\n"
+               "[   310] trial 3 > run 1 preempts after step 3\n"
+               "[   310] trial 2 > run 1 preempts after step 3\n"
+               "[   320] a2 > start trial 5 run 1 slots 0,1\n");
+}
+
+/* Small jobs that are full at once leave what they do not want to all larger ones alike. */
+static void test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_differ(void **state)
+{
+    struct sim *sim = *state;
+    const char *six = "{\"name\": \"random\", \"max_trials\": 6}";
+    sim_set_sched(sim, &fair);
+    sim_add_agent(sim, "a1", 6);
+    for (int i = 0; i < 4; i++)
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 40, .paused = true, .searcher = i < 2 ? NULL : six});
+    for (int id = 1; id <= 4; id++)
+        sim_request(sim, CORE_EXPERIMENT_ACTIVATE, id);
+    sim_run(sim, 1000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 2 run 1 slots 1\n"
+               "[     0] exp 3 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 7 run 1 slots 2\n"
+               "[     0] a1 > start trial 6 run 1 slots 3\n"
+               "[     0] a1 > start trial 8 run 1 slots 4\n"
+               "[     0] a1 > start trial 3 run 1 slots 5\n"
+               "[     0] exp 4 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > kill trial 7 run 1\n"
+               "[     0] a1 > kill trial 6 run 1\n"
+               "[     5] a1 > start trial 13 run 1 slots 2\n"
+               "[     5] a1 > start trial 12 run 1 slots 3\n");
+}
+
 /* What runs on agents that are not back yet is not more than the pool can hold. */
 static void test_fair_share__a_restart_of_the_master_preempts_nobody(void **state)
 {
@@ -142,6 +194,8 @@ int main(void)
         TEST(test_preemption__what_aging_has_given_survives_a_restart_of_the_master),
         TEST(test_preemption__a_job_ages_while_the_master_is_away),
         TEST(test_fair_share__a_full_pool_is_shared_anew),
+        TEST(test_fair_share__a_gang_has_its_share_in_one_place),
+        TEST(test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_differ),
         TEST(test_fair_share__a_restart_of_the_master_preempts_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@ struct world {
     char agent_id[AGENTS][16];
     struct sched_group job[JOBS];
     char job_id[JOBS][16];
+    int job_slots[JOBS]; /* of each request; -1: of all sizes */
     struct sched_request request[REQUESTS];
     char request_id[REQUESTS][16];
     bool open[REQUESTS];
@@ -95,9 +96,10 @@ static void ask(struct world *w, size_t i)
 {
     static const int sizes[] = {0, 0, 1, 1, 1, 2, 3, 4, 8, 8, 12, 16, 24};
     struct sched_request *r = &w->request[i];
+    int job = upto(w, JOBS), any = sizes[upto(w, 13)];
     snprintf(w->request_id[i], sizeof w->request_id[i], "task-%d", w->next_id++);
-    *r = (struct sched_request){.allocation_id = w->request_id[i], .group = &w->job[upto(w, JOBS)],
-                                .slots = sizes[upto(w, 13)], .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
+    *r = (struct sched_request){.allocation_id = w->request_id[i], .group = &w->job[job],
+                                .slots = w->job_slots[job] >= 0 ? w->job_slots[job] : any, .single_agent = once_in(w, 6), .preemptible = !once_in(w, 5),
                                 .request_us = w->now_us};
     for (size_t k = 0; k < 2 && once_in(w, 5); k++) {
         w->blocked[i][k] = w->agent_id[upto(w, AGENTS)];
@@ -285,6 +287,10 @@ static void tell(const struct view *v, const struct sched_decision *found, const
         print_message("found  + %s\n", found->allocate[i].request->allocation_id);
     for (size_t i = 0; i < found->release_n; i++)
         print_message("found  - %s\n", found->release[i]->allocation_id);
+    for (size_t i = 0; i < found->unplaced_n; i++)
+        print_message("found  ? %s\n", found->unplaced[i]->allocation_id);
+    for (size_t i = 0; i < wanted->unplaced_n; i++)
+        print_message("wanted ? %s\n", s->request[wanted->unplaced[i]].allocation_id);
     for (size_t i = 0; i < wanted->allocate_n; i++)
         print_message("wanted + %s\n", s->request[wanted->allocate[i].request].allocation_id);
     for (size_t i = 0; i < wanted->release_n; i++)
@@ -293,7 +299,7 @@ static void tell(const struct view *v, const struct sched_decision *found, const
 
 static void same_decision(const struct view *v, struct sched_decision *found, struct plain_decision *wanted)
 {
-    if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n)
+    if (found->allocate_n != wanted->allocate_n || found->release_n != wanted->release_n || found->unplaced_n != wanted->unplaced_n)
         tell(v, found, wanted);
     assert_int_equal(found->allocate_n, wanted->allocate_n);
     assert_int_equal(found->unplaced_n, wanted->unplaced_n);
@@ -441,6 +447,7 @@ static void pass_and_compare(struct world *w)
 
 static void begin(struct world *w, long seed)
 {
+    static const int sizes[] = {-1, -1, 1, 1, 1, 2, 4, 8, 8, 16};
     struct sched_opts opts;
     memset(w, 0, sizeof *w);
     rng_init(&w->rng, (uint32_t)seed);
@@ -450,6 +457,7 @@ static void begin(struct world *w, long seed)
         snprintf(w->job_id[i], sizeof w->job_id[i], "job-%zu", i);
         w->job[i] = (struct sched_group){.job_id = w->job_id[i], .priority = 42, .weight = 1, .max_slots = -1,
                                          .submitted_us = (int64_t)i / 2, .queue_position = (int64_t)i / 2};
+        w->job_slots[i] = sizes[upto(w, 10)];
     }
 }
 

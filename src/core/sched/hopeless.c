@@ -66,7 +66,7 @@ static void would_give_back(struct outlook *o, const struct sched_request *r)
         if (agent->room > agent->slots)
             agent->room = agent->slots;
         if (agent->room == agent->slots)
-            size_of(o->s, agent->slots)->whole++;
+            agent->size->whole++;
         o->most = agent->room > o->most ? agent->room : o->most;
     }
 }
@@ -151,8 +151,8 @@ bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape)
 {
     if (shape_set_has(&p->hopeless, shape))
         return true;
-    if (shape->key.slots == 0)
-        return false;
+    if (shape->key.slots == 0 || (shape->key.slots == 1 && shape->key.own == NULL))
+        return false; /* the first thing that may be stopped is enough: trying is quicker than looking */
     if (!p->has_outlook)
         look(p);
     p->has_outlook = true;

@@ -5,22 +5,15 @@
 #include "core/sched/line.h"
 #include "core/sched/places.h"
 #include "core/sched/queue.h"
+#include "core/sched/shares.h"
 
 enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fair share */
-
-struct claim;
-/* Room for what a pass by fair share notes of each job; kept, for fresh memory costs more than the notes. */
-struct claims_room {
-    struct claim *item;
-    uint32_t *order, *sorted;
-    size_t cap;
-};
 
 struct sched {
     struct sched_opts opts;
     struct places places;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
-    struct sched_groups groups;
+    struct sched_line line;
     size_t group_n;
     TAILQ_HEAD(, sched_request) releasing;
     size_t releasing_n[2]; /* of these, without slots and with */
@@ -54,6 +47,7 @@ struct pass {
     struct shape_set unfit, hopeless, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
     bool has_outlook, saw_what_leaves;
     int kept_n; /* gangs whose places are kept in what leaves */
+    uint64_t began; /* the number of the pass; each plan by fair share has one of its own */
 };
 
 void pass_allocate(struct pass *p, struct sched_request *r, const struct sched_share *share, size_t n);

@@ -31,21 +31,33 @@ static void count_upwards(struct sched_group *g)
         count_below(g);
 }
 
-void line_insert(struct sched_groups *line, struct sched_group *g)
+void line_init(struct sched_line *line)
 {
-    RB_INSERT(sched_groups, line, g);
+    RB_INIT(&line->tree);
+    TAILQ_INIT(&line->order);
+}
+
+void line_insert(struct sched_line *line, struct sched_group *g)
+{
+    RB_INSERT(sched_groups, &line->tree, g);
+    struct sched_group *before = RB_PREV(sched_groups, &line->tree, g);
+    if (before != NULL)
+        TAILQ_INSERT_AFTER(&line->order, before, g, in_order);
+    else
+        TAILQ_INSERT_HEAD(&line->order, g, in_order);
     count_upwards(g);
 }
 
 /* With two children its successor takes its place, and the lowest to lose something is above where that one was. */
-void line_remove(struct sched_groups *line, struct sched_group *g)
+void line_remove(struct sched_line *line, struct sched_group *g)
 {
+    TAILQ_REMOVE(&line->order, g, in_order);
     struct sched_group *above = RB_PARENT(g, node);
     if (RB_LEFT(g, node) != NULL && RB_RIGHT(g, node) != NULL) {
-        struct sched_group *next = RB_NEXT(sched_groups, line, g);
+        struct sched_group *next = RB_NEXT(sched_groups, &line->tree, g);
         above = RB_PARENT(next, node) == g ? next : RB_PARENT(next, node);
     }
-    RB_REMOVE(sched_groups, line, g);
+    RB_REMOVE(sched_groups, &line->tree, g);
     count_upwards(above);
 }
 

@@ -8,8 +8,14 @@
 RB_HEAD(sched_groups, sched_group);
 RB_PROTOTYPE(sched_groups, sched_group, node, sched_group_compare)
 
-void line_insert(struct sched_groups *line, struct sched_group *g);
-void line_remove(struct sched_groups *line, struct sched_group *g);
+struct sched_line {
+    struct sched_groups tree;
+    TAILQ_HEAD(, sched_group) order; /* the same, for who goes through all of it */
+};
+
+void line_init(struct sched_line *line);
+void line_insert(struct sched_line *line, struct sched_group *g);
+void line_remove(struct sched_line *line, struct sched_group *g);
 /* g, which stands in line, waits for so many slots more, or fewer. */
 void line_add_waiting(struct sched_group *g, int64_t slots);
 

@@ -71,6 +71,19 @@ static void leave_bucket(struct sched_place *place)
     place->bucket = NULL;
 }
 
+/* How many agents have so many empty slots; more than 64 count as 64. */
+static void count_room(struct places *p, const struct sched_place *place, int by)
+{
+    if (place->bucket == NULL)
+        return;
+    int empty = place->bucket->key.empty < 64 ? place->bucket->key.empty : 64;
+    p->room_n[empty - 1] += by;
+    if (p->room_n[empty - 1] > 0)
+        p->room |= UINT64_C(1) << (empty - 1);
+    else
+        p->room &= ~(UINT64_C(1) << (empty - 1));
+}
+
 static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_place *place,
                          const struct bucket_key *key)
 {
@@ -78,6 +91,8 @@ static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_
         return;
     leave_bucket(place);
     place->bucket = bucket_of(p, set, key);
+    if (set == &p->for_slots && key->all == key->empty)
+        place->agent->size->idle = place->bucket;
     place->bucket->n++;
     RB_INSERT(sched_places_by_hash, &place->bucket->places, place);
 }
@@ -86,10 +101,12 @@ static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_
 static void sort_in(struct places *p, struct sched_agent *agent)
 {
     bool busy = agent->slots > agent->empty_slots;
+    count_room(p, &agent->by_slots, -1);
     if (agent->open && agent->empty_slots > 0)
         enter_bucket(p, &p->for_slots, &agent->by_slots, &(struct bucket_key){agent->slots, agent->empty_slots, 0});
     else
         leave_bucket(&agent->by_slots);
+    count_room(p, &agent->by_slots, 1);
     if (!agent->open || agent->empty_aux <= 0)
         leave_bucket(&agent->by_aux);
     else if (busy)
@@ -125,12 +142,14 @@ static struct agent_size *size_of(struct places *p, int slots)
     return *at;
 }
 
-static void count(struct places *p, const struct sched_agent *agent, int by)
+static void count(struct places *p, struct sched_agent *agent, int by)
 {
     p->capacity += by * agent->slots;
     if (!agent->open)
         return;
-    size_of(p, agent->slots)->n += (size_t)by;
+    if (by > 0)
+        agent->size = size_of(p, agent->slots);
+    agent->size->n += (size_t)by;
     p->aux_agents += (size_t)(agent->aux > 0 ? by : 0);
 }
 
@@ -165,6 +184,7 @@ void places_add(struct places *p, struct sched_agent *agent)
 
 void places_remove(struct places *p, struct sched_agent *agent)
 {
+    count_room(p, &agent->by_slots, -1);
     leave_bucket(&agent->by_slots);
     leave_bucket(&agent->by_aux);
     count(p, agent, -1);
@@ -185,7 +205,7 @@ void places_set(struct places *p, struct sched_agent *agent, const struct sched_
 
 /* ---- fitting ----------------------------------------------------------------------------------------------------- */
 
-static bool blocked(const struct sched_request *r, const struct sched_agent *agent)
+bool places_blocked(const struct sched_request *r, const struct sched_agent *agent)
 {
     for (size_t i = 0; i < r->blocked_n; i++)
         if (strcmp(r->blocked_agent[i], agent->id) == 0)
@@ -213,7 +233,7 @@ static size_t choose(struct sched_bucket *b, const struct sched_request *r, size
     struct sched_place *place = first_at(b, r->hash);
     size_t n = 0;
     for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
-        if (!blocked(r, place->agent))
+        if (!places_blocked(r, place->agent))
             ret[n++] = place->agent;
     return n;
 }
@@ -224,9 +244,18 @@ static bool nearer(const struct sched_request *r, const struct sched_agent *a, c
     return x != y ? x < y : strcmp(a->id, b->id) < 0;
 }
 
+/* Has any agent so many empty slots? */
+static bool has_room(const struct places *p, int slots)
+{
+    int bit = slots < 64 ? slots - 1 : 63;
+    return p->room >> bit != 0;
+}
+
 static struct sched_agent *fit_one(struct places *p, const struct sched_request *r)
 {
     struct bucket_set *set = r->slots > 0 ? &p->for_slots : &p->for_aux;
+    if (r->slots > 0 && !has_room(p, r->slots))
+        return NULL;
     struct sched_agent *best = NULL, *agent;
     double best_score = 0;
     for (struct sched_bucket *b = set->first; b != NULL; b = b->next) {
@@ -243,13 +272,12 @@ static struct sched_agent *fit_one(struct places *p, const struct sched_request 
 }
 
 /* The next smaller size of idle agents; NULL: none. All idle agents of a size are in one bucket. */
-static struct sched_bucket *idle_below(struct places *p, int size)
+static struct sched_bucket *idle_below(struct places *p, int slots)
 {
-    struct sched_bucket *found = NULL;
-    for (struct sched_bucket *b = p->for_slots.first; b != NULL; b = b->next)
-        if (b->n > 0 && b->key.empty == b->key.all && b->key.all < size && (found == NULL || b->key.all > found->key.all))
-            found = b;
-    return found;
+    for (struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next)
+        if (size->slots < slots && size->idle != NULL && size->idle->n > 0)
+            return size->idle;
+    return NULL;
 }
 
 typedef bool agent_test(const struct sched_agent *agent, const void *arg);
@@ -279,7 +307,7 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
     struct sched_place *place = first_at(b, r->hash);
     size_t n = 0;
     for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
-        if (!blocked(r, place->agent))
+        if (!places_blocked(r, place->agent))
             ret[n++] = (struct sched_share){place->agent, b->key.all};
     return n;
 }

@@ -33,7 +33,8 @@ struct bucket_set {
 /* How many open agents there are of each size, busy or not. */
 struct agent_size {
     int slots;
-    size_t n, whole; /* whole: that would be idle (hopeless.c) */
+    size_t n, whole; /* whole: that would be idle (hopeless.c, room.c) */
+    struct sched_bucket *idle; /* NULL: none ever was */
     struct agent_size *next; /* larger ones first */
 };
 
@@ -50,6 +51,8 @@ struct places {
     struct agent_size *sizes;
     size_t aux_agents; /* open ones that take zero-slot containers */
     int64_t capacity;  /* slots of all agents */
+    uint64_t room;     /* bit n: some agent has n + 1 empty slots; 64 stands for more */
+    int room_n[64];    /* so many have */
     struct trail_entry *trail;
     size_t trail_n, trail_cap;
 };
@@ -77,6 +80,7 @@ void places_give(struct places *p, const struct sched_share *share, size_t n);
 void places_undo(struct places *p, size_t mark);
 void places_commit(struct places *p); /* forget the trail */
 
+bool places_blocked(const struct sched_request *r, const struct sched_agent *agent);
 uint64_t places_hash(const char *id); /* of agents and requests: the first 8 bytes of its MD5, little-endian */
 
 #endif

@@ -19,8 +19,7 @@ struct sched_shape {
     struct sched_requests pending;
     size_t n;
     bool hopeless, too_large; /* by the outlook of this pass (hopeless.c) */
-    bool fits_now;    /* by fair share: its first request */
-    uint64_t fits_in; /* the pass in which its first request had a place, by fair share */
+    bool fits_now, counts; /* by fair share: it has a place now; or room could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;
 };

@@ -31,7 +31,7 @@ struct sched *sched_new(const struct sched_opts *opts)
         level_init(&s->with_slots[i], &s->opts);
         level_init(&s->without[i], &s->opts);
     }
-    RB_INIT(&s->groups);
+    line_init(&s->line);
     RB_INIT(&s->promotions);
     TAILQ_INIT(&s->releasing);
     return s;
@@ -47,9 +47,7 @@ void sched_free(struct sched *s)
     }
     places_free(&s->places);
     free(s->share);
-    free(s->claims.item);
-    free(s->claims.order);
-    free(s->claims.sorted);
+    claims_free_room(&s->claims);
     free(s);
 }
 
@@ -63,6 +61,7 @@ const struct sched_opts *sched_get_opts(const struct sched *s)
 void sched_agent_join(struct sched *s, struct sched_agent *agent)
 {
     agent->held = 0;
+    agent->fixed = 0;
     places_add(&s->places, agent);
     if (++s->agent_n <= s->share_cap)
         return;
@@ -72,12 +71,18 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
         abort();
 }
 
+static void hold_on(const struct sched_request *r, const struct sched_share *share, int by)
+{
+    share->agent->held += (size_t)by;
+    share->agent->fixed += r->preemptible ? 0 : by * share->slots;
+}
+
 static void forget_shares(struct sched_request *r, const struct sched_agent *agent)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->share_n; i++) {
         if (r->share[i].agent == agent)
-            r->share[i].agent->held--;
+            hold_on(r, &r->share[i], -1);
         else
             r->share[n++] = r->share[i];
     }
@@ -90,7 +95,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
     struct sched_group *g;
     struct sched_request *r;
     if (agent->held > 0)
-        RB_FOREACH(g, sched_groups, &s->groups)
+        TAILQ_FOREACH(g, &s->line.order, in_order)
             RB_FOREACH(r, sched_job, &g->requests)
                 forget_shares(r, agent);
     places_remove(&s->places, agent);
@@ -131,6 +136,8 @@ static void count(struct sched_request *r, int by)
         g->active += by * r->slots;
         g->held_for_good += r->preemptible ? 0 : by * r->slots;
     }
+    if (r->state == SCHED_RELEASING && r->preemptible)
+        g->leaving += by * r->slots;
     if (r->state != SCHED_PENDING || r->slots == 0)
         return;
     g->waiting_n += (size_t)by;
@@ -186,10 +193,12 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     if (g->request_n++ == 0) {
         RB_INIT(&g->requests);
         g->by_age = s->opts.policy == SCHED_BY_FAIR_SHARE;
-        line_insert(&s->groups, g);
+        line_insert(&s->line, g);
         s->group_n++;
     }
     g->largest = r->slots > g->largest ? r->slots : g->largest;
+    if (r->slots > 0 && (g->smallest == 0 || r->slots < g->smallest))
+        g->smallest = r->slots;
     RB_INSERT(sched_job, &g->requests, r);
     file(s, r);
 }
@@ -206,7 +215,7 @@ static void keep_shares(struct sched_request *r, const struct sched_share *share
         abort();
     for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
-        share[i].agent->held++;
+        hold_on(r, &share[i], 1);
     }
     r->share_n = n;
 }
@@ -241,13 +250,13 @@ void sched_request_remove(struct sched *s, struct sched_request *r)
     unfile(s, r);
     RB_REMOVE(sched_job, &g->requests, r);
     for (size_t i = 0; i < r->share_n; i++)
-        r->share[i].agent->held--;
+        hold_on(r, &r->share[i], -1);
     free(r->share);
     r->share = NULL;
     r->share_n = 0;
     if (--g->request_n > 0)
         return;
-    line_remove(&s->groups, g);
+    line_remove(&s->line, g);
     s->group_n--;
 }
 
@@ -274,26 +283,26 @@ void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_
     int before = g->priority;
     if (g->request_n > 0) {
         unfile_all(s, g);
-        line_remove(&s->groups, g);
+        line_remove(&s->line, g);
     }
     g->priority = to->priority;
     g->weight = to->weight;
     g->max_slots = to->max_slots;
     g->queue_position = to->queue_position;
     if (g->request_n > 0) {
-        line_insert(&s->groups, g);
+        line_insert(&s->line, g);
         file_all(s, g, before);
     }
 }
 
 const struct sched_group *sched_first_group(const struct sched *s)
 {
-    return RB_MIN(sched_groups, (struct sched_groups *)&s->groups);
+    return TAILQ_FIRST(&s->line.order);
 }
 
 const struct sched_group *sched_next_group(const struct sched_group *g)
 {
-    return RB_NEXT(sched_groups, , (struct sched_group *)g);
+    return TAILQ_NEXT(g, in_order);
 }
 
 size_t sched_group_n(const struct sched *s)

@@ -7,7 +7,7 @@
  *
  *     agents ──→ places.c: where would it fit, whole agents for gangs
  *     requests → queue.c: whose turn is it
- *     sched_pass → priority.c or fair_share.c: the two policies
+ *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
  * The structs below are parts of the caller's own objects; what stands below "the scheduler's own" is not to be touched.
  * Rules: contract/README.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
@@ -24,6 +24,7 @@
 #include "common/tree.h"
 #include "core/sched/opts.h"
 
+struct agent_size;
 struct sched_bucket;
 struct sched_place {
     RB_ENTRY(sched_place) node;
@@ -40,7 +41,9 @@ struct sched_agent {
     /* the scheduler's own */
     uint64_t hash;
     size_t held; /* shares of requests */
-    uint64_t outlook; /* the one that `room` is of */
+    int fixed;   /* slots of these, by what cannot be preempted */
+    struct agent_size *size; /* of an open one (places.h) */
+    uint64_t outlook; /* the look that `room` is of (hopeless.c, room.c) */
     int room;
     struct sched_place by_slots, by_aux;
     UT_hash_handle hh;
@@ -62,12 +65,16 @@ struct sched_group {
     /* the scheduler's own; first, with the two before, what a pass by fair share reads of each job */
     /* What its requests with slots come to. */
     int active, held_for_good; /* held and not on their way out; of these, by what cannot be preempted */
-    int largest;               /* no request of it ever was larger */
+    int leaving;               /* held by what can be preempted and is on its way out */
+    int largest, smallest;     /* no request with slots ever was larger, or smaller */
     size_t waiting_n;
     int64_t waiting_slots;
     const struct sched_shape *shape; /* of those that wait; NULL: several */
     /* its place in line (line.h) */
     RB_ENTRY(sched_group) node;
+    TAILQ_ENTRY(sched_group) in_order;
+    int stopped; /* slots that the pass stopped_in took from it for gangs of others */
+    uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
     bool by_age;
     size_t subtree_n;
     int64_t subtree_waiting;
@@ -127,6 +134,8 @@ struct sched_decision {
 
 /* So many gangs have places kept in what is on its way out, unless that is very much. */
 enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
+/* By fair share, how often one pass begins anew when it has found that some kind of gang counts no more. */
+enum { SCHED_PLANS_MAX = 8 };
 
 struct sched;
 struct sched *sched_new(const struct sched_opts *opts); /* never NULL */

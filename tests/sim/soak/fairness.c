@@ -1,5 +1,6 @@
 /* Whether what runs is what should run: against the obvious scheduler, on the rows; and against weighted max-min
  * fairness, worked out in real numbers. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,7 +165,7 @@ void check_against_plain(struct soak *s)
 struct claim {
     const char *job_id;
     double weight, fair;
-    int demand, held, max_slots;
+    int demand, held, max_slots, gang;
 };
 
 static int by_job(const void *pa, const void *pb)
@@ -173,6 +174,7 @@ static int by_job(const void *pa, const void *pb)
     return strcmp(a->job_id, b->job_id);
 }
 
+/* What has no slots is none of it. */
 static size_t collect_claims(struct view *v, struct claim *claim)
 {
     size_t n = 0;
@@ -180,14 +182,17 @@ static size_t collect_claims(struct view *v, struct claim *claim)
         qsort(v->request, v->request_n, sizeof *v->request, by_job);
     for (size_t i = 0; i < v->request_n; i++) {
         const struct plain_request *r = &v->request[i];
+        if (r->slots == 0)
+            continue;
         if (n == 0 || strcmp(claim[n - 1].job_id, r->job_id) != 0)
             claim[n++] = (struct claim){.job_id = r->job_id, .weight = r->weight, .max_slots = r->max_slots};
         claim[n - 1].demand += r->slots;
+        claim[n - 1].gang = r->slots;
         claim[n - 1].held += r->state != SCHED_PENDING ? r->slots : 0;
     }
     for (size_t i = 0; i < n; i++)
         if (claim[i].max_slots >= 0 && claim[i].demand > claim[i].max_slots)
-            claim[i].demand = claim[i].max_slots;
+            claim[i].demand = claim[i].max_slots - claim[i].max_slots % claim[i].gang;
     return n;
 }
 
@@ -214,46 +219,54 @@ static void fill(struct claim *claim, size_t n, double capacity)
     }
 }
 
-/* The contract fills small jobs first and lets them make the others' parts larger within a round, so that of two large
- * jobs the older gets more: fairness to the slot can be told where no job wants less than its share. */
-static bool all_want_more(const struct claim *claim, size_t n)
+/* Nothing on its way out, and agents on which whatever is granted finds a place: open, of eight slots, and of tasks that
+ * share them evenly. Otherwise what is fair may have no place. */
+static bool is_settled(const struct view *v, int *ret_largest)
 {
-    for (size_t i = 0; i < n; i++)
-        if (claim[i].demand <= claim[i].fair)
+    *ret_largest = 1;
+    if (v->releasing)
+        return false;
+    for (size_t i = 0; i < v->agent_n; i++)
+        if ((!v->agent[i].open && v->agent[i].slots > 0) || (v->agent[i].open && v->agent[i].slots != EVEN_SLOTS))
             return false;
+    for (size_t i = 0; i < v->request_n; i++) {
+        const struct plain_request *r = &v->request[i];
+        bool even = r->slots == 0 || (r->slots > EVEN_SLOTS ? r->slots % EVEN_SLOTS : EVEN_SLOTS % r->slots) == 0;
+        if (r->blocked_n > 0 || !r->preemptible || !even)
+            return false;
+        *ret_largest = r->slots > *ret_largest ? r->slots : *ret_largest;
+    }
     return true;
 }
 
-/* Jobs of one slot and equal weight, when nothing is on its way: each has its fair share to the slot. */
-static void check_narrow(struct soak *s, int pool)
+/* Jobs of one slot have their fair share to the slot, others less than the largest gang away from it. */
+static void check_shares(struct soak *s, int pool)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
     struct view v;
-    int64_t capacity = 0;
+    int largest;
     look(s, pool, &arena, &v);
-    if (v.releasing)
+    if (!is_settled(&v, &largest) || (largest > EVEN_SLOTS && s->pool[pool].sched.allow_heterogeneous_fits))
         return;
-    for (size_t i = 0; i < v.agent_n; i++) {
-        if (!v.agent[i].open && v.agent[i].slots > 0)
-            return; /* what is free there is nobody's */
+    int64_t capacity = 0;
+    for (size_t i = 0; i < v.agent_n; i++)
         capacity += v.agent[i].slots;
-    }
-    for (size_t i = 0; i < v.request_n; i++)
-        if (v.request[i].blocked_n > 0)
-            return; /* some may not go where there is room */
     struct claim *claim = arena_array(&arena, struct claim, v.request_n + 1);
     size_t n = collect_claims(&v, claim);
+    for (size_t i = 0; i < n; i++)
+        if (claim[i].gang > capacity)
+            return; /* nor does it count */
     fill(claim, n, (double)capacity);
-    if (!all_want_more(claim, n))
-        return;
     s->fairness_checks++;
-    for (size_t i = 0; i < n; i++)
-        if (claim[i].held - claim[i].fair > 1.001 || claim[i].fair - claim[i].held > 1.001)
+    s->gang_shares += largest > 1;
+    for (size_t i = 0; i < n; i++) {
+        double error = fabs(claim[i].held - claim[i].fair);
+        bool ok = largest > 1 ? error < largest - 0.001 : error < 1.001;
+        if (!ok)
             print(&v, &s->pool[pool]);
-    for (size_t i = 0; i < n; i++)
-        CHECK(s, claim[i].held - claim[i].fair <= 1.001 && claim[i].fair - claim[i].held <= 1.001,
-              "pool %s: job %s has %d slots, its fair share is %.2f (demand %d, %lld slots in all, %zu jobs)", s->pool[pool].name,
-              claim[i].job_id, claim[i].held, claim[i].fair, claim[i].demand, (long long)capacity, n);
+        CHECK(s, ok, "pool %s: job %s has %d slots, its fair share is %.2f (demand %d, %lld slots in all, %zu jobs, gangs of %d)",
+              s->pool[pool].name, claim[i].job_id, claim[i].held, claim[i].fair, claim[i].demand, (long long)capacity, n, largest);
+    }
 }
 
 /* Between requests of one slot, nothing is simpler: while a more important one waits and nothing is on its way, none that
@@ -287,8 +300,8 @@ void check_fairness(struct soak *s)
     for (int i = 0; i < s->pool_n; i++) {
         if (s->pool[i].sched.policy == SCHED_BY_PRIORITY && s->pool[i].sched.aging_us == 0)
             check_no_inversion(s, i);
-        else if (s->narrow[i] && s->pool[i].sched.policy == SCHED_BY_FAIR_SHARE)
-            check_narrow(s, i);
+        else if (s->pool[i].sched.policy == SCHED_BY_FAIR_SHARE)
+            check_shares(s, i);
     }
 }
 

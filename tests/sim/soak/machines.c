@@ -12,8 +12,10 @@ void choose_pools(struct soak *s)
         s->pool_n = 1 + one_of(s, POOLS);
     for (int i = 0; i < s->pool_n; i++) {
         struct core_pool_opts *p = &s->pool[i];
-        if (first)
+        if (first) {
             s->narrow[i] = i == POOLS - 1 || once_in(s, 6);
+            s->even[i] = s->narrow[i] || once_in(s, 2);
+        }
         *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100,
                                      .equal_priorities = once_in(s, 5)};
         p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
@@ -56,10 +58,12 @@ static void plan_crash(struct soak *s)
 
 static void away(struct soak *s, struct agent *a)
 {
-    if (once_in(s, 5)) /* somebody has taken out a card, or put one in */
+    if (!s->even[a->pool] && once_in(s, 5)) /* somebody has taken out a card, or put one in */
         a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
     if (once_in(s, 20))
         a->pool = one_of(s, s->pool_n);
+    if (s->even[a->pool])
+        a->slots_next = EVEN_SLOTS;
     agent_disconnect(s, a, about(s, 20 * SECOND));
 }
 

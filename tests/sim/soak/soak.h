@@ -122,7 +122,7 @@ struct agent {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-enum { POOLS = 4, POOL_NAME_MAX = 16 };
+enum { POOLS = 4, POOL_NAME_MAX = 16, EVEN_SLOTS = 8 };
 enum crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT, CRASH_AFTER_EFFECTS, CRASH_NR };
 
 struct soak_size {
@@ -142,6 +142,7 @@ struct soak {
     struct tick master_timer, master_back, users, machines;
     struct core_pool_opts pool[POOLS];
     bool narrow[POOLS]; /* only jobs of one slot */
+    bool even[POOLS];   /* agents of EVEN_SLOTS, and jobs that share them evenly */
     int pool_n;
     struct agent *agent;
     struct worker *tasks;
@@ -156,7 +157,7 @@ struct soak {
     int crash_in; /* steps; 0: not planned */
     enum crash crash_mode;
     bool winding_down, tells;
-    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks;
+    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares;
 };
 
 /* What must hold does not: says where, and how to see it again, and ends the program. */

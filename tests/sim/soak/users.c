@@ -19,7 +19,7 @@ static struct stored_experiment *any_open(struct soak *s)
 static int slots_for(struct soak *s, int pool, bool *ret_impossible)
 {
     static const int sizes[] = {0, 1, 1, 1, 1, 1, 2, 2, 4, 8, 8, 16, 24, 64};
-    *ret_impossible = !s->narrow[pool] && once_in(s, 200);
+    *ret_impossible = !s->even[pool] && once_in(s, 200);
     if (*ret_impossible)
         return once_in(s, 2) ? 13 : 8 * s->size.agents + 8;
     if (s->narrow[pool])

@@ -1,0 +1,179 @@
+#include "core/sched/shares.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_WEIGHT 1e-3
+#define ALMOST 1e-6 /* a share so little below a whole number is that number */
+
+/* ---- room -------------------------------------------------------------------------------------------------------- */
+
+void claims_make_room(struct claims_room *room, size_t n)
+{
+    if (n <= room->cap)
+        return;
+    room->cap = 2 * n;
+    room->item = reallocarray(room->item, room->cap, sizeof *room->item);
+    room->order = reallocarray(room->order, room->cap, sizeof *room->order);
+    room->sorted = reallocarray(room->sorted, room->cap, sizeof *room->sorted);
+    if (room->item == NULL || room->order == NULL || room->sorted == NULL)
+        abort();
+}
+
+void claims_free_room(struct claims_room *room)
+{
+    free(room->item);
+    free(room->order);
+    free(room->sorted);
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+double claim_weight(double weight)
+{
+    return weight > LEAST_WEIGHT ? weight : LEAST_WEIGHT;
+}
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* Positive floats are in the order of their bits. */
+static uint32_t need_of(const struct claim *claim)
+{
+    float need = (float)(claim->demand / claim->weight);
+    uint32_t bits;
+    memcpy(&bits, &need, sizeof bits);
+    return bits;
+}
+
+/* One round of a radix sort: equal digits keep their order. */
+static void sort_by_digit(const struct claims *c, int shift, const uint32_t *from, uint32_t *ret)
+{
+    size_t at[DIGITS + 1] = {0};
+    for (size_t i = 0; i < c->n; i++)
+        at[((need_of(&c->item[from[i]]) >> shift) & (DIGITS - 1)) + 1]++;
+    for (size_t digit = 0; digit < DIGITS; digit++)
+        at[digit + 1] += at[digit];
+    for (size_t i = 0; i < c->n; i++)
+        ret[at[(need_of(&c->item[from[i]]) >> shift) & (DIGITS - 1)]++] = from[i];
+}
+
+static void sort(struct claims *c, struct claims_room *room)
+{
+    uint32_t *order = room->order, *other = room->sorted;
+    uint32_t differ = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        order[i] = (uint32_t)i;
+        differ |= need_of(&c->item[i]) ^ need_of(&c->item[0]);
+    }
+    for (int shift = 0; shift < 32; shift += DIGIT_BITS) {
+        if ((differ >> shift & (DIGITS - 1)) == 0)
+            continue;
+        sort_by_digit(c, shift, order, other);
+        uint32_t *sorted = other;
+        other = order;
+        order = sorted;
+    }
+    c->order = order;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+static void fill(struct claims *c)
+{
+    double left = (double)c->capacity, weight = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct claim *claim = &c->item[c->order[i]];
+        if (claim->fixed)
+            left -= claim->held_for_good;
+        else
+            weight += claim->weight;
+    }
+    left = left > 0 ? left : 0;
+    for (size_t i = 0; i < c->n; i++) {
+        struct claim *claim = &c->item[c->order[i]];
+        if (claim->fixed)
+            continue;
+        double share = weight > claim->weight ? left * claim->weight / weight : left;
+        claim->fair = share < claim->demand ? share : claim->demand;
+        left -= claim->fair;
+        weight -= claim->weight;
+    }
+}
+
+/* What cannot be taken from a job comes off what the others share. */
+static bool fix_what_is_held_for_good(struct claims *c)
+{
+    bool found = false;
+    for (size_t i = 0; i < c->n; i++) {
+        struct claim *claim = &c->item[i];
+        if (claim->fixed || claim->held_for_good <= claim->fair)
+            continue;
+        claim->fixed = found = true;
+        claim->fair = claim->held_for_good;
+    }
+    return found;
+}
+
+/* ---- offers ------------------------------------------------------------------------------------------------------ */
+
+static int64_t offer_whole_requests(struct claims *c)
+{
+    int64_t left = c->capacity;
+    for (size_t i = 0; i < c->n; i++) {
+        struct claim *claim = &c->item[i];
+        claim->whole = (int)((claim->fair + ALMOST) / claim->unit) * claim->unit;
+        claim->offered = claim->whole > claim->held_for_good ? claim->whole : claim->held_for_good;
+        left -= claim->offered;
+    }
+    return left;
+}
+
+static bool takes_one_more(const struct claim *claim, int64_t left)
+{
+    return claim->unit <= left && claim->offered + claim->unit <= claim->demand;
+}
+
+/* Nothing were gained by taking it from one to give it to another. */
+static bool runs_one_more(const struct claim *claim)
+{
+    return claim->active > claim->offered || (claim->offered == 0 && claim->fits_now);
+}
+
+static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
+{
+    for (size_t i = 0; i < c->n && left > 0; i++) {
+        struct claim *claim = &c->item[c->order[i]];
+        if (!takes_one_more(claim, left) || claim->offered + ALMOST >= claim->fair || (those_that_run && !runs_one_more(claim)))
+            continue;
+        claim->offered += claim->unit;
+        left -= claim->unit;
+    }
+    return left;
+}
+
+/* Gangs do not come in parts: slots that are nobody's share any more. */
+static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
+{
+    for (size_t i = 0; i < c->n && left > 0; i++) {
+        struct claim *claim = &c->item[c->order[i]];
+        while (takes_one_more(claim, left) && claim->offered + claim->unit - claim->fair + ALMOST < c->largest &&
+               (!those_that_run || claim->active > claim->offered)) {
+            claim->offered += claim->unit;
+            left -= claim->unit;
+        }
+    }
+    return left;
+}
+
+void claims_offer(struct claims *c, struct claims_room *room)
+{
+    sort(c, room);
+    do
+        fill(c);
+    while (fix_what_is_held_for_good(c));
+    int64_t left = offer_whole_requests(c);
+    left = round_up(c, left, true);
+    left = round_up(c, left, false);
+    left = give_away(c, left, true);
+    give_away(c, left, false);
+}

@@ -1,0 +1,51 @@
+/* Who should have how many slots, by fair share: from what the jobs want to what each is offered, in plain numbers.
+ *
+ * A job's fair share is weighted max-min: water rises over all jobs alike, by weight, and who is full leaves the rest to
+ * the others (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). What is offered is whole requests: as many as the
+ * share holds, then one more to some until the slots are used up, first to those that run one already. So nobody's
+ * offer is a whole request away from its share; and what is left even so goes to whoever can use it, as long as that
+ * stays less than the largest gang above its share. */
+#ifndef DET_CORE_SCHED_SHARES_H
+#define DET_CORE_SCHED_SHARES_H
+
+#include "core/sched/sched.h"
+
+struct claim {
+    struct sched_group *group;
+    double weight, fair;
+    int demand;        /* slots wanted, at most max_slots, in whole requests */
+    int active;        /* held, and not on their way out */
+    int held_for_good; /* of these, by what cannot be preempted */
+    int unit;          /* the size of its requests; 1: of several sizes */
+    int largest;       /* of its requests */
+    int whole;   /* of its fair share, what whole requests can use */
+    int offered;
+    uint32_t turn; /* its place in the order; of jobs with gangs */
+    bool fits_now; /* one of its pending requests does */
+    bool fixed;    /* keeps held_for_good, which is more than its share */
+};
+
+struct claims {
+    struct claim *item; /* by age */
+    size_t n;
+    uint32_t *order; /* indexes: who needs least for its weight first, then by age */
+    int64_t capacity;
+    int largest; /* gang of all that want any */
+    bool has_gangs;
+};
+
+/* Room for what a pass notes of each job; kept, for fresh memory costs more than the notes. */
+struct claims_room {
+    struct claim *item;
+    uint32_t *order, *sorted;
+    size_t cap;
+};
+void claims_make_room(struct claims_room *room, size_t n);
+void claims_free_room(struct claims_room *room);
+
+/* A weight to reckon with: 0 counts as very little. */
+double claim_weight(double weight);
+/* Sets order, fair and offered. */
+void claims_offer(struct claims *c, struct claims_room *room);
+
+#endif
