@@ -9,6 +9,7 @@ os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
 import deepspeed
 import torch
+from deepspeed.pipe import PipelineModule
 from trials import Recorder
 
 from determined import pytorch
@@ -99,6 +100,54 @@ class Uneven(LineTrial):
         return pytorch.DataLoader(torch.rand(14, 3), batch_size=2)
 
 
+class PipelineTrial(LineTrial):
+    """A model in two stages, each in a process of its own; weights are those of the process's stage."""
+
+    stages = 2
+
+    def __init__(self, context):
+        self.context = context
+        torch.manual_seed(3)
+        layers = [torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)]
+        model = PipelineModule(
+            layers, num_stages=self.stages, loss_fn=torch.nn.functional.mse_loss, partition_method="uniform"
+        )
+        config = {
+            "train_micro_batch_size_per_gpu": MICRO_BATCH,
+            "gradient_accumulation_steps": ACCUMULATION,
+            "optimizer": ADAM,
+            "gradient_clipping": 0.0,
+        }
+        engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+        self.engine = context.wrap_model_engine(engine)
+        self.recorder = Recorder()
+        self.seen, self.rates, self.calls, self.validations = [], [], [], []
+
+    def data(self, count, seed):
+        records = torch.rand(count, 3, generator=torch.Generator().manual_seed(seed))
+        return list(zip(records, records.sum(dim=1, keepdim=True)))
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(
+            self.data(RECORDS, 0), self.context.get_train_micro_batch_size_per_gpu(), shuffle=True
+        )
+
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(self.data(16, 1), self.context.get_train_micro_batch_size_per_gpu())
+
+    def train_batch(self, dataloader_iter, epoch_idx, batch_idx):
+        loss = self.engine.train_batch(dataloader_iter)
+        self.calls.append([epoch_idx, batch_idx])
+        if batch_idx + 1 == self.stop_after:
+            self.context.set_stop_requested(True)
+        return {"loss": loss}
+
+    def evaluate_batch(self, dataloader_iter, batch_idx):
+        loss = self.engine.eval_batch(dataloader_iter)
+        self.validations.append(float(loss))
+        return {"accuracy": loss}
+
+
 def fit(trial_class, **arguments):
     torch.manual_seed(5)
     with det_deepspeed.init() as context:
@@ -130,7 +179,12 @@ def paused(trial_class):
     return {**second, "seen": first.seen + second["seen"], "rates": first.rates + second["rates"]}
 
 
-SCENARIOS = {"uneven1": lambda: told(fit(Uneven))}
+SCENARIOS = {
+    "uneven1": lambda: told(fit(Uneven)),
+    "pipeline": lambda: told(fit(PipelineTrial)),
+    "paused_pipeline": lambda: paused(PipelineTrial),
+    "unstaged": lambda: told(fit(type("Unstaged", (PipelineTrial,), {"stages": 1}))),
+}
 for _stage in (0, 1, 2, 3):
     SCENARIOS[f"zero{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage, dropout=0.0, scheduled=False)))
     SCENARIOS[f"noisy{_stage}"] = lambda stage=_stage: told(fit(of_stage(stage)))

@@ -1,5 +1,6 @@
 """What goes into a checkpoint beside the weights: how far training is, the random numbers."""
 
+import contextlib
 import json
 import pathlib
 import pickle
@@ -31,8 +32,9 @@ def random_state(model: Any) -> Dict[str, Any]:
     if "torch" in sys.modules:
         state["torch"] = sys.modules["torch"].get_rng_state().numpy()
     if keras.backend.backend() == "tensorflow":
-        generator = sys.modules["tensorflow"].random.get_global_generator()
-        state["tensorflow"] = (generator.algorithm, generator.state.numpy())
+        # TensorFlow refuses to make one unasked where operations have to be deterministic.
+        with contextlib.suppress(RuntimeError):
+            state["tensorflow"] = sys.modules["tensorflow"].random.get_global_generator().state.numpy()
     return state
 
 
@@ -47,9 +49,8 @@ def set_random_state(model: Any, state: Dict[str, Any]) -> None:
         torch = sys.modules["torch"]
         torch.set_rng_state(torch.from_numpy(state["torch"]))
     if "tensorflow" in state and keras.backend.backend() == "tensorflow":
-        _, numbers = state["tensorflow"]
         # In place: functions that TensorFlow has traced hold on to the generator they have seen.
-        sys.modules["tensorflow"].random.get_global_generator().reset(numbers)
+        sys.modules["tensorflow"].random.get_global_generator().reset(state["tensorflow"])
 
 
 def _random_file(rank: int) -> str:

@@ -232,7 +232,7 @@ STAGES = [0, 1, 2, 3]
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     names = [f"{kind}{stage}" for stage in STAGES for kind in ("zero", "noisy", "paused")]
-    names += ["at_once1", "at_once3", "uneven1"]
+    names += ["at_once1", "at_once3", "uneven1", "pipeline", "paused_pipeline"]
     return run_scenarios(tmp_path_factory, 2, *names, program="deepspeed_program.py")
 
 
@@ -287,3 +287,28 @@ def test_full_dataset__is_evaluated_by_the_chief_or_by_all_that_have_a_part(two)
     assert [len(told["validations"]) for told in two("at_once1")] == [6, 0]
     assert [len(told["validations"]) for told in two("at_once3")] == [6, 6]
     assert [told["metrics"][-1]["accuracy"] for told in two("at_once1") + two("at_once3")] == [66.0] * 4
+
+
+# A model in stages
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    return run_scenarios(tmp_path_factory, 1, "unstaged", program="deepspeed_program.py")
+
+
+def test_a_pipeline__learns_in_two_stages_what_it_learns_in_one(two, one):
+    [whole] = one("unstaged")
+    stages = two("pipeline")
+    assert all(stage["final_weights"] for stage in stages)
+    weights = [weight for stage in stages for weight in stage["final_weights"]]
+    assert weights == pytest.approx(whole["final_weights"], abs=1e-4)
+    for stage in stages:
+        assert stage["calls"] == [[batch // 6, batch] for batch in range(8)], "a call is a whole batch"
+        assert stage["metrics"][-1]["accuracy"] == pytest.approx(whole["metrics"][-1]["accuracy"], rel=1e-3)
+        assert len(stage["validations"]) == 4
+
+
+def test_a_pipeline__that_was_paused_goes_on_as_if_it_had_not_been(two):
+    for whole, resumed in zip(two("pipeline"), two("paused_pipeline")):
+        assert resumed["final_weights"] == whole["final_weights"]

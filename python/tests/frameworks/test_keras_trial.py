@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -128,6 +129,22 @@ def test_invalid_hyperparameters__are_reported_and_end_in_order(trial):
         train(trial, keras_trials.InvalidTrial)
     assert not left.value.code
     assert trial.master.bodies("ReportTrialSearcherEarlyExit") == [{"reason": "EXITED_REASON_INVALID_HP"}]
+
+
+def test_a_trial_that_is_preempted__saves_and_ends(trial):
+    class Preempted(keras_trials.LineTrial):
+        def keras_callbacks(self):
+            return [keras.callbacks.LambdaCallback(on_train_batch_end=self.preempt_after_five)]
+
+        def preempt_after_five(self, batch, logs):
+            if self.context.current_train_batch() == 5 - 1:
+                trial.master.ask_to_preempt()
+                while not self.context._core.preempt.should_preempt():
+                    time.sleep(0.01)
+
+    train(trial, Preempted)
+    assert [steps for _, steps in stored(trial)] == [5] and trial.master.acknowledged
+    assert trial.master.reports("validation") == []
 
 
 def test_operations_of_the_searcher__are_trained_one_after_the_other(trial):
@@ -372,6 +389,23 @@ def test_optimizers_beside_the_compiled_one__are_in_checkpoints(trial):
     resumed = train(trial, Two, checkpoint=uuid, length=Batch(3))
     assert int(resumed.second.iterations) == int(two.second.iterations)
     assert (trial.storage / uuid / "determined-keras-optimizers.npz").exists()
+
+
+@needs_tensorflow
+def test_tensorflows_generator__goes_on_or_is_left_alone_where_there_must_be_none(trial, monkeypatch):
+    import tensorflow as tf
+
+    model = train(trial).context.model
+    before = det_keras._state.random_state(model)
+    drawn = tf.random.get_global_generator().uniform([3]).numpy()
+    det_keras._state.set_random_state(model, before)
+    assert np.array_equal(tf.random.get_global_generator().uniform([3]).numpy(), drawn)
+
+    def refuse():
+        raise RuntimeError("operations have to be deterministic")
+
+    monkeypatch.setattr(tf.random, "get_global_generator", refuse)
+    assert "tensorflow" not in det_keras._state.random_state(model)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,10 @@ def init(
     ...     deepspeed.Trainer(trial, train_context).fit(max_length=pytorch.Epoch(10))
     """
     with connected(hparams, exp_conf, distributed, launched, torch.random.manual_seed) as known:
-        if known["slots_per_trial"] == 1 and not os.environ.get("DET_MANUAL_INIT_DISTRIBUTED"):
-            _be_a_group()
+        if not os.environ.get("DET_MANUAL_INIT_DISTRIBUTED"):
+            if known["slots_per_trial"] == 1:
+                _be_a_group()
+            if torch.distributed.is_initialized():
+                # DeepSpeed takes the group over; a PipelineModule asks it before there is an engine.
+                deepspeed.init_distributed(auto_mpi_discovery=False)
         yield DeepSpeedTrialContext(**known, num_gpus=0, enable_tensorboard_logging=enable_tensorboard_logging)
