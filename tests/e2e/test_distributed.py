@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sys
 
@@ -14,6 +15,21 @@ from support.det import det
 from support.machines import machines, need_namespaces
 
 INFERENCE, OWN_LAUNCHER = ROOT / "examples/distributed_inference", ROOT / "examples/custom_launcher"
+
+# Stands still after 60 steps of its first run, so that there is time to do something to it.
+HOLDING = """
+import time
+
+import determined as det
+import digits
+
+
+class DigitsTrial(digits.DigitsTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        while batch_idx == 60 and det.get_cluster_info().trial._trial_run_id == 1:
+            time.sleep(0.05)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+"""
 
 pytestmark = needs_torch
 
@@ -65,6 +81,14 @@ def ranks(cluster, variable=b"RANK"):
     return found
 
 
+def holding_digits(directory):
+    """digits_pytorch whose first run holds, in a directory of its own."""
+    shutil.copytree(DIGITS, directory)
+    (directory / "model_def.py").rename(directory / "digits.py")
+    (directory / "model_def.py").write_text(HOLDING)
+    return directory
+
+
 def test_digits_are_learnt_by_two_processes(cluster):
     x = create(cluster, DIGITS, name="distributed.yaml")
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
@@ -112,16 +136,16 @@ def test_a_pause_is_heeded_by_all_processes(cluster):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, victim):
-    x = create(cluster, DIGITS, "--config", "searcher.max_length.epochs=20", "--config", "min_checkpoint_period.epochs=1",
-               name="distributed.yaml")
+def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, tmp_path, victim):
+    x = create(cluster, holding_digits(tmp_path / "digits"), "--config", "searcher.max_length.epochs=6", "--config",
+               "min_checkpoint_period.epochs=1", name="distributed.yaml")
     trial = the_trial(cluster, x)["id"]
-    wait_for("steps behind a checkpoint", lambda: any(s > 46 for _, s in training_steps(cluster, trial)))
+    wait_for("steps behind a checkpoint", lambda: any(s == 60 for _, s in training_steps(cluster, trial)))
     os.kill(wait_for("the processes", lambda: ranks(cluster).get(victim)), signal.SIGKILL)
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     assert the_trial(cluster, x)["restarts"] == 1
     second = [s for run, s in training_steps(cluster, trial) if run == 2]
-    assert min(second) > 23 and max(second) == 20 * 23, "it did not begin anew"
+    assert min(second) > 46 and max(second) == 6 * 23, "it did not begin anew"
 
 
 def test_a_launcher_of_ones_own_trains_in_all_slots(cluster):

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 from e2e.helpers import log_of, the_trial
-from e2e.test_distributed import cluster_of, ranks
+from e2e.test_distributed import cluster_of, holding_digits, ranks
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, pause_after, training_steps, validations
 from support.cluster import ROOT, wait_for
 from support.det import det
@@ -60,13 +60,14 @@ def test_a_pause_is_heeded_by_all_processes(cluster):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, victim):
-    x = create(cluster, DIGITS, *TWO_SLOTS, "--config", "searcher.max_length.epochs=20", "--config", "min_checkpoint_period.epochs=1")
+def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, tmp_path, victim):
+    x = create(cluster, holding_digits(tmp_path / "digits"), *TWO_SLOTS, "--config", "searcher.max_length.epochs=6", "--config",
+               "min_checkpoint_period.epochs=1")
     trial = the_trial(cluster, x)["id"]
-    wait_for("steps behind a checkpoint", lambda: any(s > 46 for _, s in training_steps(cluster, trial)), timeout_s=200)
+    wait_for("steps behind a checkpoint", lambda: any(s == 60 for _, s in training_steps(cluster, trial)), timeout_s=200)
     os.kill(wait_for("the processes", lambda: ranks(cluster, b"HOROVOD_RANK").get(victim)), signal.SIGKILL)
     assert cluster.wait_experiment(x, timeout_s=400)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     assert the_trial(cluster, x)["restarts"] == 1, log_of(cluster, x)
     second = [s for run, s in training_steps(cluster, trial) if run == 2]
-    assert min(second) > 23 and max(second) == 20 * 23, "it did not begin anew"
+    assert min(second) > 46 and max(second) == 6 * 23, "it did not begin anew"
     assert ranks(cluster, b"HOROVOD_RANK") == {}, "nobody is left"
