@@ -137,7 +137,7 @@ def test_adaptive_asha_on_digits(cluster, tmp_path):
     config = c.experiment(x)["config"]
     expected = drawn(c, 16, hyperparameters=config["hyperparameters"], reproducibility={"experiment_seed": 17})
     assert [t["hparams"] for t in found] == [t["hparams"] for t in first] == expected
-    assert found[1]["restarts"] == 1 and sum(t["restarts"] for t in first) == 0
+    assert found[1]["restarts"] == 1 and sum(t["restarts"] for t in first) == 0, c.trial_log(found[1]["id"])
     for a, b in zip(first, found):
         for (steps, there), (same_steps, here) in zip(validations(c, a["id"]), validations(c, b["id"])):
             assert (steps, there) == (same_steps, here), f"trial {b['id']}: the same numbers, bit by bit, as far as both came"
