@@ -55,13 +55,3 @@ int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, 
 {
     return query_all(st, Q_AGENTS_ALL, SQL_NO_ARGS, read_agent, sizeof(**ret), a, ret, ret_n, err);
 }
-
-int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err)
-{
-    return query_exec_one(st, Q_AGENTS_TOUCH, SQL_ARGS(sql_text(id), sql_int(now_us)), err, "agent %s", id);
-}
-
-int store_agent_last_seen(struct store *st, const char *id, int64_t *ret_us, struct error *err)
-{
-    return query_int(st, Q_AGENTS_LAST_SEEN, SQL_ARGS(sql_text(id)), ret_us, err);
-}

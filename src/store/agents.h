@@ -9,7 +9,5 @@
 int store_agent_put(struct store *st, const struct agent_row *x, struct error *err); /* inserts or replaces */
 int store_agent_delete(struct store *st, const char *id, struct error *err);
 int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err);
-int store_agent_touch(struct store *st, const char *id, int64_t now_us, struct error *err); /* last seen */
-int store_agent_last_seen(struct store *st, const char *id, int64_t *ret_us, struct error *err);
 
 #endif

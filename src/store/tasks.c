@@ -249,16 +249,6 @@ int store_allocations_open(struct store *st, struct arena *a, struct allocation_
     return query_all(st, Q_ALLOCATIONS_OPEN, SQL_NO_ARGS, read_allocation, sizeof(**ret), a, ret, ret_n, err);
 }
 
-int store_allocations_end_dangling(struct store *st, struct store_texts keep, int64_t end_us, int64_t *ret_n,
-                                   struct error *err)
-{
-    cleanup_arena struct arena a = ARENA_INIT;
-    const struct sql_args args = SQL_ARGS(sql_text(json_of_texts(&a, keep)), sql_int(end_us));
-    if (query_exec(st, Q_TASKS_END_DANGLING, args, NULL, err) < 0)
-        return -1;
-    return query_exec(st, Q_ALLOCATIONS_END_DANGLING, args, ret_n, err);
-}
-
 /* ---- containers ---- */
 
 static void read_container(struct query *q, struct arena *a, void *row)

@@ -51,9 +51,6 @@ int store_allocation_run_times(struct store *st, const char *pool, int64_t n, st
                                struct error *err);
 int store_allocations_open(struct store *st, struct arena *a, struct allocation_row **ret, size_t *ret_n,
                            struct error *err);
-/* Ends every open allocation that is not named in `keep`, and the tasks of those (what a crash left behind). */
-int store_allocations_end_dangling(struct store *st, struct store_texts keep, int64_t end_us, int64_t *ret_n,
-                                   struct error *err);
 
 int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err);
 int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,

@@ -233,14 +233,6 @@ int store_project_get(struct store *st, int32_t id, struct arena *a, struct stor
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%d' not found", id) : rc < 0 ? -1 : 0;
 }
 
-int store_project_by_name(struct store *st, int32_t workspace_id, const char *name, struct arena *a,
-                          struct store_project *ret, struct error *err)
-{
-    int rc = query_one(st, Q_PROJECTS_BY_NAME, SQL_ARGS(sql_int(workspace_id), sql_text(name)), read_project, a, ret,
-                       err);
-    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "project '%s' not found", name) : rc < 0 ? -1 : 0;
-}
-
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
                          struct error *err)
 {

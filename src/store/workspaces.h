@@ -81,8 +81,6 @@ int store_project_insert(struct store *st, const struct store_project *p, struct
 int store_project_update(struct store *st, const struct store_project *p, struct error *err);
 int store_project_delete(struct store *st, int32_t id, struct error *err); /* ERR_CONFLICT while it has experiments */
 int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err);
-int store_project_by_name(struct store *st, int32_t workspace_id, const char *name, struct arena *a,
-                          struct store_project *ret, struct error *err);
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
                          struct error *err);
 

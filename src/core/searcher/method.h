@@ -43,7 +43,6 @@ void method_validate_after(struct searcher *s, struct searcher_actions *ret, siz
 void method_close(struct searcher *s, struct searcher_actions *ret, size_t trial);
 void method_stop(struct searcher_actions *ret, size_t trial);
 
-const struct exp_searcher *method_config(const struct searcher *s);
 /* For methods that let every trial train to its end: the one operation of searcher.max_length, if there is one. */
 size_t method_create_whole(struct searcher *s, struct searcher_actions *ret);
 /* The trial has an operation that it has not completed. */

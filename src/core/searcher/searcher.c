@@ -122,11 +122,6 @@ void method_stop(struct searcher_actions *ret, size_t trial)
     add_action(ret, SEARCHER_STOP, trial);
 }
 
-const struct exp_searcher *method_config(const struct searcher *s)
-{
-    return &s->config;
-}
-
 size_t method_create_whole(struct searcher *s, struct searcher_actions *ret)
 {
     size_t trial = method_create(s, ret);

@@ -8,9 +8,3 @@ DELETE FROM agents WHERE id = $1;
 
 -- name: agents_all
 SELECT id, pool, enabled, draining, disabled_slots, instance FROM agents ORDER BY id;
-
--- name: agents_touch
-UPDATE agents SET last_seen_us = $2 WHERE id = $1;
-
--- name: agents_last_seen
-SELECT coalesce(last_seen_us, 0) FROM agents WHERE id = $1;

@@ -55,11 +55,6 @@ SELECT {report_columns} FROM metric_reports r
 WHERE r.trial_id = $1 AND r.group_name = $2 AND r.steps = $3 AND r.archived = 0
 ORDER BY r.id;
 
--- name: reports_in_range
-SELECT {report_columns} FROM metric_reports r
-WHERE r.trial_id = $1 AND r.group_name = $2 AND r.archived = 0 AND r.steps >= $3 AND ($4 = 0 OR r.steps <= $4)
-ORDER BY r.steps, r.id;
-
 -- ---- blocks ----
 
 -- name: metric_blocks_insert

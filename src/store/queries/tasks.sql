@@ -56,19 +56,6 @@ SELECT {allocation_columns} FROM allocations WHERE end_us IS NULL ORDER BY reque
 SELECT end_us - start_us FROM allocations
 WHERE pool = $1 AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND end_us > start_us ORDER BY end_us DESC LIMIT $2;
 
--- The tasks of what the next statement ends. Trials' tasks stay: the trial itself may ask for another allocation.
--- name: tasks_end_dangling
-UPDATE tasks SET end_us = $2
-WHERE end_us IS NULL AND trial_id IS NULL
-  AND id IN (SELECT a.task_id FROM allocations a WHERE a.end_us IS NULL
--- sqlite: AND a.id NOT IN (SELECT value FROM json_each($1)));
--- postgres: AND a.id NOT IN (SELECT json_array_elements_text($1::json)));
-
--- name: allocations_end_dangling
-UPDATE allocations SET end_us = $2, state = 'TERMINATED'
--- sqlite: WHERE end_us IS NULL AND id NOT IN (SELECT value FROM json_each($1));
--- postgres: WHERE end_us IS NULL AND id NOT IN (SELECT json_array_elements_text($1::json));
-
 -- ---- containers ----
 
 -- name: containers_insert

@@ -115,9 +115,6 @@ LEFT JOIN users u ON u.id = p.user_id
 -- name: projects_by_id
 {project_select} WHERE p.id = $1;
 
--- name: projects_by_name
-{project_select} WHERE p.workspace_id = $1 AND p.name = $2;
-
 -- name: projects_by_key
 {project_select} WHERE p.key = $1;
 

@@ -234,29 +234,6 @@ static void test_container__comes_back_as_the_core_wrote_it(void **state)
     assert_memory_equal(out, &in, sizeof(in));
 }
 
-static void test_dangling__allocations_end_with_their_tasks(void **state)
-{
-    struct fixture *f = *state;
-    struct trial_row t = fixture_trial_row(1, 1);
-    struct allocation_row kept = allocation(t.task_id, 1), lost = allocation("nb", 1);
-    struct store_task task;
-    const char *keep[] = {kept.id};
-    int64_t n;
-    OK(f, store_task_insert(f->st, &(struct store_task){.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0},
-                            &f->err));
-    OK(f, store_allocation_put(f->st, &kept, true, &f->err));
-    OK(f, store_allocation_put(f->st, &lost, true, &f->err));
-    OK(f, store_allocations_end_dangling(f->st, (struct store_texts){keep, 1}, T0 + 50, &n, &f->err));
-    assert_int_equal(n, 1);
-    OK(f, store_allocation_get(f->st, lost.id, &f->a, &lost, &f->err));
-    assert_int_equal(lost.end_us, T0 + 50);
-    assert_int_equal(lost.state, ALLOCATION_TERMINATED);
-    OK(f, store_task_get(f->st, "nb", &f->a, &task, &f->err));
-    assert_int_equal(task.end_us, T0 + 50);
-    OK(f, store_allocation_get(f->st, kept.id, &f->a, &kept, &f->err));
-    assert_int_equal(kept.end_us, 0);
-}
-
 static void test_accelerators__are_listed_with_their_task_and_pool(void **state)
 {
     struct fixture *f = *state;
@@ -314,17 +291,13 @@ static void test_agent__decisions_outlive_its_connection(void **state)
     struct agent_row in = {.id = "a1", .pool = "gpu", .enabled = true, .draining = true, .disabled_slot = {3, 11},
                            .slot_draining = {false, true}, .disabled_slot_n = 2}, *out;
     size_t n;
-    int64_t seen;
     OK(f, store_agent_put(f->st, &in, &f->err));
-    OK(f, store_agent_touch(f->st, "a1", T0, &f->err));
     OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
     assert_int_equal(n, 1);
     assert_memory_equal(out, &in, sizeof(in));
     in.disabled_slot_n = 0;
     in.enabled = false;
     OK(f, store_agent_put(f->st, &in, &f->err));
-    OK(f, store_agent_last_seen(f->st, "a1", &seen, &f->err));
-    assert_int_equal(seen, T0);
     OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
     assert_int_equal(out[0].disabled_slot_n, 0);
     assert_false(out[0].enabled);
@@ -344,7 +317,6 @@ int main(void)
         TEST_TRIAL(test_allocation__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_run_times__are_the_latest_of_what_ended_by_itself),
         TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),
-        TEST_TRIAL(test_dangling__allocations_end_with_their_tasks),
         TEST_TRIAL(test_accelerators__are_listed_with_their_task_and_pool),
         TEST_TRIAL(test_environments__are_kept_once_and_told_in_two_halves),
         TEST(test_agent__decisions_outlive_its_connection),

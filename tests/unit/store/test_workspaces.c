@@ -104,7 +104,6 @@ static void test_project__names_and_keys_are_unique(void **state)
     FAILS(f, ERR_CONFLICT, "workspace 9 does not exist", store_project_insert(f->st, &p, &f->err));
     OK(f, store_project_by_key(f->st, "KEY", &f->a, &p, &f->err));
     assert_int_equal(p.id, 2);
-    OK(f, store_project_by_name(f->st, 2, "p", &f->a, &p, &f->err));
     assert_string_equal(p.notes, "[]");
     OK(f, store_project_delete(f->st, 2, &f->err));
     FAILS(f, ERR_NOT_FOUND, "project '2' not found", store_project_get(f->st, 2, &f->a, &p, &f->err));
