@@ -1,6 +1,12 @@
 """Questions about the core alone, with no network, store or agent around it."""
+import re
+import subprocess
+
 from ask_store import medians
-from harness import Row, question
+from harness import BUILD, Row, question
+
+SEEDS = (3, 7, 11)  # of the largest size, whose pools differ
+SECONDS = 15
 
 
 @question
@@ -13,3 +19,18 @@ def scheduling():
         yield Row("… the worst of 200 such", found[f"{kind}: one ended, the worst"], "ms")
         yield Row("… placements", found[f"{kind}: placements"], "/s", "≥ 20000" if kind == "gangs" else "≥ 100000")
     yield Row("scheduling: one job moved in a queue of 100,000", found["one moved"], "ms", "≤ 1")
+
+
+def events_an_hour(seed, seconds):
+    """Of CPU time, by the soak itself; a run that takes longer ends there."""
+    subprocess.run(["ninja", "-C", str(BUILD), "tests/sim/soak"], check=True, stdout=subprocess.DEVNULL)
+    text = subprocess.run([BUILD / "tests/sim/soak", "--seed", str(seed), "--seconds", str(seconds)], check=True, capture_output=True,
+                          text=True).stdout
+    return float(re.search(r"([\d.e+]+) an hour", text)[1])
+
+
+@question
+def simulation():
+    """How many events of the simulated cluster are checked in an hour of CPU time, with 1,000 agents and 10,000 jobs?"""
+    yield Row("simulated events an hour of CPU time, 1,000 agents, 10,000 jobs", [events_an_hour(seed, SECONDS) for seed in SEEDS], "/h",
+              "≥ 10000000")

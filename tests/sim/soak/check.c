@@ -32,6 +32,8 @@ static void check_allocation(struct soak *s, struct stored_allocation *a)
 static void note_allocation(struct soak *s, struct stored_allocation *a)
 {
     struct stored_trial *t = a->trial;
+    if (t == NULL)
+        return;
     if (a->row.end_us != 0) {
         t->last_exit = a->row.exit_kind;
         if (t->open == a)
@@ -134,12 +136,16 @@ static void check_allocations(struct soak *s, struct arena *arena)
 {
     const struct allocation_row *const *row;
     size_t n = core_allocations(s->core, arena, &row);
+    size_t own = 0;
     CHECK(s, n == s->allocation_n, "%zu allocations are open, by rows %zu", n, s->allocation_n);
     for (size_t i = 0; i < n; i++) {
         const struct stored_allocation *a = store_allocation(s, row[i]->id);
         CHECK(s, a != NULL, "allocation %s has no row", row[i]->id);
         CHECK(s, memcmp(row[i], &a->row, sizeof a->row) == 0, "allocation %s has changed and was not kept", row[i]->id);
+        CHECK(s, a->trial != NULL || a->task != NULL, "allocation %s is open, its task is over", row[i]->id);
+        own += a->task != NULL;
     }
+    CHECK(s, own == HASH_COUNT(s->own_tasks), "%u tasks of their own, %zu of them have an allocation", HASH_COUNT(s->own_tasks), own);
 }
 
 static void check_agent(struct soak *s, const struct agent *a)
@@ -196,6 +202,7 @@ void check_everything(struct soak *s)
     for (int i = 0; i < s->pool_n; i++)
         check_queue(s, &s->pool[i], &arena);
     check_fairness(s);
+    check_reasons(s);
 }
 
 void check_nothing_is_left(struct soak *s)
@@ -205,6 +212,7 @@ void check_nothing_is_left(struct soak *s)
     check_everything(s);
     CHECK(s, s->open_n == 0, "%zu experiments are not over, one of them %d", s->open_n, s->open[0]->row.id);
     CHECK(s, s->allocation_n == 0, "%zu allocations are open", s->allocation_n);
+    CHECK(s, s->own_tasks == NULL, "%u tasks of their own are not over", HASH_COUNT(s->own_tasks));
     CHECK(s, s->tasks == NULL, "%u tasks run on", HASH_COUNT(s->tasks));
     for (int i = 0; i < s->size.agents; i++) {
         CHECK(s, core_agent_by_id(s->core, s->agent[i].id, &view), "%s is not there", s->agent[i].id);

@@ -84,24 +84,37 @@ static void look_at_blocked(const struct stored_trial *t, struct arena *arena, s
     ret->blocked_agent = id;
 }
 
+static struct plain_request of_own_task(const struct stored_allocation *a)
+{
+    return (struct plain_request){.allocation_id = a->row.id, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT,
+                                  .queue_position = a->row.request_us, .submitted_us = a->row.request_us,
+                                  .request_us = a->row.request_us, .weight = 1, .max_slots = -1};
+}
+
+static struct plain_request of_trial(const struct soak *s, int pool, const struct stored_allocation *a)
+{
+    const struct stored_experiment *x = a->trial->experiment;
+    return (struct plain_request){
+        .allocation_id = a->row.id, .job_id = x->row.job_id,
+        .priority = s->pool[pool].equal_priorities ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
+        .queue_position = x->row.queue_position, .submitted_us = x->row.start_us, .request_us = a->row.request_us,
+        .weight = x->spec.weight, .max_slots = x->spec.max_slots, .slots = a->row.slots,
+        .single_agent = x->spec.single_node, .preemptible = true};
+}
+
 static void look_at_requests(struct soak *s, int pool, struct arena *arena, struct view *v)
 {
     v->request = arena_array(arena, struct plain_request, s->allocation_n + 1);
     for (const struct stored_allocation *a = s->allocations; a != NULL; a = a->hh.next) {
-        const struct stored_experiment *x = a->trial->experiment;
         if (strcmp(a->row.pool, s->pool[pool].name) != 0)
             continue;
         bool leaves = a->row.state == ALLOCATION_TERMINATING || a->row.preempt_deadline_us != 0;
         struct plain_request *r = &v->request[v->request_n++];
-        *r = (struct plain_request){
-            .allocation_id = a->row.id, .job_id = x->row.job_id,
-            .priority = s->pool[pool].equal_priorities ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
-            .queue_position = x->row.queue_position, .submitted_us = x->row.start_us, .request_us = a->row.request_us,
-            .weight = x->spec.weight, .max_slots = x->spec.max_slots, .slots = a->row.slots,
-            .single_agent = x->spec.single_node, .preemptible = true,
-            .state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED};
+        *r = a->trial == NULL ? of_own_task(a) : of_trial(s, pool, a);
+        r->state = a->row.state == ALLOCATION_PENDING ? SCHED_PENDING : leaves ? SCHED_RELEASING : SCHED_ALLOCATED;
         r->share_n = shares_of(a, v, arena, &r->share);
-        look_at_blocked(a->trial, arena, r);
+        if (a->trial != NULL)
+            look_at_blocked(a->trial, arena, r);
         v->releasing = v->releasing || leaves;
     }
 }
@@ -232,7 +245,7 @@ static bool is_settled(const struct view *v, int *ret_largest)
     for (size_t i = 0; i < v->request_n; i++) {
         const struct plain_request *r = &v->request[i];
         bool even = r->slots == 0 || (r->slots > EVEN_SLOTS ? r->slots % EVEN_SLOTS : EVEN_SLOTS % r->slots) == 0;
-        if (r->blocked_n > 0 || !r->preemptible || !even)
+        if (r->blocked_n > 0 || (r->slots > 0 && !r->preemptible) || !even)
             return false;
         *ret_largest = r->slots > *ret_largest ? r->slots : *ret_largest;
     }
@@ -305,6 +318,121 @@ void check_fairness(struct soak *s)
     }
 }
 
+/* ---- reasons ----------------------------------------------------------------------------------------------------- */
+
+static const struct plain_request *first_waiting(const struct view *v, const char *job_id)
+{
+    const struct plain_request *first = NULL;
+    for (size_t i = 0; i < v->request_n; i++) {
+        const struct plain_request *r = &v->request[i];
+        if (r->state != SCHED_PENDING || strcmp(r->job_id, job_id) != 0)
+            continue;
+        if (first == NULL || r->request_us < first->request_us ||
+            (r->request_us == first->request_us && strcmp(r->allocation_id, first->allocation_id) < 0))
+            first = r;
+    }
+    return first;
+}
+
+static bool fits(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, bool idle,
+                 struct arena *arena)
+{
+    struct plain_agent *agent = arena_dup(arena, v->agent, (v->agent_n + 1) * sizeof *agent);
+    struct plain_snapshot snapshot = {.opts = s->pool[pool].sched, .agent = agent, .agent_n = v->agent_n};
+    struct plain_share *share;
+    for (size_t i = 0; i < v->agent_n && idle; i++) {
+        agent[i].empty_slots = agent[i].slots;
+        agent[i].empty_aux = agent[i].aux;
+    }
+    return plain_fit(&snapshot, agent, r, arena, &share) > 0;
+}
+
+static size_t more_important(const struct view *v, const struct plain_request *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->request_n; i++) {
+        const struct plain_request *other = &v->request[i];
+        n += other->state == SCHED_PENDING && other->priority < r->priority && (other->slots > 0) == (r->slots > 0);
+    }
+    return n;
+}
+
+static bool says(const char *reason, const char *words)
+{
+    return strstr(reason, words) != NULL;
+}
+
+static int held_by(const struct view *v, const char *job_id)
+{
+    int held = 0;
+    for (size_t i = 0; i < v->request_n; i++)
+        if (v->request[i].state == SCHED_ALLOCATED && strcmp(v->request[i].job_id, job_id) == 0)
+            held += v->request[i].slots;
+    return held;
+}
+
+/* Each sentence of core/reasons.c, by what makes it true. */
+static bool is_true(const struct soak *s, int pool, const struct view *v, const struct plain_request *r, const char *reason,
+                    struct arena *arena)
+{
+    bool now = fits(s, pool, v, r, false, arena), idle = fits(s, pool, v, r, true, arena);
+    bool fair = s->pool[pool].sched.policy == SCHED_BY_FAIR_SHARE, any_sizes = s->pool[pool].sched.allow_heterogeneous_fits;
+    size_t open = 0, said;
+    const char *others = strstr(reason, "waits for ");
+    bool counted = others != NULL && sscanf(others, "waits for %zu", &said) == 1;
+    for (size_t i = 0; i < v->agent_n; i++)
+        open += v->agent[i].open;
+    if (counted && s->pool[pool].sched.aging_us == 0 && (fair || said != more_important(v, r)))
+        return false;
+    if (says(reason, " has no agents"))
+        return v->agent_n == 0;
+    if (says(reason, "takes new work: "))
+        return open == 0;
+    if (says(reason, "none is free in pool") || says(reason, "has as many free") || says(reason, "not enough whole agents") ||
+        says(reason, "as many such tasks as they take") || says(reason, "but not free in one place"))
+        return !now && (idle || any_sizes);
+    if (says(reason, "the largest agent of pool") || says(reason, "; use ") || says(reason, "the agents of pool") ||
+        says(reason, "too many slots of pool") || says(reason, "log policies of the experiment") || says(reason, " agents of ") ||
+        says(reason, " agent of "))
+        return !idle;
+    if (says(reason, "by fair share what is free"))
+        return now && fair;
+    if (says(reason, "of its max_slots"))
+        return now && fair && held_by(v, r->job_id) + r->slots > r->max_slots;
+    if (says(reason, "is kept for a larger one"))
+        return now && v->releasing;
+    return counted && others == reason && now; /* only others stand in its way */
+}
+
+enum { LOOKED_AT = 3 };
+
+void check_reasons(struct soak *s)
+{
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct core_wait_view wait;
+    struct view v;
+    for (int n = 0; n < LOOKED_AT && s->open_n > 0; n++) {
+        const struct stored_experiment *x = s->open[(size_t)(s->events + n) * 7919 % s->open_n];
+        int pool = 0;
+        while (strcmp(s->pool[pool].name, x->spec.pool) != 0)
+            pool++;
+        look(s, pool, &arena, &v);
+        const struct plain_request *r = first_waiting(&v, x->row.job_id);
+        bool waits = core_wait(s->core, x->row.id, s->now_us, &arena, &wait);
+        CHECK(s, waits == (r != NULL), "job %s %s", x->row.job_id, waits ? "waits for nothing" : "waits, and does not know for what");
+        if (r == NULL)
+            continue;
+        s->reason_checks++;
+        bool ok = strchr(wait.reason, '\n') == NULL && is_true(s, pool, &v, r, wait.reason, &arena);
+        if (!ok)
+            print(&v, &s->pool[pool]);
+        CHECK(s, ok, "%s of pool %s is said to wait, for it \"%s\"", r->allocation_id, s->pool[pool].name, wait.reason);
+        CHECK(s, wait.estimated_start_us == 0 || wait.estimated_start_us > s->now_us, "%s is to start in the past", r->allocation_id);
+    }
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
 void kill_what_has_no_place(struct soak *s)
 {
     for (int i = 0; i < s->pool_n; i++) {
@@ -322,7 +450,7 @@ void kill_what_has_no_place(struct soak *s)
             if (plain_fit(&snapshot, v.agent, r, &arena, &share) > 0 && (r->max_slots < 0 || r->slots <= r->max_slots))
                 continue;
             const struct stored_allocation *a = store_allocation(s, r->allocation_id);
-            if (a != NULL)
+            if (a != NULL && a->trial != NULL)
                 soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = a->trial->experiment->row.id});
         }
     }

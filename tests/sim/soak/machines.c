@@ -60,7 +60,7 @@ static void away(struct soak *s, struct agent *a)
 {
     if (!s->even[a->pool] && once_in(s, 5)) /* somebody has taken out a card, or put one in */
         a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
-    if (once_in(s, 20))
+    if (a->index > 0 && once_in(s, 20)) /* the first pool always has one: tasks of their own are never killed */
         a->pool = one_of(s, s->pool_n);
     if (s->even[a->pool])
         a->slots_next = EVEN_SLOTS;

@@ -63,7 +63,7 @@ static void begin(struct soak *s, uint64_t seed, bool tells)
         struct agent *a = &s->agent[i];
         snprintf(a->id, sizeof a->id, "agent-%d", i);
         a->index = i;
-        a->pool = one_of(s, s->pool_n);
+        a->pool = i == 0 ? 0 : one_of(s, s->pool_n);
         a->slots = a->slots_next = !s->even[a->pool] && once_in(s, 10) ? one_of(s, 17) : EVEN_SLOTS;
         a->tick.fire = agent_tick;
         LIST_INIT(&a->held);
@@ -152,10 +152,10 @@ static long run(uint64_t seed, bool tells)
     double seconds = cpu_seconds() - start;
     printf("seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, "
            "%ld gangs, %ld preempted, %ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld of these between gangs, "
-           "%ld with the obvious scheduler\n",
+           "%ld with the obvious scheduler; %ld tasks, %ld reasons\n",
            (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
            (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted, s.refused, s.crashes, s.full_checks,
-           s.fairness_checks, s.gang_shares, s.plain_checks);
+           s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n, s.reason_checks);
     fflush(stdout);
     long events = s.events;
     end(&s);

@@ -4,7 +4,7 @@
  *
  *     users.c, machines.c  what people and machines do      world.c  agents and tasks, and the time they take
  *     store.c              rows, as PUT effects leave them   check.c  what must hold after an event, and at any time
- *     fairness.c           against the obvious scheduler, and against weighted max-min fairness
+ *     fairness.c           against the obvious scheduler, and against weighted max-min fairness; reasons for waiting
  *
  * sim.h's cluster is for stories that people read; this one is for size: rows are found by hash, time is a heap, and an
  * event costs what it changes. */
@@ -40,9 +40,16 @@ struct stored_container {
     UT_hash_handle hh;
 };
 
+/* That is no trial's. It goes with its only allocation. */
+struct stored_task {
+    struct task_row row;
+    UT_hash_handle hh;
+};
+
 struct stored_allocation {
     struct allocation_row row;
-    struct stored_trial *trial;
+    struct stored_trial *trial; /* NULL: … */
+    struct stored_task *task;   /* … of this task, until it is over */
     LIST_HEAD(, stored_container) containers;
     UT_hash_handle hh;
 };
@@ -148,6 +155,7 @@ struct soak {
     struct worker *tasks;
     struct stored_experiment *experiments;
     struct stored_trial *trials;
+    struct stored_task *own_tasks;
     struct stored_allocation *allocations;
     struct stored_container *containers;
     struct stored_experiment **open, **over; /* over: a ring of the latest */
@@ -157,7 +165,7 @@ struct soak {
     int crash_in; /* steps; 0: not planned */
     enum crash crash_mode;
     bool winding_down, tells;
-    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares;
+    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares, own_tasks_n, reason_checks;
 };
 
 /* What must hold does not: says where, and how to see it again, and ends the program. */
@@ -224,6 +232,7 @@ void check_nothing_is_left(struct soak *s);
 /* fairness.c */
 void check_against_plain(struct soak *s);
 void check_fairness(struct soak *s);
+void check_reasons(struct soak *s); /* what people are told of jobs that wait is so */
 /* What could not be placed on agents that did nothing else, nor within its max_slots. */
 void kill_what_has_no_place(struct soak *s);
 

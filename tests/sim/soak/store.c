@@ -161,6 +161,42 @@ static void put_trial(struct soak *s, const struct core_effect *e)
     }
 }
 
+/* ---- tasks that are no trials' ----------------------------------------------------------------------------------- */
+
+static struct stored_task *find_task(const struct soak *s, const char *id)
+{
+    struct stored_task *t = NULL;
+    HASH_FIND_STR(s->own_tasks, id, t);
+    return t;
+}
+
+static void forget_task(struct soak *s, struct stored_task *t)
+{
+    struct stored_allocation *a;
+    for (a = s->allocations; a != NULL; a = a->hh.next)
+        if (a->task == t)
+            a->task = NULL;
+    HASH_DEL(s->own_tasks, t);
+    free(t);
+}
+
+static void put_task(struct soak *s, const struct core_effect *e)
+{
+    if (e->task->trial_id != 0)
+        return;
+    struct stored_task *t = find_task(s, e->task->id);
+    CHECK(s, (t == NULL) == e->insert, "task %s", e->task->id);
+    if (t == NULL) {
+        t = must(calloc(1, sizeof *t));
+        memcpy(&t->row, e->task, sizeof t->row);
+        HASH_ADD_STR(s->own_tasks, row.id, t);
+        s->own_tasks_n++;
+    }
+    memcpy(&t->row, e->task, sizeof t->row);
+    if (t->row.end_us != 0)
+        forget_task(s, t);
+}
+
 /* ---- allocations and containers ---------------------------------------------------------------------------------- */
 
 static void put_allocation(struct soak *s, const struct core_effect *e)
@@ -170,8 +206,9 @@ static void put_allocation(struct soak *s, const struct core_effect *e)
     if (a == NULL) {
         a = must(calloc(1, sizeof *a));
         memcpy(&a->row, e->allocation, sizeof a->row);
-        a->trial = store_trial(s, a->row.trial_id);
-        CHECK(s, a->trial != NULL, "allocation %s of no trial", a->row.id);
+        a->trial = a->row.trial_id != 0 ? store_trial(s, a->row.trial_id) : NULL;
+        a->task = a->row.trial_id == 0 ? find_task(s, a->row.task_id) : NULL;
+        CHECK(s, a->trial != NULL || a->task != NULL, "allocation %s of no trial and no task", a->row.id);
         LIST_INIT(&a->containers);
         HASH_ADD_STR(s->allocations, row.id, a);
         s->allocation_n++;
@@ -277,6 +314,9 @@ static void apply_one(struct soak *s, const struct core_effect *e)
     case CORE_PUT_TRIAL:
         put_trial(s, e);
         return;
+    case CORE_PUT_TASK:
+        put_task(s, e);
+        return;
     case CORE_PUT_ALLOCATION:
         put_allocation(s, e);
         return;
@@ -347,6 +387,9 @@ void store_free(struct soak *s)
     struct stored_allocation *a, *next_a;
     HASH_ITER(hh, s->allocations, a, next_a)
         free_allocation(s, a);
+    struct stored_task *t, *next_t;
+    HASH_ITER(hh, s->own_tasks, t, next_t)
+        forget_task(s, t);
     struct stored_experiment *x, *next_x;
     HASH_ITER(hh, s->experiments, x, next_x)
         free_experiment(s, x);
@@ -360,10 +403,11 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
 {
     struct core_restored_experiment *x = arena_array(arena, struct core_restored_experiment, s->open_n + 1);
     struct trial_row *t = arena_array(arena, struct trial_row, HASH_COUNT(s->trials) + 1);
+    struct task_row *own = arena_array(arena, struct task_row, HASH_COUNT(s->own_tasks) + 1);
     struct allocation_row *a = arena_array(arena, struct allocation_row, s->allocation_n + 1);
     struct container_row *k = arena_array(arena, struct container_row, HASH_COUNT(s->containers) + 1);
     struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->size.agents + 1);
-    struct core_rows r = {.experiment = x, .trial = t, .allocation = a, .container = k, .agent = agent,
+    struct core_rows r = {.experiment = x, .trial = t, .task = own, .allocation = a, .container = k, .agent = agent,
                           .last_experiment_id = s->last_experiment_id, .last_trial_id = s->last_trial_id};
     struct stored_trial *trial;
     struct stored_container *container;
@@ -374,6 +418,8 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
     for (trial = s->trials; trial != NULL; trial = trial->hh.next)
         if (!trial->experiment->over)
             t[r.trial_n++] = trial->row;
+    for (const struct stored_task *from = s->own_tasks; from != NULL; from = from->hh.next)
+        own[r.task_n++] = from->row;
     for (struct stored_allocation *from = s->allocations; from != NULL; from = from->hh.next) {
         a[r.allocation_n++] = from->row;
         LIST_FOREACH(container, &from->containers, in_allocation)

@@ -141,6 +141,11 @@ static bool odd_things(struct soak *s, struct worker *k)
 
 static void work(struct soak *s, struct worker *k)
 {
+    if (k->trial_id == 0) { /* a task of its own: one thing, done or not */
+        k->exit_code = once_in(s, 10);
+        go_to(s, k, EXIT, 10 * MS);
+        return;
+    }
     if (odd_things(s, k))
         return;
     if (once_in(s, k->behaviour.fails_in)) {
@@ -252,7 +257,8 @@ void worker_start(struct soak *s, struct agent *a, const struct core_start *e)
     memcpy(k->device, e->device_id, e->device_n * sizeof k->device[0]);
     snprintf(k->id, sizeof k->id, "%s", e->container_id);
     snprintf(k->allocation_id, sizeof k->allocation_id, "%s", e->allocation_id);
-    k->behaviour = store_experiment(s, e->experiment_id)->behaviour;
+    k->behaviour = e->trial_id != 0 ? store_experiment(s, e->experiment_id)->behaviour
+                                    : (struct behaviour){.step_us = 30 * SECOND, .steps = 1};
     k->tick.fire = fire;
     k->heard = a->hangs_until_us == 0;
     LIST_INSERT_HEAD(&a->tasks, k, in_agent);

@@ -161,11 +161,21 @@ static void change_queue(struct soak *s)
     soak_step(s, &(struct core_event){.type = CORE_QUEUE_CHANGE, .queue = {.change = change, .n = n}});
 }
 
+/* ---- tasks of their own ------------------------------------------------------------------------------------------ */
+
+/* On behalf of an experiment that may be long gone. */
+static void create_task(struct soak *s)
+{
+    struct core_task_spec spec = {.owner_id = 1, .experiment_id = 1 + one_of(s, s->last_experiment_id + 1),
+                                  .pool = once_in(s, 2) ? s->pool[0].name : NULL};
+    soak_step(s, &(struct core_event){.type = CORE_TASK_CREATE, .task = &spec});
+}
+
 /* ---- now and then ------------------------------------------------------------------------------------------------ */
 
 static void do_something(struct soak *s)
 {
-    switch (one_of(s, 10)) {
+    switch (one_of(s, 11)) {
     case 0:
         kill_trial(s);
         return;
@@ -179,6 +189,9 @@ static void do_something(struct soak *s)
     case 4:
     case 5:
         change_queue(s);
+        return;
+    case 6:
+        create_task(s);
         return;
     default:
         request(s);
