@@ -153,7 +153,7 @@ def test_a_wrong_password_is_said_and_not_shown(server, new_cluster):
     assert c.login().status == 200
 
 
-def test_the_way_to_the_server_is_encrypted_and_its_certificate_verified(server, new_cluster, monkeypatch, tmp_path):
+def test_the_way_to_the_server_is_encrypted_and_its_certificate_verified(server, new_cluster, tmp_path):
     authority, other = Authority(tmp_path / "authority"), Authority(tmp_path / "other", "Somebody Else")
     data = server.dir / "data"
     authority.sign(data / "server.crt", data / "server.key", names="DNS:localhost")
@@ -162,13 +162,12 @@ def test_the_way_to_the_server_is_encrypted_and_its_certificate_verified(server,
     (data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
     db = server.new_database()
     server.stop()
-    port = free_port()
     server.settings.update(ssl="on", listen_addresses="127.0.0.1")
-    monkeypatch.setenv("PGPORT", str(port)) # of the server, and of those who ask it
+    server.port = free_port()
     server.start()
 
     def config(host, ssl_mode, **more):
-        return {"db": {**db, "host": host, "port": port, "ssl_mode": ssl_mode, **{k: str(v) for k, v in more.items()}}}
+        return {"db": {**db, "host": host, "port": server.port, "ssl_mode": ssl_mode, **{k: str(v) for k, v in more.items()}}}
 
     trusted = {"ssl_root_cert": authority.cert}
     assert "no encryption" in refused(new_cluster("plain", config=config("127.0.0.1", "disable")))

@@ -115,15 +115,16 @@ class Server:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="det-pg-"))
         self.settings = {**SETTINGS, **settings}
         self.process = None
+        self.port = 5432  # of its socket's name; of the network only with listen_addresses
         self.databases = 0
         self.place = f"postgresql://postgres@/postgres?host={self.dir}"
     def start(self):
         args = [f"-c{name}={value}" for name, value in self.settings.items()]
         log = open(self.dir / "log", "ab")
-        self.process = subprocess.Popen(as_postgres("postgres", "-D", str(self.dir / "data"), "-k", str(self.dir), *args),
+        self.process = subprocess.Popen(as_postgres("postgres", "-D", str(self.dir / "data"), "-k", str(self.dir), "-p", str(self.port), *args),
                                         stdout=log, stderr=log, cwd=self.dir, preexec_fn=self._die_with_parent)
         for _ in range(600):
-            if subprocess.run([BINARIES / "pg_isready", "-q", "-h", self.dir], check=False).returncode == 0:
+            if subprocess.run([BINARIES / "pg_isready", "-q", *self.here()], check=False).returncode == 0:
                 return
             if self.process.poll() is not None:
                 break
@@ -134,15 +135,18 @@ class Server:
     def _die_with_parent():
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
+    def here(self):
+        return ["-h", str(self.dir), "-p", str(self.port)]
+
     def new_database(self, *options):
         """The master's configuration of a database that nobody else uses; options are those of createdb."""
         self.databases += 1
         name = f"det{self.databases}"
-        subprocess.run([BINARIES / "createdb", "-h", self.dir, "-U", "postgres", *options, name], check=True)
+        subprocess.run([BINARIES / "createdb", *self.here(), "-U", "postgres", *options, name], check=True)
         return {"type": "postgres", "host": str(self.dir), "user": "postgres", "name": name}
 
     def sql(self, text, database="postgres"):
-        done = subprocess.run([BINARIES / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", self.dir, "-U", "postgres", "-d", database,
+        done = subprocess.run([BINARIES / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", *self.here(), "-U", "postgres", "-d", database,
                                "-c", text], check=True, stdout=subprocess.PIPE, text=True)
         return done.stdout.strip()
 
