@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -97,6 +98,39 @@ def launch_overhead():
               reference_runs=[b for b, _ in plain])
     yield Row("… what it adds, pair by pair", [a[0] - b[0] for a, b in zip(with_us, plain)], "ms", target="≤ 100")
     yield Row("… until all has ended, what it adds", [a[1] - b[1] for a, b in zip(with_us, plain)], "ms")
+
+
+SUPERVISE = """
+import sys
+from determined.launch import _supervisor
+main = lambda address: [word.replace("ADDRESS", address) for word in sys.argv[2:]]
+sys.exit(_supervisor.supervise(sys.argv[1], 8, _supervisor.Plan(whole_tree=True), main))
+"""
+
+
+@question
+def worker_failure():
+    """One of eight workers is killed: how long until the others are gone, who heed SIGTERM?"""
+    workers = ROOT / "python/tests/workers.py"  # stands in for the framework's launcher, one that does not notice
+    times = []
+    for i in range(PAIRS):
+        with directory() as place:
+            path = pathlib.Path(place)
+            env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PATH": f"{PYTHON.parent}{os.pathsep}{os.environ['PATH']}"}
+            words = [PYTHON, workers, "hang-launch", 8, "ADDRESS", PYTHON, workers, "work", path]
+            run = subprocess.Popen([PYTHON, "-c", SUPERVISE, f"bench.{os.getpid()}.{i}", *map(str, words)], env=env,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while len(files := [path / str(rank) for rank in range(8) if (path / str(rank)).exists()]) < 8 and run.poll() is None:
+                time.sleep(0.01)
+            pids = [int(file.read_text().split()[0]) for file in files]
+            os.kill(pids[i % 8], signal.SIGKILL)
+            begin = time.perf_counter()
+            while any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids):
+                time.sleep(0.005)
+            times.append((time.perf_counter() - begin) * 1000)
+            if run.wait() != 128 + signal.SIGKILL:
+                raise RuntimeError(f"the launcher ended with status {run.returncode}, not with its worker's")
+    yield Row("one of eight workers is killed: until all are gone", times, "ms", target="≤ 2000")
 
 
 @question
