@@ -204,6 +204,10 @@ def _core_context(distributed: Optional[core.DistributedContext]) -> core.Contex
     )
 
 
+# Seed of a trial off the cluster, as determined.exec.harness is told; None: nothing is seeded.
+seed_off_cluster: Optional[int] = None
+
+
 @contextlib.contextmanager
 def connected(
     hparams: Optional[Dict],
@@ -232,9 +236,11 @@ def connected(
     if trial is not None:
         exp_conf = trial._config
         hparams = hparams if hparams is not None else trial.hparams
-        random.seed(trial.trial_seed)
-        np.random.seed(trial.trial_seed)
-        seed(trial.trial_seed)
+    trial_seed = trial.trial_seed if trial is not None else seed_off_cluster
+    if trial_seed is not None:
+        random.seed(trial_seed)
+        np.random.seed(trial_seed)
+        seed(trial_seed)
     with contextlib.ExitStack() as stack:
         distributed = distributed or stack.enter_context(launched(info if trial is not None else None))
         if trial is not None:
@@ -242,7 +248,7 @@ def connected(
         core_context = stack.enter_context(_core_context(distributed))
         yield {
             "core_context": core_context,
-            "trial_seed": trial.trial_seed if trial is not None else None,
+            "trial_seed": trial_seed,
             "hparams": hparams,
             "slots_per_trial": core_context.distributed.size,
             "exp_conf": exp_conf,

@@ -95,14 +95,18 @@ def run_trial(trial_class: type, config: det.ExperimentConfig, hparams: Dict[str
         trainer.fit(**_fit_arguments(config, hparams), **fit)
 
 
-def run_local(trial_class: type, config: det.ExperimentConfig, test_mode: bool) -> None:
+def run_local(
+    trial_class: type, config: det.ExperimentConfig, test_mode: bool, trial_seed: Optional[int] = None
+) -> None:
     """Train off the cluster: all of it, or one batch and one of validation."""
+    from determined._training import _trainer
     from determined._training._units import Batch, unit_from_config
 
     hparams, chosen = _local.choose_hparams(config.get("hyperparameters") or {})
     if chosen:
         logger.info("there is no search off the cluster; this trains with %s", ", ".join(chosen))
     length = Batch(1) if test_mode else unit_from_config(_local.max_length(config), hparams.get("global_batch_size"))
+    _trainer.seed_off_cluster = trial_seed
     run_trial(trial_class, config, hparams, max_length=length, test_mode=test_mode)
 
 
@@ -113,6 +117,7 @@ def main(args: Optional[List[str]] = None) -> int:
     parser.add_argument("--train-entrypoint", metavar="module:Class", help="the same")
     parser.add_argument("--local", metavar="FILE", help="train off the cluster, as this configuration (JSON) says")
     parser.add_argument("--test", action="store_true", help="one batch only; with --local")
+    parser.add_argument("--seed", type=int, help="of the trial; with --local (default: nothing is seeded)")
     options = parser.parse_args(args)
     entrypoint = options.entrypoint or options.train_entrypoint
     if not entrypoint or ":" not in entrypoint:
@@ -132,7 +137,7 @@ def main(args: Optional[List[str]] = None) -> int:
         sys.path.insert(0, os.getcwd())
     try:
         if options.local:
-            run_local(_imported(entrypoint), _local.read_config(options.local), options.test)
+            run_local(_imported(entrypoint), _local.read_config(options.local), options.test, options.seed)
         elif info is not None:
             config = det.ExperimentConfig(info.trial._config)
             run_trial(_imported(entrypoint), config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)

@@ -9,6 +9,7 @@
 
 #include "cli/cmd/experiment.h"
 #include "common/cleanup.h"
+#include "core/searcher/preview.h"
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
@@ -46,18 +47,43 @@ static int config_in_memory(struct json_object *config, struct error *err)
     return take_fd(fd);
 }
 
+/* As the cluster seeds the first trial of the search; NULL: the configuration has no seed. */
+static int seed_argument(struct cli *cli, struct json_object *config, const char **ret, struct error *err)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *section, *seed = NULL;
+    uint32_t first;
+    *ret = NULL;
+    if (!json_object_object_get_ex(config, "reproducibility", &section) || !json_object_is_type(section, json_type_object) ||
+        !json_object_object_get_ex(section, "experiment_seed", &seed) || !seed)
+        return 0;
+    int64_t n = json_object_is_type(seed, json_type_int) ? json_object_get_int64(seed) : -1;
+    if (n < 0 || n > INT32_MAX)
+        return error_set(err, ERR_INVALID, "reproducibility.experiment_seed is %s, allowed is 0 to %d", json_object_to_json_string(seed),
+                         INT32_MAX);
+    json_print(config, &text);
+    if (search_first_seed(text.s, text.n, (uint32_t)n, &first, err) < 0)
+        return error_wrap(err, "the seed of the first trial");
+    *ret = arena_printf(&cli->arena, "--seed=%u", first);
+    return 0;
+}
+
 static int harness_arguments(struct cli *cli, struct json_object *config, const char *entrypoint, bool test_mode, char ***ret,
                              struct error *err)
 {
+    const char *seed;
+    if (seed_argument(cli, config, &seed, err) < 0)
+        return -1;
     int fd = config_in_memory(config, err);
     if (fd < 0)
         return -1;
     const char *const word[] = {"python3", "-m", "determined.exec.harness", entrypoint, "--local",
-                                arena_printf(&cli->arena, "/dev/fd/%d", fd), test_mode ? "--test" : NULL};
+                                arena_printf(&cli->arena, "/dev/fd/%d", fd), test_mode ? "--test" : NULL, seed};
     enum { WORDS = sizeof(word) / sizeof(word[0]) };
     char **argv = arena_array(&cli->arena, char *, WORDS + 1);
-    for (size_t i = 0; i < WORDS && word[i]; i++)
-        argv[i] = arena_strdup(&cli->arena, word[i]);
+    for (size_t i = 0, n = 0; i < WORDS; i++)
+        if (word[i])
+            argv[n++] = arena_strdup(&cli->arena, word[i]);
     *ret = argv;
     return 0;
 }

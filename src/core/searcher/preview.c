@@ -63,17 +63,41 @@ static int read_config(const char *config, size_t n, struct json_object **ret, s
     return 0;
 }
 
+static int searcher_of(const char *config, size_t n, uint32_t seed, struct strbuf *ret_section, struct searcher **ret,
+                       struct error *err)
+{
+    cleanup_json struct json_object *whole = NULL;
+    cleanup_strbuf struct strbuf space = STRBUF_INIT;
+    if (read_config(config, n, &whole, err) < 0)
+        return -1;
+    json_print(json_object_object_get(whole, "searcher"), ret_section);
+    json_print(json_object_object_get(whole, "hyperparameters"), &space);
+    return searcher_new(ret_section->s, strbuf_str(&space), seed, ret, err);
+}
+
+int search_first_seed(const char *config, size_t n, uint32_t experiment_seed, uint32_t *ret, struct error *err)
+{
+    cleanup_strbuf struct strbuf section = STRBUF_INIT;
+    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
+    struct searcher *s;
+    if (searcher_of(config, n, experiment_seed, &section, &s, err) < 0)
+        return -1;
+    int rc = searcher_step(s, &(struct searcher_event){.type = SEARCHER_STARTED}, &actions, err) < 0 ? -1 : 0;
+    if (rc == 0 && (actions.n == 0 || actions.item[0].type != SEARCHER_CREATE))
+        rc = error_set(err, ERR_PRECONDITION, "the searcher has no trial to begin with");
+    if (rc == 0)
+        *ret = actions.item[0].trial_seed;
+    searcher_actions_release(&actions);
+    searcher_free(s);
+    return rc;
+}
+
 int search_preview(const char *config, size_t n, struct search_plan *ret, struct strbuf *ret_searcher,
                    struct error *err)
 {
-    cleanup_json struct json_object *whole = NULL;
-    cleanup_strbuf struct strbuf section = STRBUF_INIT, space = STRBUF_INIT;
+    cleanup_strbuf struct strbuf section = STRBUF_INIT;
     struct searcher *s;
-    if (read_config(config, n, &whole, err) < 0)
-        return -1;
-    json_print(json_object_object_get(whole, "searcher"), &section);
-    json_print(json_object_object_get(whole, "hyperparameters"), &space);
-    if (searcher_new(section.s, space.s, /* seed= */ 0, &s, err) < 0)
+    if (searcher_of(config, n, /* seed= */ 0, &section, &s, err) < 0)
         return -1;
     *ret = (struct search_plan){0};
     searcher_preview(s, ret);

@@ -33,5 +33,7 @@ void searcher_preview(const struct searcher *s, struct search_plan *ret);
  * section with all defaults. */
 int search_preview(const char *config, size_t n, struct search_plan *ret, struct strbuf *ret_searcher,
                    struct error *err);
+/* The seed of such an experiment's first trial. */
+int search_first_seed(const char *config, size_t n, uint32_t experiment_seed, uint32_t *ret, struct error *err);
 
 #endif
