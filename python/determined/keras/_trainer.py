@@ -42,6 +42,11 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
             "(KERAS_BACKEND=torch in environment.environment_variables), or train by model.fit() with "
             "determined.keras.DeterminedCallback under python3 -m determined.launch.tensorflow"
         )
+    if slots > 1 and os.environ.get("USE_HOROVOD") and not os.environ.get("USE_TORCH_DISTRIBUTED"):
+        raise errors.InvalidExperimentException(
+            f"this trial has {slots} slots and was started by Horovod, but a TFKerasTrial shares gradients by "
+            "torch.distributed: make the entrypoint python3 -m determined.launch.torch_distributed --trial module:Class"
+        )
     if not _ranks.possible():
         yield None
         return
@@ -82,7 +87,7 @@ def init(
     Raises
     ------
     errors.InvalidExperimentException
-        If the trial has several slots, and Keras does not compute with torch.
+        If the trial has several slots, and Keras does not compute with torch, or Horovod has started it.
 
     Examples
     --------

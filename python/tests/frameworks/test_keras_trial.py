@@ -588,6 +588,15 @@ def test_several_slots_on_tensorflow__are_refused_with_what_to_do(tmp_path):
     assert "trains in one where Keras computes with tensorflow" in done.stderr and "KERAS_BACKEND=torch" in done.stderr
 
 
+@pytest.mark.skipif(TENSORFLOW, reason="on TensorFlow a trial is one process")
+def test_several_slots_started_by_horovod__are_refused_with_what_to_do(monkeypatch):
+    monkeypatch.setenv("USE_HOROVOD", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(errors.InvalidExperimentException, match="determined.launch.torch_distributed --trial"):
+        with det_keras.init():
+            pass
+
+
 @pytest.mark.parametrize(
     "session_config, message",
     [(lambda self: {"threads": 3}, "must return a tf.compat.v1.ConfigProto, not a dict")],
