@@ -205,7 +205,8 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
     for (size_t i = 0; i < sizeof(last_parts) / sizeof(*last_parts); i++) {
         if (query_exec(st, last_parts[i], SQL_ARGS(sql_int(id), sql_int(trial_id), sql_int(limit)), &changes, err) < 0)
             return -1;
-        if (changes > 0)
+        bool last_run = trial_id && last_parts[i] == Q_EXPERIMENTS_DELETE_SOME_TRIALS; /* goes with what its experiment counts */
+        if (changes > 0 && !last_run)
             return 0;
     }
     *ret_more = false;
