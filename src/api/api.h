@@ -10,6 +10,7 @@
  *
  *   loop    the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
  *   read    a reader thread: r->db is a read-only connection that sees committed state
+ *   search  the searcher's thread: a reader, too, and the one that searches (store/search.h)
  *   (REQ_TRANSFER, of raw routes only: a thread that may wait for disks and networks, without the store)
  *   write   the writer thread: r->db inside the group's transaction, in a savepoint of its own; no reply before the commit
  *   work    a worker thread without a database: hashing, archives
@@ -50,7 +51,7 @@ struct stream;
 struct wait;
 struct config;
 
-enum req_place { REQ_LOOP, REQ_READ, REQ_WRITE, REQ_WORK, REQ_TRANSFER };
+enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER };
 
 /* What a handler or step returns besides 0 and -1. */
 #define REQ_CONTINUES 1
@@ -128,6 +129,7 @@ struct companion {
 struct api_services {
     void *ctx;
     struct pool *readers, *workers; /* readers' worker context is a read-only struct store * */
+    struct pool *searcher;          /* one thread: a reader */
     struct pool *transfers;         /* may wait for disks and networks; without the store */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
                          void (*done)(void *job, const struct error *err), void *job);

@@ -24,20 +24,33 @@ static int to_wire(struct req *r, struct store_experiment *x, struct wire_search
     return 0;
 }
 
+static int show_experiments(struct req *r, struct error *err)
+{
+    struct wire_search_experiments_response *ret = r->ret;
+    const struct search_found *found = r->state;
+    struct store_experiment *x;
+    size_t n;
+    if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0)
+        return -1;
+    ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, n + 1);
+    ret->experiments_n = n;
+    for (size_t i = 0; i < n; i++)
+        if (to_wire(r, &x[i], &ret->experiments[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Found by the searcher, read by any reader. */
 int api_search_experiments(struct req *r, const struct wire_search_experiments_request *in,
                            struct wire_search_experiments_response *ret, struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
+    struct search_found *found = arena_new(&r->arena, struct search_found);
     struct search *search;
-    struct store_experiment_list list;
     if (search_parse(SEARCH_EXPERIMENTS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search_experiments(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, &list, err) < 0)
+        store_search(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
-    ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, list.experiment_n + 1);
-    ret->experiments_n = list.experiment_n;
-    for (size_t i = 0; i < list.experiment_n; i++)
-        if (to_wire(r, &list.experiment[i], &ret->experiments[i], err) < 0)
-            return -1;
-    ret->pagination = pagination(page, list.window, &r->arena);
-    return 0;
+    ret->pagination = pagination(page, found->window, &r->arena);
+    r->state = found;
+    return req_then(r, REQ_READ, show_experiments);
 }

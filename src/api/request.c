@@ -32,6 +32,8 @@ static enum req_place place_of(enum route_kind kind)
     switch (kind) {
     case ROUTE_READ:
         return REQ_READ;
+    case ROUTE_SEARCH:
+        return REQ_SEARCH;
     case ROUTE_WRITE:
         return REQ_WRITE;
     case ROUTE_WORK:

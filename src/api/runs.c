@@ -36,33 +36,47 @@ static void run_to_wire(const struct store_run *s, enum display_state display, i
     string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
 }
 
+struct runs_page {
+    struct search_found found;
+    struct store_run *run;
+    size_t run_n;
+};
+
 /* The core is asked after the store: by then a run may have ended, and its stored state is as good. */
 static int show_runs(struct req *r, struct error *err)
 {
     struct wire_search_runs_response *ret = r->ret;
-    const struct store_run_list *list = r->state;
-    for (size_t i = 0; i < list->run_n; i++) {
+    const struct runs_page *page = r->state;
+    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, page->run_n + 1);
+    ret->runs_n = page->run_n;
+    for (size_t i = 0; i < page->run_n; i++) {
         struct core_trial_view view;
-        bool live = core_trial(api_core(r->api), list->run[i].id, &view);
-        run_to_wire(&list->run[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, &ret->runs[i]);
+        bool live = core_trial(api_core(r->api), page->run[i].id, &view);
+        run_to_wire(&page->run[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, &ret->runs[i]);
     }
     return 0;
+}
+
+static int read_runs(struct req *r, struct error *err)
+{
+    struct runs_page *page = r->state;
+    if (store_runs_shown(r->db, page->found.ids, &r->arena, &page->run, &page->run_n, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, show_runs);
 }
 
 int api_search_runs(struct req *r, const struct wire_search_runs_request *in, struct wire_search_runs_response *ret,
                     struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
-    struct store_run_list *list = arena_new(&r->arena, struct store_run_list);
+    struct runs_page *runs = arena_new(&r->arena, struct runs_page);
     struct search *search;
     if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search_runs(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, list, err) < 0)
+        store_search(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, &runs->found, err) < 0)
         return -1;
-    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, list->run_n + 1);
-    ret->runs_n = list->run_n;
-    ret->pagination = pagination(page, list->window, &r->arena);
-    r->state = list;
-    return req_then(r, REQ_LOOP, show_runs);
+    ret->pagination = pagination(page, runs->found.window, &r->arena);
+    r->state = runs;
+    return req_then(r, REQ_READ, read_runs);
 }
 
 /* ---- actions: which runs ----------------------------------------------------------------------------------------- */
@@ -121,10 +135,15 @@ static int find_by_filter(struct req *r, struct runs_request *b, struct error *e
         return error_set(err, ERR_INVALID, "give ids of runs or a filter, not both");
     if (search_parse(SEARCH_RUNS, b->filter, NULL, r->now_us, &r->arena, &search, err) < 0)
         return -1;
-    return store_search_run_ids(r->db, search, b->project_id > 0 ? b->project_id : 0, &r->arena, &b->ids, err);
+    const struct page all = {.limit = -1};
+    struct search_found found;
+    if (store_search(r->db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
+        return -1;
+    b->ids = found.ids;
+    return 0;
 }
 
-/* On a reader's thread. */
+/* On the searcher's thread. */
 static int run_request(struct req *r, const struct runs_request *request, struct error *err)
 {
     struct runs_request *b = arena_new(&r->arena, struct runs_request);

@@ -186,7 +186,8 @@ void req_run_step(struct req *r)
         s->submit_write(s->ctx, write_work, write_done, r);
         return;
     case REQ_READ:
-        if (pool_submit(s->readers, read_work, pool_done, r, &err) < 0)
+    case REQ_SEARCH:
+        if (pool_submit(r->run->next_place == REQ_READ ? s->readers : s->searcher, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     case REQ_WORK:

@@ -27,6 +27,7 @@
 #include "master/master.h"
 #include "master/metric_sealer.h"
 #include "master/provisioner.h"
+#include "master/search_follower.h"
 #include "master/settings.h"
 #include "master/tls_files.h"
 #include "net/service.h"
@@ -214,7 +215,11 @@ static int start_threads(struct master *m, struct error *err)
                                    .worker_release = reader_release, .ctx = m};
     struct pool_options workers = {.name = "det-worker", .threads = WORKERS, .queue_max = QUEUE_MAX};
     struct pool_options transfers = {.name = "det-transfer", .threads = TRANSFERS, .queue_max = QUEUE_MAX};
-    if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &transfers, &m->transfers, err) < 0)
+    struct pool_options searcher = readers;
+    searcher.name = "det-searcher";
+    searcher.threads = 1;
+    if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &searcher, &m->searcher, err) < 0 ||
+        pool_new(m->loop, &transfers, &m->transfers, err) < 0)
         return -1;
     return pool_new(m->loop, &workers, &m->workers, err);
 }
@@ -242,7 +247,7 @@ static int build_core(struct master *m, struct error *err)
 static int build_api(struct master *m, struct error *err)
 {
     struct api_services s = {
-        .ctx = m, .readers = m->readers, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
+        .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
         .delete_experiment = delete_experiment, .had_deleted_trials = had_deleted_trials, .collect = collect, .log_stored = log_stored,
@@ -324,6 +329,7 @@ static int restore(struct master *m, struct error *err)
     m->log_sealer = sealer_new(&log_sealer, m->loop, m->readers, m->writer);
     m->metric_sealer = sealer_new(&metric_sealer, m->loop, m->readers, m->writer);
     m->log_retention = log_retention_new(m);
+    m->search_follower = search_follower_new(m->loop, m->searcher, m->writer);
     master_carry_out(m, &effects, NULL);
     m->deletions = deletions_new(m);
     if (collector_new(m, &m->collector, err) < 0 || provisioner_new(m, &m->provisioner, err) < 0)
@@ -385,6 +391,7 @@ static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
     sealer_stop(m->log_sealer);
+    search_follower_stop(m->search_follower);
     sealer_stop(m->metric_sealer);
     collector_stop(m->collector);
     provisioner_stop(m->provisioner);
@@ -396,6 +403,7 @@ static void master_release(struct master *m)
     http_server_free(m->http);
     agent_hub_free(m->agents);
     pool_free(m->readers);
+    pool_free(m->searcher);
     pool_free(m->workers);
     pool_free(m->transfers);
     collector_free(m->collector);
@@ -403,6 +411,7 @@ static void master_release(struct master *m)
     writer_free(m->writer);
     log_policies_scanner_free(m->log_policies);
     sealer_free(m->log_sealer);
+    search_follower_free(m->search_follower);
     sealer_free(m->metric_sealer);
     log_retention_free(m->log_retention);
     api_free(m->api);

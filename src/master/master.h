@@ -27,6 +27,7 @@ struct log_ring;
 struct log_policies_scanner;
 struct provisioner;
 struct sealer;
+struct search_follower;
 
 struct master {
     struct loop *loop;
@@ -37,6 +38,7 @@ struct master {
     struct store *db; /* the writer's */
     struct writer *writer;
     struct pool *readers, *workers;
+    struct pool *searcher;  /* one reader's thread, whose connection has what searches look at in memory */
     struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
     struct core *core;
     struct loop_timer *core_timer;
@@ -47,6 +49,7 @@ struct master {
     struct log_policies_scanner *log_policies;
     struct sealer *log_sealer, *metric_sealer;
     struct log_retention *log_retention;
+    struct search_follower *search_follower;
     struct log_ring *own_log; /* the last lines of the master's own */
     struct agent_hub *agents;
     struct provisioner *provisioner;

@@ -15,6 +15,7 @@
 #include "master/master.h"
 #include "master/metric_sealer.h"
 #include "master/provisioner.h"
+#include "master/search_follower.h"
 #include "master/metrics_table.h"
 
 /* What several rows are made of, looked at once. */
@@ -239,6 +240,16 @@ static void metric_containers(struct page *p)
 static void metric_reader_queue(struct page *p)
 {
     sample(p, pool_depth(p->m->readers));
+}
+
+static void metric_searcher_queue(struct page *p)
+{
+    sample(p, pool_depth(p->m->searcher));
+}
+
+static void metric_search_bytes(struct page *p)
+{
+    sample(p, (double)search_follower_bytes(p->m->search_follower));
 }
 
 static void metric_worker_queue(struct page *p)

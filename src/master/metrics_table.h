@@ -26,6 +26,8 @@
     X(jobs, gauge, "pool state", "Jobs: scheduled (they have all their slots) or queued") \
     X(containers, gauge, "", "Containers on all agents") \
     X(reader_queue, gauge, "", "Requests at the store's readers") \
+    X(searcher_queue, gauge, "", "Requests at the thread that searches") \
+    X(search_bytes, gauge, "", "Memory of the columns that searches look at") \
     X(worker_queue, gauge, "", "Requests at the workers") \
     X(writer_queue, gauge, "", "Writes that wait for their commit") \
     X(loop_delay_seconds, histogram, "", "How late the loop comes to what is due: its timers") \

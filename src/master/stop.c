@@ -23,7 +23,7 @@
 
 static bool is_quiet(const struct master *m)
 {
-    return pool_is_idle(m->readers) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
+    return pool_is_idle(m->readers) && pool_is_idle(m->searcher) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
            log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
            writer_is_idle(m->writer);
 }
@@ -70,7 +70,7 @@ void master_stop(struct master *m)
     if (drain(m, LEFTOVERS_US))
         return;
     bool in_time = writer_is_idle(m->writer) || writer_is_troubled(m->writer);
-    log_warning("master.stop_forced", "reads=%d work=%d writes=%d reason=%s", pool_depth(m->readers),
+    log_warning("master.stop_forced", "reads=%d work=%d writes=%d reason=%s", pool_depth(m->readers) + pool_depth(m->searcher),
                 pool_depth(m->workers), writer_stats(m->writer).depth,
                 writer_is_troubled(m->writer) ? "the_store_is_not_there" : "not_done_in_time");
     _exit(in_time ? 0 : EX_TEMPFAIL);

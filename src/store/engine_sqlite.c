@@ -19,7 +19,6 @@ struct sqlite_engine {
 struct engine_stmt {
     struct sqlite_engine *engine;
     sqlite3_stmt *stmt;
-    int64_t changes_before; /* of the whole connection, when the run began */
 };
 
 /* What went wrong, in the terms of store.h. */
@@ -245,18 +244,14 @@ static int op_bind(struct engine_stmt *s, int index, const struct sql_value *v, 
 
 static int op_step(struct engine_stmt *s, struct error *err)
 {
-    if (!sqlite3_stmt_busy(s->stmt))
-        s->changes_before = sqlite3_total_changes64(s->engine->db);
     int rc = sqlite3_step(s->stmt);
     if (rc == SQLITE_ROW)
         return 1;
     return rc == SQLITE_DONE ? 0 : fail(s->engine, sqlite3_sql(s->stmt), err);
 }
 
-static int64_t op_changes(struct engine_stmt *s)
-{
-    return sqlite3_total_changes64(s->engine->db) - s->changes_before;
-}
+/* Its own, as PostgreSQL counts them: neither those of triggers nor those of foreign keys. */
+static int64_t op_changes(struct engine_stmt *s) { return sqlite3_changes64(s->engine->db); }
 
 static void op_reset(struct engine_stmt *s)
 {

@@ -160,7 +160,7 @@ static const char *skip_value(const char *p)
     return p;
 }
 
-static const char *unescape(const char *quoted, size_t n, struct arena *a)
+const char *metric_text_of(const char *quoted, size_t n, struct arena *a)
 {
     if (!memchr(quoted, '\\', n))
         return arena_strndup(a, quoted + 1, n - 2);
@@ -182,7 +182,7 @@ static const char *take_name(struct metric_members *m, const char *p, struct are
     if (*p != '"')
         return NULL;
     const char *after = skip_string(p);
-    m->name = unescape(p, (size_t)(after - p), a);
+    m->name = metric_text_of(p, (size_t)(after - p), a);
     after = skip_blanks(after);
     return skip_blanks(*after == ':' ? after + 1 : after);
 }

@@ -51,5 +51,7 @@ struct metric_members {
 };
 struct metric_members metric_members_of(const char *json);
 bool metric_members_next(struct metric_members *m, struct arena *a);
+/* A JSON text of n bytes, its quotes among them, as it is meant. */
+const char *metric_text_of(const char *quoted, size_t n, struct arena *a);
 
 #endif

@@ -5,9 +5,9 @@
  *     FIELD    {"kind": "field", "columnName": "searcherMetricsVal", "location": …, "operator": "<", "value": 0.1}
  *     sort     "startTime=desc,id=asc"
  *
- * search_parse() judges the texts and keeps them as a tree; search_add_filter() and search_add_sort() turn the tree into
- * pieces of SQL (queries/searches.sql). Values and names of hyperparameters, metrics and metadata are parameters, never
- * text of a statement.
+ * search_parse() judges the texts and keeps them as a tree. store_search() finds the rows of a page, by columns that its
+ * connection holds in memory (search_tables.h): one connection of a program should do all of them. What the rows hold is
+ * read afterwards, by any connection.
  *
  * `!=` and `notContains` are the opposites of `=` and `contains`: what has no value matches them. Sorts put what has no
  * value last. */
@@ -27,11 +27,26 @@ struct search;
 int search_parse(enum search_kind kind, const char *filter, const char *sort, int64_t now_us, struct arena *a,
                  struct search **ret, struct error *err);
 
+struct search_found {
+    struct store_ints ids; /* of the page, in their order */
+    struct page_window window;
+};
+/* project_id 0: all. */
+int store_search(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
+                 struct search_found *ret, struct error *err);
+struct search_state {
+    size_t bytes; /* of memory */
+    bool trim;    /* many changes are kept that every connection has seen by now: store_search_trim() */
+};
+/* Has the columns follow the database, so that the next search finds little to do. */
+int store_search_refresh(struct store *st, struct search_state *ret, struct error *err);
+int store_search_trim(struct store *st, struct error *err); /* for the writer; a part at a time */
+
 /* ---- experiments ---- */
 
-/* project_id 0: all. */
-int store_search_experiments(struct store *st, const struct search *s, int32_t project_id, struct page page,
-                             struct arena *a, struct store_experiment_list *ret, struct error *err);
+/* In the order of the ids; who is gone meanwhile is missing. */
+int store_experiments_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_experiment **ret,
+                            size_t *ret_n, struct error *err);
 
 /* ---- what a project can be searched by ---- */
 
@@ -91,12 +106,8 @@ struct store_run {
     bool parent_archived;
     const char *summary_metrics; /* JSON as the client expects it */
 };
-struct store_run_list { struct store_run *run; size_t run_n; struct page_window window; };
-int store_search_runs(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
-                      struct store_run_list *ret, struct error *err);
-/* Only which ones they are, in order of id. */
-int store_search_run_ids(struct store *st, const struct search *s, int32_t project_id, struct arena *a,
-                         struct store_ints *ret, struct error *err);
+int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
+                     struct error *err);
 
 /* What actions on runs need to know of them. */
 struct store_run_brief {

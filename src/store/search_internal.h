@@ -2,8 +2,8 @@
 #ifndef DET_STORE_SEARCH_INTERNAL_H
 #define DET_STORE_SEARCH_INTERNAL_H
 
-#include "store/query.h"
 #include "store/search.h"
+#include "store/search_tables.h"
 
 enum search_type {
     SEARCH_NUMBER,
@@ -18,15 +18,21 @@ enum search_type {
     SEARCH_METRIC,   /* a summary: number, or text of the last */
 };
 
+/* Where a column's values are from, beside what is stored under `table` and `column`. */
+enum search_how {
+    SEARCH_BY_COLUMN, SEARCH_BY_ID,
+    SEARCH_BY_DURATION, /* in seconds, until now for what goes on */
+    SEARCH_BY_LOCAL_ID, /* KEY-id; sorted by id */
+    SEARCH_BY_MULTITRIAL, SEARCH_BY_PARENT_ARCHIVED,
+};
+
 struct search_column {
     const char *name;
     enum search_type type;
-    bool nullable;
-    bool takes_now;                   /* the expression's $1 is the time */
     bool only_sort;
-    enum sql_fragment expression;
-    bool has_sort;                    /* an expression of its own, which an index knows */
-    enum sql_fragment sort;
+    enum search_table table; /* an experiment has those of its best run, a run those of its experiment */
+    int column;
+    enum search_how how;
 };
 
 /* NULL: there is none of this name. For hyperparameters, metadata and metrics a column of theirs, whatever the rest of
@@ -39,16 +45,11 @@ enum search_operator {
     SEARCH_CONTAINS, SEARCH_NOT_CONTAINS, SEARCH_IS_EMPTY, SEARCH_NOT_EMPTY, SEARCH_OPERATOR_NR,
 };
 
-/* Where a value within JSON is: the path for each engine, as its functions want it. */
-struct search_path { const char *text[SQL_DIALECT_NR]; };
-
 /* What stands on one side of a comparison, or is sorted by. */
 struct search_operand {
     const struct search_column *column;
-    struct search_path path;    /* of hyperparameters, metadata; of a metric's value */
-    struct search_path divisor; /* of a metric's mean; text NULL: it is no mean */
-    const char *group;          /* of a metric */
-    bool may_be_text;           /* of values in JSON: not only a number */
+    const char *path; /* of hyperparameters, metadata, metrics: search_paths.h */
+    bool may_be_text; /* of these: not only a number */
 };
 
 struct search_node {
@@ -78,8 +79,38 @@ struct search {
 int search_operand_parse(enum search_kind kind, const char *name, const char *location, struct arena *a,
                          struct search_operand *ret, struct error *err);
 
-/* AND …, ORDER BY … */
-void search_add_filter(struct compose *c, const struct search *s, enum sql_dialect dialect, struct arena *a);
-void search_add_sort(struct compose *c, const struct search *s, enum sql_dialect dialect);
+/* ---- over the tables in memory ---- */
+
+/* One search while it goes on. */
+struct searching {
+    struct search_tables *t;
+    struct store *st; /* for paths whose columns were dropped */
+    const struct search *s;
+    struct arena *kept, *a; /* until the search ends, until its next condition */
+    enum search_table target;
+    size_t n;         /* places of the target */
+    const uint32_t *map[SEARCH_TABLE_NR][2];
+};
+
+/* The values of an operand, for each place of its table. */
+struct search_values {
+    enum search_table table;
+    const double *number;    /* NAN: none */
+    const uint32_t *text;    /* 0: none */
+    struct texts *texts;
+    bool worded;             /* there are texts that are no numbers */
+};
+/* `spelled`: numbers as texts, too. */
+int search_values(struct searching *x, const struct search_operand *o, bool spelled, struct search_values *ret, struct error *err);
+/* Which place of `from` belongs to each place of the target; NULL: the same. Of an experiment its best run, or with
+ * `shown` its first one if there is no best. */
+const uint32_t *search_map(struct searching *x, enum search_table from, bool shown);
+const uint32_t *search_experiments_of_runs(struct searching *x);
+
+/* One byte for each place of the target: 1 where all of it is true. */
+int search_match(struct searching *x, int32_t project_id, uint8_t *ret, struct error *err);
+/* The ids of rows [start, end) of those that match, in their order. */
+int search_order(struct searching *x, const uint8_t *match, size_t match_n, size_t start, size_t end, int32_t *ret_ids,
+                 struct error *err);
 
 #endif

@@ -1,59 +1,92 @@
-/* Pages of searches: over store/list.h, with the filters and sorts of a parsed search. */
+/* Pages of searches: found in memory, then read by their ids. */
 #include <string.h>
 
 #include "store/list.h"
 #include "store/metrics.h"
 #include "store/search_internal.h"
 
-/* ---- what both have in common ------------------------------------------------------------------------------------ */
+/* Kept changes: more than can come between two looks of a connection that is in use. */
+enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
 
-struct search_filter {
-    const struct search *s;
-    enum sql_dialect dialect;
-    int32_t project_id;
-};
+/* ---- finding ----------------------------------------------------------------------------------------------------- */
 
-static void add_filters(struct compose *c, const void *filter, struct arena *a)
+static int find(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
+                struct search_found *ret, struct error *err)
 {
-    const struct search_filter *f = filter;
-    if (f->project_id)
-        compose_add(c, F_EXPERIMENT_FILTER_PROJECT, SQL_ARGS(sql_int(f->project_id)));
-    search_add_filter(c, f->s, f->dialect, a);
+    cleanup_arena struct arena own = ARENA_INIT;
+    struct search_tables *t = store_search_tables(st);
+    search_tables_use(t);
+    if (search_tables_refresh(t, st, err) < 0)
+        return -1;
+    enum search_table target = s->kind == SEARCH_RUNS ? SEARCH_TABLE_RUNS : SEARCH_TABLE_EXPERIMENTS;
+    struct searching x = {.t = t, .st = st, .s = s, .kept = &own, .a = &own, .target = target, .n = t->table[target].n};
+    uint8_t *match = arena_array(&own, uint8_t, x.n + 1);
+    size_t total = 0;
+    if (search_match(&x, project_id, match, err) < 0)
+        return -1;
+    for (size_t i = 0; i < x.n; i++)
+        total += match[i];
+    if (page_of_query_list(page, (int64_t)total, &ret->window, err) < 0)
+        return -1;
+    size_t start = (size_t)ret->window.start, end = (size_t)ret->window.end;
+    int32_t *ids = arena_array(a, int32_t, end - start + 1);
+    ret->ids = (struct store_ints){ids, end - start};
+    return end > start ? search_order(&x, match, total, start, end, ids, err) : 0;
 }
 
-static void add_sort(struct compose *c, const struct list_spec *s)
+int store_search(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
+                 struct search_found *ret, struct error *err)
 {
-    const struct search_filter *f = s->filter;
-    search_add_sort(c, f->s, f->dialect);
+    bool own = !store_in_transaction(st);
+    if (own && store_begin_read(st, err) < 0)
+        return -1;
+    int rc = find(st, s, project_id, page, a, ret, err);
+    if (own)
+        store_rollback(st);
+    return rc;
 }
 
-static struct search_filter filter_of(struct store *st, const struct search *s, int32_t project_id)
+int store_search_refresh(struct store *st, struct search_state *ret, struct error *err)
 {
-    return (struct search_filter){.s = s, .dialect = store_engine(st)->ops->dialect, .project_id = project_id};
+    struct search_tables *t = store_search_tables(st);
+    if (store_begin_read(st, err) < 0)
+        return -1;
+    int rc = search_tables_refresh(t, st, err);
+    store_rollback(st);
+    *ret = (struct search_state){t->bytes, rc == 0 && t->changes_kept > CHANGES_KEPT + CHANGES_AT_ONCE};
+    return rc;
+}
+
+int store_search_trim(struct store *st, struct error *err)
+{
+    return query_exec(st, Q_SEARCH_CHANGES_TRIM, SQL_ARGS(sql_int(CHANGES_KEPT), sql_int(CHANGES_AT_ONCE)), NULL, err);
 }
 
 /* ---- experiments ------------------------------------------------------------------------------------------------- */
 
-static enum sql_fragment experiment_rows(const struct search *s)
+/* Rows as they were read, by id, into the order of the page. */
+static void *in_order(const void *rows, size_t n, size_t size, struct store_ints ids, struct arena *a)
 {
-    for (size_t i = 0; i < s->sort_n; i++)
-        if (s->sort[i].operand.column->type == SEARCH_USER)
-            return i == 0 ? F_EXPERIMENTS_PAGE_BY_USER : F_SEARCH_EXPERIMENTS_WITH_USER;
-    return F_EXPERIMENTS_PAGE;
+    char *ordered = arena_alloc(a, (n + 1) * size), *to = ordered;
+    for (size_t i = 0; i < ids.n; i++) {
+        const void *row = store_row_by_id(rows, n, size, ids.value[i]);
+        if (!row)
+            continue;
+        memcpy(to, row, size);
+        to += size;
+    }
+    return ordered;
 }
 
-int store_search_experiments(struct store *st, const struct search *s, int32_t project_id, struct page page,
-                             struct arena *a, struct store_experiment_list *ret, struct error *err)
+int store_experiments_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_experiment **ret,
+                            size_t *ret_n, struct error *err)
 {
-    const struct search_filter filter = filter_of(st, s, project_id);
-    const struct list_spec spec = {
-        .count = F_EXPERIMENTS_COUNT, .rows = experiment_rows(s), .wide = true,
-        .wide_open = F_EXPERIMENTS_WIDE_OPEN_WITH_CONFIG, .wide_close = F_EXPERIMENTS_WIDE_CLOSE_WITH_CONFIG,
-        .few_first = true, .ids = F_EXPERIMENTS_IDS, .among = F_EXPERIMENTS_AMONG, .add_filters = add_filters,
-        .filter = &filter, .add_sort = add_sort, .page = page, .window = page_of_query_list,
-        .read = store_read_experiment, .row_size = sizeof(struct store_experiment),
-    };
-    return list_run(st, &spec, a, &ret->experiment, &ret->experiment_n, &ret->window, err);
+    struct store_experiment *rows = NULL;
+    if (query_all(st, Q_EXPERIMENTS_SHOWN, SQL_ARGS(sql_text(json_of_ints(a, ids))), store_read_experiment, sizeof(*rows), a,
+                  &rows, ret_n, err) < 0)
+        return -1;
+    *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
+    return 0;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -102,39 +135,17 @@ static void read_run(struct query *q, struct arena *a, void *row)
     r->parent_archived = take_bool(q);
 }
 
-int store_search_runs(struct store *st, const struct search *s, int32_t project_id, struct page page, struct arena *a,
-                      struct store_run_list *ret, struct error *err)
+int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
+                     struct error *err)
 {
-    const struct search_filter filter = filter_of(st, s, project_id);
-    const struct list_spec spec = {
-        .count = F_RUNS_COUNT, .rows = F_RUNS_PAGE, .wide = true, .wide_open = F_RUNS_WIDE_OPEN,
-        .wide_close = F_RUNS_WIDE_CLOSE, .few_first = true, .ids = F_RUNS_IDS, .among = F_RUNS_AMONG,
-        .add_filters = add_filters, .filter = &filter, .add_sort = add_sort, .page = page, .window = page_of_query_list,
-        .read = read_run, .row_size = sizeof(struct store_run),
-    };
-    if (list_run(st, &spec, a, &ret->run, &ret->run_n, &ret->window, err) < 0)
+    struct store_run *rows = NULL;
+    if (query_all(st, Q_SEARCH_RUNS_SHOWN, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_run, sizeof(*rows), a, &rows, ret_n,
+                  err) < 0)
         return -1;
-    for (size_t i = 0; i < ret->run_n; i++)
-        if (store_summary_metrics(st, ret->run[i].id, a, &ret->run[i].summary_metrics, err) < 0)
+    *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
+    for (size_t i = 0; i < *ret_n; i++)
+        if (store_summary_metrics(st, (*ret)[i].id, a, &(*ret)[i].summary_metrics, err) < 0)
             return -1;
-    return 0;
-}
-
-static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
-
-int store_search_run_ids(struct store *st, const struct search *s, int32_t project_id, struct arena *a,
-                         struct store_ints *ret, struct error *err)
-{
-    const struct search_filter filter = filter_of(st, s, project_id);
-    struct compose c = COMPOSE_INIT;
-    int32_t *id = NULL;
-    size_t n = 0;
-    compose_add(&c, F_RUNS_IDS, SQL_NO_ARGS);
-    add_filters(&c, &filter, a);
-    compose_add(&c, F_TRIAL_SORT_ID, SQL_NO_ARGS);
-    if (query_all_composed(st, &c, read_id, sizeof(*id), a, &id, &n, err) < 0)
-        return -1;
-    *ret = (struct store_ints){id, n};
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "store/migrate.h"
 #include "store/query.h"
+#include "store/search_tables.h"
 
 /* Composed statements: few shapes are in use at a time (a page's filters and sorts); the least used one gives way. */
 enum { COMPOSED_MAX = 64 };
@@ -22,9 +23,11 @@ struct store {
     struct engine_stmt *named[Q_NR], *copies[C_NR];
     struct composed composed[COMPOSED_MAX];
     uint64_t uses;
+    struct search_tables search; /* empty until somebody searches */
 };
 
 struct engine *store_engine(struct store *st) { return st->engine; }
+struct search_tables *store_search_tables(struct store *st) { return &st->search; }
 
 /* ---- statements ---- */
 
@@ -114,6 +117,7 @@ static int open_engine(const char *place, bool writer, struct store **ret, struc
     struct store *st = calloc(1, sizeof(*st));
     if (!st)
         return error_set(err, ERR_NO_MEMORY, "out of memory");
+    st->search.bytes_max = SEARCH_BYTES_MAX;
     if (engine_of(place)->open(place, writer, &st->engine, err) < 0) {
         free(st);
         return error_wrap(err, "opening the database %s", name_of(place).text);
@@ -152,6 +156,7 @@ void store_close(struct store *st)
         return;
     store_rollback(st);
     release_statements(st);
+    search_tables_release(&st->search);
     st->engine->ops->close(st->engine);
     free(st);
 }

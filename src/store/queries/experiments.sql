@@ -42,6 +42,15 @@ FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.external_id = $1;
 
+-- A page of a search.
+-- name: experiments_shown
+SELECT {experiment_columns}, d.config, d.original_config
+FROM experiments x {experiment_names}
+JOIN experiment_documents d ON d.experiment_id = x.id
+-- sqlite: WHERE x.id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY x.id;
+
 -- name: experiments_unfinished
 SELECT {experiment_columns}, d.config, d.original_config
 FROM experiments x {experiment_names}

@@ -156,7 +156,7 @@ class BadTables(unittest.TestCase):
     def test_unknown_kind(self):
         def change(t):
             t["served.json"]["GetThing"] = "fast"
-        self.assert_refused("route GetThing: unknown kind 'fast', known are loop, read, write, work, stream", change)
+        self.assert_refused("route GetThing: unknown kind 'fast', known are loop, read, search, write, work, stream", change)
 
     def test_kind_that_does_not_fit_a_stream(self):
         def change(t):

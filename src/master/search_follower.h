@@ -1,0 +1,21 @@
+/* Keeps the columns in memory that searches look at (store/search_tables.h) near the database, so that no search has much to
+ * catch up with, and has the writer forget changes that they have taken over long ago. Once a second, on the searcher's
+ * thread. */
+#ifndef DET_MASTER_SEARCH_FOLLOWER_H
+#define DET_MASTER_SEARCH_FOLLOWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "net/loop.h"
+
+struct pool;
+struct search_follower;
+struct writer;
+
+struct search_follower *search_follower_new(struct loop *l, struct pool *searcher, struct writer *w);
+void search_follower_stop(struct search_follower *f); /* begins nothing more; NULL is fine */
+void search_follower_free(struct search_follower *f); /* after the pool and the writer; NULL is fine */
+size_t search_follower_bytes(const struct search_follower *f); /* of columns, when they were last looked at */
+
+#endif

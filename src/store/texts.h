@@ -1,0 +1,28 @@
+/* Within the store: different texts, each kept once and known by a number from 1; 0 is no text. What is true of a text
+ * is then found out once for all rows that have it, and their order is that of small numbers. */
+#ifndef DET_STORE_TEXTS_H
+#define DET_STORE_TEXTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct texts {
+    char *bytes; /* one after the other, each with its NUL */
+    size_t bytes_n, bytes_cap;
+    size_t *start; /* of text i within them */
+    uint32_t n, cap;
+    uint32_t *table; /* by hash: numbers, 0 where it is free */
+    size_t table_n;
+    uint32_t *order, *rank; /* of the first `ranked`: in the order of their bytes, and where each stands there */
+    uint32_t ranked, order_cap;
+};
+
+uint32_t texts_add(struct texts *t, const char *text, size_t n); /* its number, old or new */
+uint32_t texts_find(const struct texts *t, const char *text);    /* 0: nobody has it */
+const char *texts_get(const struct texts *t, uint32_t number, size_t *ret_n);
+/* rank[number]: texts compare as their ranks do. Valid until the next text comes; new ones are sorted in. */
+const uint32_t *texts_ranks(struct texts *t);
+size_t texts_bytes(const struct texts *t); /* of memory */
+void texts_release(struct texts *t);
+
+#endif
