@@ -9,7 +9,7 @@
 #include "net/loop.h"
 #include "net/pool.h"
 
-enum { ENOUGH = 4, LOOK_US = 1000, PATIENCE_US = 20000000 };
+enum { ENOUGH = 4, LOOK_US = 1000, PATIENCE_US = 100000000 };
 
 /* Looked at by three threads. */
 static struct world {
