@@ -338,8 +338,8 @@ struct shares {
     struct plain_agent *agent; /* as they would be */
     const struct plain_request **order;
     bool *fits_now, *counts, *released; /* by index of the request */
-    struct group *group;
-    size_t group_n;
+    struct group *group, *first; /* first: as in the first plan */
+    size_t group_n, first_n;
     int capacity, largest, kept_n;
     bool releasing;
 };
@@ -427,10 +427,17 @@ static int by_need(const void *pa, const void *pb)
     return strcmp(a->job_id, b->job_id);
 }
 
+static double fair_before(const struct shares *f, const char *job_id)
+{
+    for (size_t i = 0; i < f->first_n; i++)
+        if (strcmp(f->first[i].job_id, job_id) == 0)
+            return f->first[i].fair;
+    return 0;
+}
+
 static void find_groups(struct shares *f)
 {
     f->group_n = 0;
-    f->largest = 0;
     for (size_t i = 0; i < f->s->request_n; i++) {
         const struct plain_request *r = f->order[i];
         if (!f->counts[number_of(f, r)])
@@ -503,11 +510,21 @@ static void round_up(struct shares *f, int *left, bool those_that_run, bool beyo
     }
 }
 
-static void make_offers(struct shares *f)
+/* What those without a place leave does not change what is fair. */
+static void make_offers(struct shares *f, bool again)
 {
     int left = f->capacity;
-    while (!fill(f))
+    while (!again && !fill(f))
         ;
+    for (size_t i = 0; again && i < f->group_n; i++) {
+        struct group *g = &f->group[i];
+        double fair = fair_before(f, g->job_id);
+        g->fair = fair < g->demand ? fair : g->demand;
+    }
+    if (!again) {
+        f->first = arena_dup(f->a, f->group, (f->group_n + 1) * sizeof *f->group);
+        f->first_n = f->group_n;
+    }
     for (size_t i = 0; i < f->group_n; i++) {
         struct group *g = &f->group[i];
         g->whole = (int)((g->fair + ALMOST) / g->unit) * g->unit;
@@ -766,7 +783,7 @@ static void share_fairly(const struct plain_snapshot *s, struct arena *a, struct
     for (int plans = 1; plans <= SCHED_PLANS_MAX; plans++) {
         start_again(&f, placed);
         find_groups(&f);
-        make_offers(&f);
+        make_offers(&f, plans > 1);
         if (serve_gangs(&f))
             break;
     }

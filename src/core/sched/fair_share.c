@@ -280,15 +280,17 @@ static void start_again(struct pass *p, size_t placed_before)
 
 void sched_by_fair_share(struct pass *p)
 {
-    struct claims claims;
+    struct claims claims = {0};
     p->began = p->s->pass;
     place_zero_slot(p);
     size_t placed = p->ret->allocate_n;
     room_find_who_counts(p->s);
     for (int plans = 1; plans <= SCHED_PLANS_MAX; plans++) {
         start_again(p, placed);
+        int largest = claims.largest;
         claims = collect_claims(p);
-        claims_offer(&claims, &p->s->claims);
+        claims.largest = claims.largest > largest ? claims.largest : largest;
+        claims_offer(&claims, &p->s->claims, plans > 1);
         if (serve_gangs(p, &claims))
             break;
     }

@@ -73,6 +73,7 @@ struct sched_group {
     /* its place in line (line.h) */
     RB_ENTRY(sched_group) node;
     TAILQ_ENTRY(sched_group) in_order;
+    double fair; /* what is its share, by the first plan of a pass */
     int stopped; /* slots that the pass stopped_in took from it for gangs of others */
     uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
     bool by_age;

@@ -165,12 +165,31 @@ static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
     return left;
 }
 
-void claims_offer(struct claims *c, struct claims_room *room)
+static void remember(const struct claims *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        c->item[i].group->fair = c->item[i].fair;
+}
+
+static void recall(struct claims *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct claim *claim = &c->item[i];
+        claim->fair = claim->group->fair < claim->demand ? claim->group->fair : claim->demand;
+    }
+}
+
+void claims_offer(struct claims *c, struct claims_room *room, bool again)
 {
     sort(c, room);
-    do
-        fill(c);
-    while (fix_what_is_held_for_good(c));
+    if (again) {
+        recall(c);
+    } else {
+        do
+            fill(c);
+        while (fix_what_is_held_for_good(c));
+        remember(c);
+    }
     int64_t left = offer_whole_requests(c);
     left = round_up(c, left, true);
     left = round_up(c, left, false);

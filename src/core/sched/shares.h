@@ -45,7 +45,8 @@ void claims_free_room(struct claims_room *room);
 
 /* A weight to reckon with: 0 counts as very little. */
 double claim_weight(double weight);
-/* Sets order, fair and offered. */
-void claims_offer(struct claims *c, struct claims_room *room);
+/* Sets order, fair and offered. again: of the same pass, but some have found no place and want less: what they leave goes to
+ * others, whose fair shares, as their groups know them, it does not change. */
+void claims_offer(struct claims *c, struct claims_room *room, bool again);
 
 #endif
