@@ -11,6 +11,8 @@ from fake_master import TOKEN, FakeMaster
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
 EXAMPLES = REPOSITORY / "examples"
+# What tests start in processes of their own, some under a launcher that is not everywhere.
+collect_ignore_glob = ["*_program.py"]
 
 
 @pytest.fixture(autouse=True)
