@@ -430,6 +430,15 @@ static const char *label_in_list(struct arena *a, const char *label)
     return arena_strdup(a, strbuf_str(&text));
 }
 
+/* A label that few have spares most rows the look for the next one. */
+static int order_labels(struct store *st, struct store_texts *labels, struct arena *a, struct error *err)
+{
+    if (labels->n < 2 || labels->n > LABELS_BY_TEXT)
+        return 0;
+    return query_all(st, Q_LABELS_RAREST_FIRST, SQL_ARGS(sql_text(json_of_texts(a, *labels))), read_text, sizeof(*labels->text), a,
+                     &labels->text, &labels->n, err);
+}
+
 static void add_filters(struct compose *c, const void *filter, struct arena *a)
 {
     const struct store_experiment_filter *f = filter;
@@ -460,12 +469,15 @@ static void add_filters(struct compose *c, const void *filter, struct arena *a)
 int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
                           struct store_experiment_list *ret, struct error *err)
 {
+    struct store_experiment_filter filter = *f;
+    if (order_labels(st, &filter.labels, a, err) < 0)
+        return -1;
     const struct list_spec spec = {
         .count = F_EXPERIMENTS_COUNT, .rows = F_EXPERIMENTS_PAGE, .wide = true,
         .wide_open = f->with_config ? F_EXPERIMENTS_WIDE_OPEN_WITH_CONFIG : F_EXPERIMENTS_WIDE_OPEN,
         .wide_close = f->with_config ? F_EXPERIMENTS_WIDE_CLOSE_WITH_CONFIG : F_EXPERIMENTS_WIDE_CLOSE,
         .few_first = true, .ids = F_EXPERIMENTS_IDS, .among = F_EXPERIMENTS_AMONG,
-        .add_filters = add_filters, .filter = f,
+        .add_filters = add_filters, .filter = &filter,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
         .page = f->page, .window = page_of_query_list, .read = store_read_experiment,
         .row_size = sizeof(struct store_experiment),

@@ -395,6 +395,12 @@ ORDER BY x.best_metric DESC NULLS LAST, x.id DESC
 SELECT label FROM label_counts WHERE ($1 = 0 OR project_id = $1)
 GROUP BY label ORDER BY sum(n) DESC, label;
 
+-- Of labels that are looked for, the rarest first.
+-- name: labels_rarest_first
+-- sqlite: SELECT q.value FROM json_each($1) q ORDER BY (SELECT sum(c.n) FROM label_counts c WHERE c.label = q.value);
+-- postgres: SELECT q.value FROM json_array_elements_text($1::json) q(value)
+-- postgres: ORDER BY (SELECT sum(c.n) FROM label_counts c WHERE c.label = q.value) NULLS FIRST;
+
 -- name: labels_count
 INSERT INTO label_counts (project_id, label, n)
 -- sqlite: SELECT DISTINCT x.project_id, l.value, $2 FROM experiments x, json_each(x.labels) l WHERE x.id = $1
