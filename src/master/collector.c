@@ -28,8 +28,9 @@ struct turn {
     struct arena arena;
     struct error failed;
     int64_t now_us, next_us;
-    int32_t experiment_id; /* whose checkpoints were chosen from; 0: none */
+    struct store_collection collection; /* whose checkpoints were chosen from */
     struct store_texts chosen;
+    bool stale; /* chosen by a policy that is no more */
     struct outcome *outcome;
     size_t outcome_n;
     struct store_tensorboard_removal tensorboard; /* experiment_id 0: none was due */
@@ -62,9 +63,10 @@ static void begin_turn(struct collector *c);
 static void choose(struct store *db, struct turn *t)
 {
     struct gc_policy policy;
-    if (checkpoint_policy(db, t->experiment_id, &policy, &t->failed) < 0 ||
-        checkpoints_to_remove(db, t->experiment_id, &policy, &t->arena, &t->chosen, &t->failed) < 0)
-        error_wrap(&t->failed, "choosing checkpoints of experiment %d", t->experiment_id);
+    int32_t id = t->collection.experiment_id;
+    if (checkpoint_policy(db, id, &policy, &t->failed) < 0 ||
+        checkpoints_to_remove(db, id, &policy, &t->arena, &t->chosen, &t->failed) < 0)
+        error_wrap(&t->failed, "choosing checkpoints of experiment %d", id);
 }
 
 static struct outcome remove_one(const struct store_removal *r, struct arena *a)
@@ -123,9 +125,9 @@ static void look_for_task(struct store *db, struct turn *t)
 static void work(void *worker, void *job)
 {
     struct turn *t = job;
-    if (store_collection_next(worker, &t->experiment_id, &t->failed) < 0)
+    if (store_collection_next(worker, &t->collection, &t->failed) < 0)
         return;
-    if (t->experiment_id) {
+    if (t->collection.experiment_id) {
         choose(worker, t);
         return;
     }
@@ -138,12 +140,17 @@ static void work(void *worker, void *job)
 
 /* ---- on the writer's thread -------------------------------------------------------------------------------------- */
 
-static int record_choice(struct store *db, const struct turn *t, struct error *err)
+/* A policy that was set since the choice was made may keep what that would remove: the next turn chooses by it. */
+static int record_choice(struct store *db, struct turn *t, struct error *err)
 {
-    for (size_t i = 0; i < t->chosen.n; i++)
+    bool counts;
+    if (store_collection_done(db, &t->collection, &counts, err) < 0)
+        return -1;
+    t->stale = !counts;
+    for (size_t i = 0; counts && i < t->chosen.n; i++)
         if (store_removal_add(db, t->chosen.text[i], "[]", t->now_us, err) < 0)
             return -1;
-    return store_collection_done(db, t->experiment_id, err);
+    return 0;
 }
 
 static int record_outcome(struct store *db, const struct turn *t, const struct outcome *o, struct error *err)
@@ -168,8 +175,8 @@ static int record_tensorboard(struct store *db, const struct turn *t, struct err
 
 static int record(struct store *db, void *job, struct error *err)
 {
-    const struct turn *t = job;
-    if (t->experiment_id)
+    struct turn *t = job;
+    if (t->collection.experiment_id)
         return record_choice(db, t, err);
     for (size_t i = 0; i < t->outcome_n; i++)
         if (record_outcome(db, t, &t->outcome[i], err) < 0)
@@ -240,8 +247,8 @@ static void give_up_for_now(struct collector *c, const struct error *err)
 
 static void say(const struct turn *t)
 {
-    if (t->experiment_id)
-        log_info("checkpoint.chosen", "exp=%d to_remove=%zu", t->experiment_id, t->chosen.n);
+    if (t->collection.experiment_id && !t->stale)
+        log_info("checkpoint.chosen", "exp=%d to_remove=%zu", t->collection.experiment_id, t->chosen.n);
     for (size_t i = 0; i < t->outcome_n; i++) {
         const struct outcome *o = &t->outcome[i];
         if (o->left)
@@ -292,7 +299,7 @@ static void start_task(struct turn *t)
  * sets the policy. */
 static bool is_hopeless(const struct turn *t)
 {
-    return t->experiment_id && (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION ||
+    return t->collection.experiment_id && (t->failed.kind == ERR_INVALID || t->failed.kind == ERR_PRECONDITION ||
                                 t->failed.kind == ERR_NOT_FOUND);
 }
 
@@ -302,12 +309,12 @@ static void done(void *job)
     struct collector *c = t->of;
     bool failed = t->failed.kind != ERR_NONE;
     if (is_hopeless(t))
-        log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->experiment_id, log_quote(error_msg(&t->failed)));
+        log_warning("checkpoint.choice_failed", "exp=%d reason=%s", t->collection.experiment_id, log_quote(error_msg(&t->failed)));
     if (!failed && t->wants_task && !atomic_load(&c->stopping)) {
         start_task(t);
         return;
     }
-    if (is_hopeless(t) || (!failed && (t->experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
+    if (is_hopeless(t) || (!failed && (t->collection.experiment_id || t->outcome_n || t->tensorboard.experiment_id))) {
         struct writer_job write = {record, recorded, t};
         writer_submit(c->m->writer, &write, 1);
         return;

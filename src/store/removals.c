@@ -8,18 +8,26 @@ int store_collection_ask(struct store *st, int32_t experiment_id, struct error *
     return query_exec(st, Q_COLLECTIONS_ASK, SQL_ARGS(sql_int(experiment_id)), NULL, err);
 }
 
-int store_collection_next(struct store *st, int32_t *ret_experiment_id, struct error *err)
+static void read_collection(struct query *q, struct arena *a, void *row)
 {
-    int64_t id;
-    if (query_int(st, Q_COLLECTIONS_NEXT, SQL_NO_ARGS, &id, err) < 0)
-        return -1;
-    *ret_experiment_id = (int32_t)id;
-    return 0;
+    struct store_collection *c = row;
+    c->experiment_id = take_i32(q);
+    c->asked = take_int(q);
 }
 
-int store_collection_done(struct store *st, int32_t experiment_id, struct error *err)
+int store_collection_next(struct store *st, struct store_collection *ret, struct error *err)
 {
-    return query_exec(st, Q_COLLECTIONS_DONE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
+    *ret = (struct store_collection){0};
+    return query_one(st, Q_COLLECTIONS_NEXT, SQL_NO_ARGS, read_collection, NULL, ret, err) < 0 ? -1 : 0;
+}
+
+int store_collection_done(struct store *st, const struct store_collection *c, bool *ret_done, struct error *err)
+{
+    int64_t n;
+    if (query_exec(st, Q_COLLECTIONS_DONE, SQL_ARGS(sql_int(c->experiment_id), sql_int(c->asked)), &n, err) < 0)
+        return -1;
+    *ret_done = n > 0;
+    return 0;
 }
 
 int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err)

@@ -12,11 +12,15 @@
 
 #include "store/store.h"
 
-/* To be thinned out by its policy. Asking twice is asking once. */
+struct store_collection {
+    int32_t experiment_id; /* 0: nothing is asked for */
+    int64_t asked;         /* how often, since it was done last */
+};
+/* To be thinned out by its policy. Asking twice is asking once, unless somebody has begun meanwhile. */
 int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err);
-/* *ret_experiment_id is 0 when nothing is asked for. */
-int store_collection_next(struct store *st, int32_t *ret_experiment_id, struct error *err);
-int store_collection_done(struct store *st, int32_t experiment_id, struct error *err);
+int store_collection_next(struct store *st, struct store_collection *ret, struct error *err);
+/* *ret_done is false if it was asked for since `c` was read, as by a new policy: then nothing is done, and `c` is stale. */
+int store_collection_done(struct store *st, const struct store_collection *c, bool *ret_done, struct error *err);
 
 /* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
 int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err);

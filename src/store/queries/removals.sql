@@ -1,11 +1,12 @@
 -- name: collections_ask
-INSERT INTO checkpoint_collections (experiment_id) VALUES ($1) ON CONFLICT (experiment_id) DO NOTHING;
+INSERT INTO checkpoint_collections (experiment_id) VALUES ($1)
+ON CONFLICT (experiment_id) DO UPDATE SET asked = checkpoint_collections.asked + 1;
 
 -- name: collections_next
-SELECT experiment_id FROM checkpoint_collections ORDER BY experiment_id LIMIT 1;
+SELECT experiment_id, asked FROM checkpoint_collections ORDER BY experiment_id LIMIT 1;
 
 -- name: collections_done
-DELETE FROM checkpoint_collections WHERE experiment_id = $1;
+DELETE FROM checkpoint_collections WHERE experiment_id = $1 AND asked = $2;
 
 -- name: removals_add
 INSERT INTO checkpoint_removals (uuid, globs, next_us) VALUES ($1, $2, $3)

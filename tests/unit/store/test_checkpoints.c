@@ -216,16 +216,35 @@ static void test_removal__waits_for_trials_that_need_the_checkpoint(void **state
 static void test_collection__is_asked_for_once(void **state)
 {
     struct fixture *f = *state;
-    int32_t id;
-    OK(f, store_collection_next(f->st, &id, &f->err));
-    assert_int_equal(id, 0);
+    struct store_collection c;
+    bool done;
+    OK(f, store_collection_next(f->st, &c, &f->err));
+    assert_int_equal(c.experiment_id, 0);
     OK(f, store_collection_ask(f->st, 1, &f->err));
     OK(f, store_collection_ask(f->st, 1, &f->err));
-    OK(f, store_collection_next(f->st, &id, &f->err));
-    assert_int_equal(id, 1);
-    OK(f, store_collection_done(f->st, 1, &f->err));
-    OK(f, store_collection_next(f->st, &id, &f->err));
-    assert_int_equal(id, 0);
+    OK(f, store_collection_next(f->st, &c, &f->err));
+    assert_int_equal(c.experiment_id, 1);
+    OK(f, store_collection_done(f->st, &c, &done, &f->err));
+    assert_true(done);
+    OK(f, store_collection_next(f->st, &c, &f->err));
+    assert_int_equal(c.experiment_id, 0);
+}
+
+/* Somebody has read the old policy, and is about to note what goes by it. */
+static void test_collection__asked_for_meanwhile_is_not_done(void **state)
+{
+    struct fixture *f = *state;
+    struct store_collection before, after;
+    bool done;
+    OK(f, store_collection_ask(f->st, 1, &f->err));
+    OK(f, store_collection_next(f->st, &before, &f->err));
+    OK(f, store_collection_ask(f->st, 1, &f->err));
+    OK(f, store_collection_done(f->st, &before, &done, &f->err));
+    assert_false(done);
+    OK(f, store_collection_next(f->st, &after, &f->err));
+    assert_int_equal(after.experiment_id, 1);
+    OK(f, store_collection_done(f->st, &after, &done, &f->err));
+    assert_true(done);
 }
 
 static void test_gc__knows_what_a_trial_goes_on_from(void **state)
@@ -275,6 +294,7 @@ int main(void)
         TEST_TRIAL(test_removal__stays_marked_until_it_is_done),
         TEST_TRIAL(test_removal__waits_for_trials_that_need_the_checkpoint),
         TEST_TRIAL(test_collection__is_asked_for_once),
+        TEST_TRIAL(test_collection__asked_for_meanwhile_is_not_done),
         TEST(test_storage_backend__has_one_id_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
