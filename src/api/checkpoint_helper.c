@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,9 @@
 #include <unistd.h>
 
 #include "common/arena.h"
+#include "common/child_program.h"
 #include "common/cleanup.h"
 #include "common/json.h"
-
-extern char **environ;
 
 enum { HELPERS_MAX = 16, NOT_THERE = 3, SILENCE_MS = 300 * 1000, WORDS_MAX = 4096 };
 
@@ -29,25 +27,6 @@ struct checkpoint_helper {
 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
-
-/* The master's settings hold secrets that are not the store's. */
-static char **environment(const char *python_path, struct arena *a)
-{
-    static const char *const ours[] = {"DET_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_", "PYTHONPATH="};
-    size_t n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **env = arena_array(a, char *, n + 2);
-    for (size_t i = 0; i < n; i++) {
-        bool is_ours = false;
-        for (size_t k = 0; k < sizeof(ours) / sizeof(*ours); k++)
-            is_ours |= strncmp(environ[i], ours[k], strlen(ours[k])) == 0;
-        if (!is_ours)
-            env[kept++] = environ[i];
-    }
-    env[kept] = arena_printf(a, "PYTHONPATH=%s", python_path);
-    return env;
-}
 
 /* What it is asked for: a file, so that secrets stand in no list of processes. */
 static int request_file(const struct checkpoint_helper_options *o, struct error *err)
@@ -64,22 +43,13 @@ static int spawn(const struct checkpoint_helper_options *o, int in, int out, int
 {
     cleanup_arena struct arena a = ARENA_INIT;
     char *const argv[] = {(char *)o->python, "-m", "determined.exec.fetch_checkpoint", NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-    posix_spawn_file_actions_adddup2(&actions, words, 2);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawnp(ret, o->python, &actions, &attr, argv, environment(o->python_path, &a));
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in, 0);
+    posix_spawn_file_actions_adddup2(&files, out, 1);
+    posix_spawn_file_actions_adddup2(&files, words, 2);
+    int rc = child_program_start(argv, child_program_environment(arena_printf(&a, "PYTHONPATH=%s", o->python_path), &a), &files, ret);
+    posix_spawn_file_actions_destroy(&files);
     return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the master cannot run %s to read object stores: %s", o->python, strerror(rc));
 }
 

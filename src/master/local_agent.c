@@ -1,11 +1,10 @@
 #include "master/local_agent.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/child_program.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 
@@ -82,47 +81,15 @@ static int write_files(const struct provider_setup *s, const char *id, const cha
     return file_write(config_file, text.s, text.n, 0600, err);
 }
 
-/* The master's own settings, and its secrets, are not the agent's; nor is its bond with the service manager. */
-static bool is_masters(const char *variable)
-{
-    static const char *const begins[] = {"DET_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_"};
-    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
-        if (strncmp(variable, begins[i], strlen(begins[i])) == 0)
-            return true;
-    return false;
-}
-
-static char **environment(struct arena *a)
-{
-    size_t n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **env = arena_array(a, char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if (!is_masters(environ[i]))
-            env[kept++] = environ[i];
-    return env;
-}
-
-/* A session of its own, so that what ends the master ends no agent; with no signals blocked or ignored. */
 static int spawn(char *const argv[], const char *log, struct arena *a, pid_t *ret, struct error *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int rc = posix_spawn(ret, argv[0], &actions, &attr, argv, environment(a));
-    posix_spawnattr_destroy(&attr);
-    posix_spawn_file_actions_destroy(&actions);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    int rc = child_program_start(argv, child_program_environment(NULL, a), &files, ret);
+    posix_spawn_file_actions_destroy(&files);
     return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(rc));
 }
 
