@@ -1,6 +1,7 @@
 /* Trials: get, list, workloads, kill, and what their code tells about itself besides metrics (reports.c). */
 #include <math.h>
 
+#include "api/chart.h"
 #include "api/convert.h"
 #include "api/internal.h"
 #include "core/core.h"
@@ -95,26 +96,12 @@ static const struct wire_trial_checkpoint_workload *checkpoint_workload(const st
     return ret;
 }
 
-static const char *workload_group(const struct wire_get_trial_workloads_request *in)
-{
-    if (in->group && *in->group)
-        return in->group;
-    switch (in->metric_type) {
-    case WIRE_METRIC_TYPE_TRAINING:
-        return "training";
-    case WIRE_METRIC_TYPE_VALIDATION:
-        return "validation";
-    default:
-        return NULL;
-    }
-}
-
 int api_get_trial_workloads(struct req *r, const struct wire_get_trial_workloads_request *in,
                             struct wire_get_trial_workloads_response *ret, struct error *err)
 {
     struct store_workload_filter f = {.trial_id = in->trial_id,
                                       .filter = (int32_t)in->filter,
-                                      .group = workload_group(in),
+                                      .group = chart_group(in->group, in->metric_type),
                                       .batch_metrics = in->include_batch_metrics,
                                       .remove_deleted_checkpoints = in->remove_deleted_checkpoints,
                                       .sort_key = in->sort_key && *in->sort_key ? in->sort_key : NULL,

@@ -1,21 +1,11 @@
 """What trials ran in, from the task to det."""
 import json
 
-import pytest
 from e2e.helpers import log_of, the_trial
-from support.cluster import Cluster, wait_for
+from support.cluster import wait_for
 from support.det import det, run_det
 
 PROGRAM = "from determined import core\nwith core.init() as context:\n    context.train.report_training_metrics(1, {'loss': 1.0})\n"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("cluster")) as c:
-        c.start_master()
-        c.start_agent(slots=2)
-        c.login()
-        yield c
 
 
 def trial_with(cluster, version):
