@@ -54,11 +54,6 @@ int sm_move(struct sm *sm, int to, struct error *err)
     return 0;
 }
 
-bool sm_is_final(const struct sm *sm)
-{
-    return (sm->type->state[sm->state].flags & SM_FINAL) != 0;
-}
-
 const char *sm_name(const struct sm *sm)
 {
     return sm->type->state[sm->state].name;

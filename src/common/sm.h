@@ -50,7 +50,6 @@ void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state
 /* ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
 int sm_move(struct sm *sm, int to, struct error *err);
 bool sm_allows(const struct sm *sm, int to);
-bool sm_is_final(const struct sm *sm);
 
 const char *sm_name(const struct sm *sm); /* of its state */
 const char *sm_type_name_of(const struct sm_type *type, int state);          /* NULL if there is no such state */

@@ -137,8 +137,6 @@ void exp_config_free(struct exp_config *c); /* NULL is fine */
 /* KEY=VALUE list for tasks on a device type: "cpu", "cuda" or "rocm". A JSON list of strings, borrowed. */
 struct json_object *exp_config_environment_variables(const struct exp_config *c, const char *device_type);
 const char *exp_config_image(const struct exp_config *c, const char *device_type);
-/* A copy of the effective document with credentials and data.secrets masked, for logs and for other people's eyes. */
-struct json_object *exp_config_masked(const struct exp_config *c);
 
 /* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------ */
 

@@ -300,22 +300,3 @@ const char *exp_config_image(const struct exp_config *c, const char *device_type
 {
     return text(member(c->environment, "image"), device_type);
 }
-
-static void mask_all(struct json_object *v)
-{
-    if (!json_object_is_type(v, json_type_object))
-        return;
-    json_object_object_foreach(v, name, value) {
-        if (json_object_is_type(value, json_type_object))
-            mask_all(value);
-        else if (value)
-            json_object_object_add(v, name, json_object_new_string(SCHEMA_MASKED));
-    }
-}
-
-struct json_object *exp_config_masked(const struct exp_config *c)
-{
-    struct json_object *copy = schema_mask(experiment_config_keys, c->tree);
-    mask_all(member(member(copy, "data"), "secrets"));
-    return copy;
-}

@@ -9,7 +9,6 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 
-#define COPY_MAX (16 * 1024) /* below, one write of head and body is cheaper than queueing the body as it is */
 #define UNSENT_IN_KERNEL_MAX (128 * 1024) /* of a stream: a slow reader sees what is new, not what is old */
 
 static const struct status_name {
@@ -120,26 +119,6 @@ void http_reply(struct http_request *r, int status, const char *content_type, co
 {
     struct iovec part[2] = {reply_head(r, status, content_type, n), {(void *)body, n}};
     conn_send(r->conn, part, sends_body(r, status, n) ? 2 : 1);
-    request_finish(r);
-}
-
-static void free_body(const void *data, size_t n, void *ctx)
-{
-    free((void *)data);
-}
-
-void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n)
-{
-    if (n <= COPY_MAX) {
-        http_reply(r, status, content_type, body, n);
-        free(body);
-        return;
-    }
-    struct iovec head = reply_head(r, status, content_type, n);
-    conn_send(r->conn, &head, 1);
-    if (!sends_body(r, status, n) ||
-        evbuffer_add_reference(bufferevent_get_output(r->conn->bev), body, n, free_body, NULL) < 0)
-        free(body);
     request_finish(r);
 }
 

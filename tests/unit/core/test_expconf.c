@@ -453,23 +453,6 @@ static void test_expconf_continue__refuses_another_project_searcher_and_what_is_
     cluster_release(&k);
 }
 
-static void test_expconf__secrets_are_masked_in_what_others_see(void **state)
-{
-    struct cluster k;
-    cluster_init(&k);
-    cleanup_strbuf struct strbuf yaml = STRBUF_INIT;
-    strbuf_addf(&yaml, "%sdata: {secrets: {a: hush, b: {c: hush}}, open: seen}\n"
-                       "checkpoint_storage: {type: s3, bucket: b, access_key: hush, secret_key: hush}\n", minimal);
-    cleanup_exp_config struct exp_config *c = prepare(&k.ctx, yaml.s);
-    cleanup_json struct json_object *masked = exp_config_masked(c);
-    const char *shown = json_object_to_json_string(masked);
-    assert_null(strstr(shown, "hush"));
-    assert_null(strstr(shown, "\"secret\""));
-    assert_non_null(strstr(shown, "seen"));
-    assert_non_null(strstr(c->json, "hush"));
-    cluster_release(&k);
-}
-
 static void expect_known_checks(const struct schema_key *key)
 {
     if (key->check && !schema_find_check(expconf_checks, key->check) &&
@@ -528,7 +511,6 @@ int main(void)
         cmocka_unit_test(test_taskconf__lies_upon_its_template_and_is_judged_as_a_whole),
         cmocka_unit_test(test_expconf_continue__what_the_override_says_counts),
         cmocka_unit_test(test_expconf_continue__refuses_another_project_searcher_and_what_is_wrong),
-        cmocka_unit_test(test_expconf__secrets_are_masked_in_what_others_see),
         cmocka_unit_test(test_tables__every_named_check_exists),
         cmocka_unit_test(test_tables__every_default_is_allowed),
     };

@@ -57,7 +57,6 @@ static void prepare_configuration(void *ctx)
         _Exit(3);
     }
     require(exp_config_from_json(made->json, strlen(made->json), &again, NULL) == 0);
-    json_object_put(exp_config_masked(again));
     exp_config_free(made);
     exp_config_free(again);
 }
