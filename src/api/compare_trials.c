@@ -1,4 +1,5 @@
 /* GET /trials/time-series: series of trials side by side. */
+#include <math.h>
 #include <string.h>
 
 #include "api/chart.h"
@@ -62,7 +63,6 @@ static int32_t integer_bound(bool has, int32_t bound, bool has_open, int32_t ope
     return has ? bound : has_open ? open + step : none;
 }
 
-/* Of doubles an open bound is taken as a closed one: the point on the bound itself is shown or not, nobody sees it. */
 static int by_range(const struct wire_common_polymorphic_filter *f, struct store_series_query *q, struct error *err)
 {
     const struct wire_common_int32_field_filter *i = f->integer_range;
@@ -75,9 +75,9 @@ static int by_range(const struct wire_common_polymorphic_filter *f, struct store
     }
     if (strcmp(f->name, "epoch") == 0 && (d || i)) {
         q->by_epoch = true;
-        q->start_epoch = d ? (d->has_gte ? d->gte : d->has_gt ? d->gt : -1e308)
+        q->start_epoch = d ? (d->has_gte ? d->gte : d->has_gt ? nextafter(d->gt, INFINITY) : -INFINITY)
                            : integer_bound(i->has_gte, i->gte, i->has_gt, i->gt, 1, INT32_MIN);
-        q->end_epoch = d ? (d->has_lte ? d->lte : d->has_lt ? d->lt : 1e308)
+        q->end_epoch = d ? (d->has_lte ? d->lte : d->has_lt ? nextafter(d->lt, -INFINITY) : INFINITY)
                          : integer_bound(i->has_lte, i->lte, i->has_lt, i->lt, -1, INT32_MAX);
         return 0;
     }

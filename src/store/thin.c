@@ -45,14 +45,16 @@ static size_t largest_triangle(const struct line *l, size_t begin, size_t end, s
     return best;
 }
 
+/* Where bucket b begins, in whole numbers: no rounding moves a point from one bucket to another. */
+static size_t begin_of(size_t b, size_t n, size_t max) { return b * (n - 2) / (max - 2) + 1; }
+
 /* Steinarsson's algorithm for three points or more. */
 static void three_buckets(const struct line *l, size_t max, size_t *kept)
 {
-    double bucket = (double)(l->n - 2) / (double)(max - 2);
     kept[0] = 0;
     for (size_t b = 0; b < max - 2; b++) {
-        size_t begin = (size_t)((double)b * bucket) + 1, end = (size_t)((double)(b + 1) * bucket) + 1;
-        size_t next_end = b + 3 < max ? (size_t)((double)(b + 2) * bucket) + 1 : l->n;
+        size_t begin = begin_of(b, l->n, max), end = begin_of(b + 1, l->n, max);
+        size_t next_end = b + 3 < max ? begin_of(b + 2, l->n, max) : l->n;
         kept[b + 1] = largest_triangle(l, begin, end, kept[b], mean_of(l, end, next_end, kept[b]));
     }
     kept[max - 1] = l->n - 1;

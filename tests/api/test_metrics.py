@@ -1,4 +1,5 @@
 """Metrics through the API: charts, streams of an experiment's metrics, sealing while everything goes on, and bad reports."""
+import fractions
 import json
 import math
 import random
@@ -59,6 +60,7 @@ def test_series_of_trials_are_compared(master, trial):
     ("startBatches=10&endBatches=20", 10, 20),
     ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.gt=10&timeSeriesFilter.integerRange.lt=20", 11, 19),
     ("timeSeriesFilter.name=epoch&timeSeriesFilter.doubleRange.gte=1&timeSeriesFilter.doubleRange.lte=2.5", 10, 25),
+    ("timeSeriesFilter.name=epoch&timeSeriesFilter.doubleRange.gt=1&timeSeriesFilter.doubleRange.lt=2.5", 11, 24),
     ("timeSeriesFilter.name=time&timeSeriesFilter.timeRange.gte=2026-01-01T00:00:05Z&timeSeriesFilter.timeRange.lte=2026-01-01T00:00:09Z", 5, 9),
 ])
 def test_series_have_ranges(master, trial, query, first, last):
@@ -67,6 +69,55 @@ def test_series_have_ranges(master, trial, query, first, last):
         assert report(master, t, step, {"loss": step, "epoch": step / 10}, reportTime=f"2026-01-01T00:00:{step:02}Z").status == 200
     found = master.get(f"{TRIALS}/time-series?trialIds={t}&maxDatapoints=100&metricIds=training.loss&{query}").json
     assert [p["batches"] for p in found["trials"][0]["metrics"][0]["data"]] == list(range(first, last + 1))
+
+
+def lttb(points, n):
+    """Steinarsson's Largest-Triangle-Three-Buckets, as his thesis has it."""
+    every = fractions.Fraction(len(points) - 2, n - 2)
+    begin = [int(b * every) + 1 for b in range(n - 1)] + [len(points)]
+    chosen = [points[0]]
+    for b in range(n - 2):
+        after = points[begin[b + 1]:begin[b + 2]]
+        cx, cy = (sum(p[i] for p in after) / len(after) for i in (0, 1))
+        ax, ay = chosen[-1]
+        chosen.append(max(points[begin[b]:begin[b + 1]], key=lambda p: abs((ax - cx) * (p[1] - ay) - (ax - p[0]) * (cy - ay))))
+    return [*chosen, points[-1]]
+
+
+def thinned(points, n):
+    """As many of lttb()'s as leave room for the extremes, which the master shows always."""
+    by_value = sorted(points, key=lambda p: p[1])
+    for k in range(n, 2, -1):
+        chosen = sorted({*lttb(points, k), by_value[0], by_value[-1]})
+        if len(chosen) <= n:
+            return chosen
+
+
+@pytest.mark.parametrize("query, within", [
+    ("", lambda i: True),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.gte=300", lambda i: i >= 100),
+    ("timeSeriesFilter.name=epoch&timeSeriesFilter.doubleRange.lte=12", lambda i: i <= 120),
+    ("timeSeriesFilter.name=time&timeSeriesFilter.timeRange.gte=2026-01-01T00:01:00Z", lambda i: i >= 60),
+])
+def test_a_long_series_is_thinned_to_the_number_of_points_asked_for(master, long_series, query, within):
+    trial, points = long_series
+    url = f"{TRIALS}/time-series?trialIds={trial}&metricIds=training.loss&maxDatapoints=24&{query}"
+    [series] = master.get(url).json["trials"][0]["metrics"]
+    expected = thinned([p for i, p in enumerate(points) if within(i)], 24)
+    assert [(p["batches"], p["values"]["loss"]) for p in series["data"]] == expected
+
+
+@pytest.fixture(scope="module")
+def long_series(master):
+    """(a trial, its 200 points)"""
+    trial = master.trial_ids(master.create(activate=False))[0]
+    draw = random.Random(5)
+    points = [(3 * i, math.sin(i / 7) + draw.random()) for i in range(200)]
+    for i, (batches, loss) in enumerate(points):
+        reply = report(master, trial, batches, {"loss": loss, "epoch": i / 10},
+                       reportTime=f"2026-01-01T00:{i // 60:02}:{i % 60:02}Z")
+        assert reply.status == 200, reply
+    return trial, points
 
 
 @pytest.mark.parametrize("query, part", [

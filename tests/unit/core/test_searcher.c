@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "core/searcher/power.h"
 #include "core/searcher/searcher.h"
 
 #define SPACE "{\"lr\": {\"type\": \"log\", \"base\": 10, \"minval\": -4, \"maxval\": -1}, \"n\": {\"type\": \"int\", \"minval\": 1, \"maxval\": 9}}"
@@ -679,46 +678,6 @@ static void test_retired_searcher__runs_under_its_new_name_and_says_so(void **st
     }
 }
 
-/* ---- the same on every platform ---------------------------------------------------------------------------------- */
-
-/* Hexadecimal, so that not even reading them is left to chance. Made once, and never to change. */
-static void test_power__gives_the_same_bits_everywhere(void **state)
-{
-    static const struct { double base, y, result; } rows[] = {
-        {10, -3.5, 0x1.4b96be9c2da2cp-12}, {10, -1.2345, 0x1.dd6884cbe4dcap-5},
-        {2, 0.5, 0x1.6a09e667f3bccp+0}, {1.0001, 5000.25, 0x1.a61298e4d3606p+0},
-        {0.5, 1074, 0x0.0000000000001p-1022}, {10, 308, 0x1.1ccf385ebc8a3p+1023},
-        {3, 40, 0x1.517168a4523fdp+63}, {1.5, -700.7, 0x1.159543c3d07f5p-410},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double found = power(rows[i].base, rows[i].y);
-        if (found != rows[i].result)
-            fail_msg("%g ^ %g is %a, not %a", rows[i].base, rows[i].y, found, rows[i].result);
-    }
-    assert_true(natural_log(1000) / natural_log(10) < 3);
-    assert_true(power(10, 400) == HUGE_VAL && power(0.1, 1e30) == 0 && power(1, 1e30) == 1);
-}
-
-static void test_seed__gives_the_same_trials_everywhere(void **state)
-{
-    static const struct { const char *request_id; uint32_t seed; const char *hparams; } golden[] = {
-        {"bcae4199-142c-4b98-a6d6-f02779182272", 669991378, "{\"lr\":0.0013292918943162153,\"n\":8}"},
-        {"74ed6d55-63ac-4299-a7eb-9224973e44b5", 648061058, "{\"lr\":0.00019949166150633936,\"n\":8}"},
-        {"57e9d4b8-ebf5-4ad5-9dfd-44f025db5b36", 3344769, "{\"lr\":0.00011527987128232398,\"n\":2}"},
-    };
-    struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 3}");
-    struct searcher_actions a = SEARCHER_ACTIONS_INIT;
-    tell(s, SEARCHER_STARTED, 0, &a);
-    assert_int_equal(a.n, 3);
-    for (size_t i = 0; i < a.n; i++) {
-        assert_string_equal(a.item[i].request_id, golden[i].request_id);
-        assert_int_equal(a.item[i].trial_seed, golden[i].seed);
-        assert_string_equal(a.item[i].hparams, golden[i].hparams);
-    }
-    searcher_actions_release(&a);
-    searcher_free(s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -742,8 +701,6 @@ int main(void)
         cmocka_unit_test(test_hyperparameters__that_cannot_be_drawn_are_refused),
         cmocka_unit_test(test_searcher__custom_is_refused_with_a_way_out),
         cmocka_unit_test(test_retired_searcher__runs_under_its_new_name_and_says_so),
-        cmocka_unit_test(test_power__gives_the_same_bits_everywhere),
-        cmocka_unit_test(test_seed__gives_the_same_trials_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

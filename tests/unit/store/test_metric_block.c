@@ -13,7 +13,6 @@
 #include "common/rng.h"
 #include "store/metric_block.h"
 #include "store/metric_chart.h"
-#include "store/thin.h"
 
 static struct packer *packer;
 
@@ -352,78 +351,6 @@ static void test_chart__keeps_the_ends_and_the_extremes_of_a_block(void **state)
     metric_builder_free(b);
 }
 
-static void check_thin(const double *x, const double *y, size_t n, size_t max)
-{
-    size_t *kept = calloc(max + 1, sizeof(*kept));
-    kept[max] = 12345; /* a guard */
-    size_t found = thin(x, y, n, max, kept);
-    assert_true(found <= max && (n < max ? found == n : found > 0 || max == 0));
-    assert_int_equal(kept[max], 12345);
-    double least = INFINITY, most = -INFINITY, kept_least = INFINITY, kept_most = -INFINITY;
-    for (size_t i = 0; i < n; i++) {
-        least = isfinite(y[i]) && y[i] < least ? y[i] : least;
-        most = isfinite(y[i]) && y[i] > most ? y[i] : most;
-    }
-    for (size_t i = 0; i < found; i++) {
-        assert_true(kept[i] < n && (i == 0 || kept[i] > kept[i - 1]));
-        kept_least = isfinite(y[kept[i]]) && y[kept[i]] < kept_least ? y[kept[i]] : kept_least;
-        kept_most = isfinite(y[kept[i]]) && y[kept[i]] > kept_most ? y[kept[i]] : kept_most;
-    }
-    if (max >= 2 && n >= 2)
-        assert_true(kept[0] == 0 && kept[found - 1] == n - 1);
-    if (max >= 5)
-        assert_true(least == kept_least && most == kept_most);
-    free(kept);
-}
-
-/* Whatever the line: in order, no more than asked for, both ends, the least and the greatest. */
-static void test_thin__keeps_its_promises_on_random_lines(void **state)
-{
-    static double x[400], y[400];
-    struct rng rng;
-    (void)state;
-    rng_init(&rng, 6);
-    for (int round = 0; round < 3000; round++) {
-        size_t n = 1 + rng_int(&rng, 399), max = 1 + rng_int(&rng, 60);
-        double at = 0;
-        for (size_t i = 0; i < n; i++) {
-            at += (double)rng_int(&rng, 3);
-            x[i] = at;
-            uint64_t odd = rng_int(&rng, 20);
-            y[i] = odd == 0 ? NAN : odd == 1 ? INFINITY : odd == 2 ? -INFINITY : rng_unit(&rng) * 100;
-        }
-        check_thin(x, y, n, max);
-    }
-}
-
-/* A line that thin() takes from: sine with one spike. Its shape survives, and so does the spike. */
-static void test_thin__chooses_what_the_eye_would(void **state)
-{
-    static double x[10000], y[10000];
-    size_t kept[50], spike = 0;
-    (void)state;
-    for (int i = 0; i < 10000; i++) {
-        x[i] = i;
-        y[i] = sin(i / 800.0);
-    }
-    y[5555] = 1.5;
-    size_t n = thin(x, y, 10000, 50, kept);
-    for (size_t i = 0; i < n; i++)
-        spike += kept[i] == 5555;
-    assert_int_equal(spike, 1);
-    /* Every point is near the line between its kept neighbours. */
-    double worst = 0;
-    for (size_t k = 0; k + 1 < n; k++) {
-        for (size_t i = kept[k]; i < kept[k + 1]; i++) {
-            double t = (x[i] - x[kept[k]]) / (x[kept[k + 1]] - x[kept[k]]);
-            double off = fabs(y[kept[k]] + t * (y[kept[k + 1]] - y[kept[k]]) - y[i]);
-            if (kept[k] != 5555 && kept[k + 1] != 5555 && off > worst)
-                worst = off;
-        }
-    }
-    assert_true(worst < 0.15);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,8 +365,6 @@ int main(void)
         cmocka_unit_test(test_builder__is_full_before_its_cells_are_too_many),
         cmocka_unit_test(test_damaged_blocks__are_refused),
         cmocka_unit_test(test_chart__keeps_the_ends_and_the_extremes_of_a_block),
-        cmocka_unit_test(test_thin__keeps_its_promises_on_random_lines),
-        cmocka_unit_test(test_thin__chooses_what_the_eye_would),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
