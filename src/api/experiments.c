@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "api/model_files.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "core/core.h"
@@ -128,6 +129,63 @@ int api_get_model_def(struct req *r, const struct wire_get_model_def_request *in
     if (store_experiment_model_definition(r->db, in->experiment_id, &r->arena, &tgz, &n, err) < 0)
         return -1;
     ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
+    return 0;
+}
+
+int api_get_model_def_tree(struct req *r, const struct wire_get_model_def_tree_request *in,
+                           struct wire_get_model_def_tree_response *ret, struct error *err)
+{
+    const void *tgz;
+    size_t n;
+    if (store_experiment_model_definition(r->db, in->experiment_id, &r->arena, &tgz, &n, err) < 0)
+        return -1;
+    return model_tree(tgz, n, &r->arena, &ret->files, &ret->files_n, err);
+}
+
+static int get_model_file(struct req *r, int32_t experiment_id, const char *path, struct model_file *ret, struct error *err)
+{
+    const void *tgz;
+    size_t n;
+    if (!path || !*path)
+        return error_set(err, ERR_INVALID, "path is missing: which file of the model definition?");
+    if (store_experiment_model_definition(r->db, experiment_id, &r->arena, &tgz, &n, err) < 0)
+        return -1;
+    return model_file(tgz, n, path, &r->arena, ret, err);
+}
+
+int api_get_model_def_file(struct req *r, const struct wire_get_model_def_file_request *in,
+                           struct wire_get_model_def_file_response *ret, struct error *err)
+{
+    struct model_file file;
+    if (get_model_file(r, in->experiment_id, in->path, &file, err) < 0)
+        return -1;
+    ret->file.data = file.data;
+    ret->file.n = file.n;
+    return 0;
+}
+
+/* Names of files may hold anything, a header may not. */
+static const char *in_header(const char *path, struct arena *a)
+{
+    char *clean = arena_strdup(a, path);
+    for (char *p = clean; *p; p++)
+        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\')
+            *p = '_';
+    return clean;
+}
+
+int raw_model_file(struct req *r, struct error *err)
+{
+    int32_t id;
+    const char *path;
+    struct model_file file;
+    if (parse_id(req_raw_param(r, 0), "experiment", &id, err) < 0 || req_query_param(r, "path", &path, err) < 0 ||
+        get_model_file(r, id, path, &file, err) < 0)
+        return -1;
+    r->reply.content_type = file.content_type;
+    req_add_header(r, "Content-Disposition",
+                   arena_printf(&r->arena, "attachment; filename=\"exp%d/%s\"", id, in_header(path, &r->arena)));
+    strbuf_add(&r->reply.body, file.data, file.n);
     return 0;
 }
 

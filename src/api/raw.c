@@ -16,6 +16,7 @@ const struct raw_route raw_routes[] = {
     {"GET", "/debug/prom/metrics", REQ_LOOP, false, false, raw_metrics, "The same under the predecessor's name."},
     {"POST", "/task-logs", REQ_WORK, false, true, raw_task_logs, "Appends task logs; a JSON array of entries."},
     {"GET", "/experiments/:id/model_def", REQ_READ, false, false, raw_model_definition, "Model definition as .tar.gz."},
+    {"GET", "/experiments/:id/file/download", REQ_READ, false, false, raw_model_file, "One file of it, by ?path=."},
     {"GET", "/checkpoints/:uuid", REQ_LOOP, false, false, raw_checkpoint,
      "The files of a checkpoint as .tar, .tar.gz or .zip, by Accept; ranges go on where a download broke off."},
     {"GET", "/experiments/:id/preview_gc", REQ_READ, false, false, raw_preview_gc,

@@ -231,53 +231,68 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static const char **sorted_texts(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n)
+/* What all tasks' lists of that name hold together, sorted. */
+static size_t all_texts(struct json_object **task, size_t task_n, const char *name, struct arena *a, const char ***ret)
 {
     struct json_object *values;
-    *ret_n = 0;
-    if (!json_object_object_get_ex(fields, name, &values))
-        return NULL;
-    size_t n = json_object_array_length(values);
+    size_t n = 0, kept = 0;
+    for (size_t t = 0; t < task_n; t++)
+        if (json_object_object_get_ex(task[t], name, &values))
+            n += json_object_array_length(values);
     const char **s = arena_array(a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        s[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(values, i)));
+    n = 0;
+    for (size_t t = 0; t < task_n; t++)
+        for (size_t i = 0; json_object_object_get_ex(task[t], name, &values) && i < json_object_array_length(values); i++)
+            s[n++] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(values, i)));
     qsort(s, n, sizeof(*s), compare_texts);
-    *ret_n = n;
-    return s;
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || strcmp(s[i], s[kept - 1]) != 0)
+            s[kept++] = s[i];
+    *ret = s;
+    return kept;
 }
 
-static int32_t *sorted_ints(struct json_object *fields, const char *name, struct arena *a, size_t *ret_n)
+static size_t all_ints(struct json_object **task, size_t task_n, const char *name, struct arena *a, int32_t **ret)
 {
-    struct json_object *values;
-    *ret_n = 0;
-    if (!json_object_object_get_ex(fields, name, &values))
-        return NULL;
-    size_t n = json_object_array_length(values);
+    const char **text;
+    size_t n = all_texts(task, task_n, name, a, &text);
     int32_t *v = arena_array(a, int32_t, n + 1);
     for (size_t i = 0; i < n; i++)
-        v[i] = json_object_get_int(json_object_array_get_idx(values, i));
+        v[i] = (int32_t)strtol(text[i], NULL, 10);
     qsort(v, n, sizeof(*v), compare_ints);
-    *ret_n = n;
-    return v;
+    *ret = v;
+    return n;
 }
 
-int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
+static int read_fields(struct store *st, struct store_texts task_ids, struct arena *a, struct json_object **ret,
+                       struct error *err)
+{
+    for (size_t t = 0; t < task_ids.n; t++) {
+        struct log_state state;
+        if (get_state(st, task_ids.text[t], a, &state, err) < 0 ||
+            json_parse(state.fields, strlen(state.fields), &ret[t], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int store_task_log_fields(struct store *st, struct store_texts task_ids, struct arena *a, struct store_log_fields *ret,
                           struct error *err)
 {
-    cleanup_json struct json_object *fields = NULL;
-    struct log_state state;
-    struct store_log_fields f = {0};
-    if (get_state(st, task_id, a, &state, err) < 0 ||
-        json_parse(state.fields, strlen(state.fields), &fields, err) < 0)
-        return -1;
-    f.allocation_id = sorted_texts(fields, "allocation_id", a, &f.allocation_id_n);
-    f.agent_id = sorted_texts(fields, "agent_id", a, &f.agent_id_n);
-    f.container_id = sorted_texts(fields, "container_id", a, &f.container_id_n);
-    f.stdtype = sorted_texts(fields, "stdtype", a, &f.stdtype_n);
-    f.source = sorted_texts(fields, "source", a, &f.source_n);
-    f.rank = sorted_ints(fields, "rank", a, &f.rank_n);
-    *ret = f;
-    return 0;
+    struct json_object **task = arena_array(a, struct json_object *, task_ids.n + 1);
+    size_t n = task_ids.n;
+    int rc = read_fields(st, task_ids, a, task, err);
+    if (rc == 0) {
+        ret->allocation_id_n = all_texts(task, n, "allocation_id", a, &ret->allocation_id);
+        ret->agent_id_n = all_texts(task, n, "agent_id", a, &ret->agent_id);
+        ret->container_id_n = all_texts(task, n, "container_id", a, &ret->container_id);
+        ret->stdtype_n = all_texts(task, n, "stdtype", a, &ret->stdtype);
+        ret->source_n = all_texts(task, n, "source", a, &ret->source);
+        ret->rank_n = all_ints(task, n, "rank", a, &ret->rank);
+    }
+    for (size_t t = 0; t < n; t++)
+        json_object_put(task[t]);
+    return rc;
 }
 
 /* ---- deletion ---- */

@@ -69,13 +69,13 @@ int store_log_matches(const struct store_log_reader *r, const struct store_log_l
 int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err); /* 0: no lines */
 int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err);
 
-/* Distinct values in a task's log, sorted, for the filters of a page. */
+/* Distinct values in the logs of tasks, sorted, for the filters of a page. */
 struct store_log_fields {
     const char **allocation_id, **agent_id, **container_id, **stdtype, **source;
     size_t allocation_id_n, agent_id_n, container_id_n, stdtype_n, source_n;
     int32_t *rank; size_t rank_n; /* -1: lines without a rank */
 };
-int store_task_log_fields(struct store *st, const char *task_id, struct arena *a, struct store_log_fields *ret,
+int store_task_log_fields(struct store *st, struct store_texts task_ids, struct arena *a, struct store_log_fields *ret,
                           struct error *err);
 
 /* Retention: deletes of the logs of tasks that ended at least their retention (their own, else default_days; negative:

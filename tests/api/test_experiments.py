@@ -156,6 +156,26 @@ def test_metrics_come_back_merged_summarised_and_in_order(master):
     assert work["pagination"]["total"] >= 4 and len(work["workloads"]) == 2
 
 
+@pytest.mark.parametrize("smaller, story", [(True, [0.5, 0.4, 0.3]), (False, [0.5, 0.8, 0.9])])
+def test_the_history_of_validations_tells_how_the_best_came_about(master, smaller, story):
+    """Over all trials, in order of time; equal, worse, NaN and other metrics are left out."""
+    x = master.create(activate=False, searcher={"name": "grid", "metric": "loss", "smaller_is_better": smaller},
+                      hyperparameters={"a": {"type": "categorical", "vals": [1, 2]}})
+    path = f"/api/v1/experiments/{x}/validation-history"
+    assert master.get(path).json["validationHistory"] == []
+    a, b = master.trial_ids(x)
+    told = [(a, "NaN"), (a, 0.5), (b, 0.8), (b, 0.4), (a, 0.4), (a, 0.3), (b, 0.9), (b, 0.35)]
+    for step, (trial, loss) in enumerate(told, 1):
+        assert report(master, trial, "validation", step, {"loss": loss, "other": -step}).status == 200
+        assert report(master, trial, "training", step, {"loss": -99}).status == 200
+    history = master.get(path).json["validationHistory"]
+    assert [round(h["searcherMetric"], 6) for h in history] == story
+    assert [h["trialId"] for h in history] == [next(t for t, v in told if v == value) for value in story]
+    times = [h["endTime"] for h in history]
+    assert times == sorted(times) and all(times)
+    assert master.get("/api/v1/experiments/99999/validation-history").status == 404
+
+
 def test_checkpoints_are_reported_listed_and_thinned_out(master):
     x = master.create(activate=False)
     [trial] = master.trial_ids(x)

@@ -208,6 +208,24 @@ def test_fields_are_followed_and_told_only_when_they_change(master):
     fields.close()
 
 
+def test_fields_of_a_trial_are_those_of_all_its_tasks(cluster):
+    x = cluster.create(entrypoint="echo first; exit 3")
+    cluster.wait_experiment(x)
+    [trial] = cluster.trial_ids(x)
+    path = f"/api/v1/trials/{trial}/logs/fields"
+    [first] = cluster.get(path).lines
+    assert len(first["result"]["containerIds"]) == 1 and first["result"]["agentIds"] == ["agent0"]
+    assert "allocationIds" not in first["result"]
+    again = {"id": x, "overrideConfig": "entrypoint: sleep 1; echo again >&2"}
+    assert cluster.post("/api/v1/experiments/continue", again).status == 200
+    followed = cluster.get(path + "?follow=true").lines  # until the trial's last task is over
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    both = followed[-1]["result"]
+    assert first["result"]["containerIds"][0] in both["containerIds"] and len(both["containerIds"]) == 2
+    assert both["containerIds"] == sorted(both["containerIds"]) and "stderr" in both["stdtypes"]
+    assert cluster.get("/api/v1/trials/99999/logs/fields").status == 404
+
+
 def test_a_follower_that_does_not_read_or_goes_holds_nobody_up(master):
     log = Log(master)
     path = f"/api/v1/tasks/{log.task}/logs?follow=true"

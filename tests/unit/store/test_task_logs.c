@@ -373,7 +373,7 @@ static void test_fields__are_distinct_and_sorted(void **state)
     struct fixture *f = *state;
     struct store_log_fields x;
     four(f);
-    OK(f, store_task_log_fields(f->st, "t", &f->a, &x, &f->err));
+    OK(f, store_task_log_fields(f->st, (struct store_texts){(const char *const[]){"t"}, 1}, &f->a, &x, &f->err));
     assert_int_equal(x.allocation_id_n, 2);
     assert_string_equal(x.allocation_id[0], "t.1");
     assert_int_equal(x.agent_id_n, 2);
