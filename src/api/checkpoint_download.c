@@ -7,12 +7,12 @@
 
 #include "api/checkpoint_archive.h"
 #include "api/checkpoint_files.h"
-#include "api/checkpoint_helper.h"
 #include "api/internal.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "api/request.h"
 #include "api/stream.h"
+#include "common/checkpoint_helper.h"
 #include "common/config.h"
 #include "common/files.h"
 #include "common/json.h"
@@ -229,7 +229,7 @@ static int open_store(struct req *r, struct error *err)
     const char *path = config_str(c, "python_path");
     const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"), .storage = text.s, .uuid = d->uuid,
                                                 .python_path = path && *path ? path : path_of_library(&r->arena),
-                                                .format = names[d->format]};
+                                                .format = names[d->format], .own_session = true};
     d->head = (struct stream_head){.status = 200, .content_type = type_of(d->format)};
     if (!d->only_head && checkpoint_helper_start(&o, &d->helper, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);

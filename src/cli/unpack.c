@@ -55,18 +55,60 @@ static int unpack_entry(struct archive *a, struct archive_entry *e, const char *
     return error_set(err, ERR_INVALID, "the archive holds '%s', which is neither a file nor a directory", name);
 }
 
-int unpack_tar(int fd, const char *to, struct error *err)
+static int unpack_all(struct archive *a, const char *to, struct error *err)
 {
-    struct archive *a = archive_read_new();
     struct archive_entry *e;
-    int rc = dir_make(to, 0755, err), got = ARCHIVE_OK;
-    archive_read_support_format_tar(a);
-    if (rc == 0 && archive_read_open_fd(a, fd, 1 << 18) != ARCHIVE_OK)
-        rc = error_set(err, ERR_INVALID, "%s", archive_error_string(a));
+    int rc = 0, got = ARCHIVE_OK;
     while (rc == 0 && (got = archive_read_next_header(a, &e)) == ARCHIVE_OK)
         rc = unpack_entry(a, e, to, err);
     if (rc == 0 && got != ARCHIVE_EOF)
         rc = error_set(err, ERR_INVALID, "the downloaded archive is damaged: %s", archive_error_string(a));
+    return rc;
+}
+
+int unpack_tar(int fd, const char *to, struct error *err)
+{
+    struct archive *a = archive_read_new();
+    int rc = dir_make(to, 0755, err);
+    archive_read_support_format_tar(a);
+    if (rc == 0 && archive_read_open_fd(a, fd, 1 << 18) != ARCHIVE_OK)
+        rc = error_set(err, ERR_INVALID, "%s", archive_error_string(a));
+    if (rc == 0)
+        rc = unpack_all(a, to, err);
     archive_read_free(a);
+    return rc;
+}
+
+struct source {
+    unpack_read_fn *next;
+    void *ctx;
+    struct error err;
+};
+
+static la_ssize_t read_source(struct archive *a, void *ctx, const void **ret)
+{
+    struct source *s = ctx;
+    size_t n;
+    if (s->next(s->ctx, ret, &n, &s->err) == 0)
+        return (la_ssize_t)n;
+    archive_set_error(a, EIO, "%s", error_msg(&s->err));
+    return -1;
+}
+
+int unpack_tar_from(unpack_read_fn *next, void *ctx, const char *to, struct error *err)
+{
+    struct source source = {next, ctx, ERROR_INIT};
+    struct archive *a = archive_read_new();
+    int rc = dir_make(to, 0755, err);
+    archive_read_support_format_tar(a);
+    if (rc == 0 && archive_read_open(a, &source, NULL, read_source, NULL) != ARCHIVE_OK)
+        rc = error_set(err, ERR_INVALID, "%s", archive_error_string(a));
+    if (rc == 0)
+        rc = unpack_all(a, to, err);
+    archive_read_free(a);
+    if (rc < 0 && source.err.kind) { /* why the archive ended early */
+        error_release(err);
+        error_move(err, &source.err);
+    }
     return rc;
 }

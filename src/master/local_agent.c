@@ -88,7 +88,7 @@ static int spawn(char *const argv[], const char *log, struct arena *a, pid_t *re
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     posix_spawn_file_actions_adddup2(&files, 1, 2);
-    int rc = child_program_start(argv, child_program_environment(NULL, a), &files, ret);
+    int rc = child_program_start(argv, child_program_environment(NULL, a), &files, /* own_session= */ true, ret);
     posix_spawn_file_actions_destroy(&files);
     return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "cannot run %s: %s", argv[0], strerror(rc));
 }

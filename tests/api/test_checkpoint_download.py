@@ -217,4 +217,5 @@ def test_det_falls_back_to_the_master_and_names_both_failures(master, tmp_path):
     for mode in ("auto", "master"):
         done = run_det(master, "checkpoint", "download", "--mode", mode, "-o", str(tmp_path / "to"), name)
         assert done.returncode == 1 and "object store" in done.stderr, done
-    assert "which det does not read" in run_det(master, "checkpoint", "download", "--mode", "direct", name).stderr
+    done = run_det(master, "checkpoint", "download", "--mode", "direct", name, PATH=tmp_path)
+    assert done.returncode == 1 and "reading s3 by python3" in done.stderr and "cannot be run: No such file or directory" in done.stderr, done

@@ -81,12 +81,20 @@ def test_each_archive_holds_all_files(stored, form):
     assert c.request("HEAD", f"/checkpoints/{name}").status == 200
 
 
-def test_det_and_the_library_download_it(stored, tmp_path):
+def downloaded(directory):
+    found = {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+    assert "metadata.json" in found
+    return {path: data for path, data in found.items() if path != "metadata.json"}
+
+
+@pytest.mark.parametrize("mode", ["direct", "master", "auto"])
+def test_det_downloads_it(stored, tmp_path, mode):
+    """Straight from the store python3 reads it, with the store's client and the user's own environment."""
     c, name = stored
-    done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", name)
-    assert done.returncode == 0, done
-    found = {str(p.relative_to(tmp_path / "to")): p.read_bytes() for p in (tmp_path / "to").rglob("*") if p.is_file()}
-    assert {path: found[path] for path in FILES} == FILES and set(found) == {*FILES, "metadata.json"}
+    env = {**environment(), **{key: value for key, value in c.env.items() if key == "STORAGE_EMULATOR_HOST"}}
+    done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", "--mode", mode, name, **env)
+    assert done.returncode == 0 and not done.stderr, done
+    assert downloaded(tmp_path / "to") == FILES
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +133,53 @@ def test_what_is_not_there_and_a_store_that_does_not_answer(s3, tmp_path):
         assert "the object store: " in message and "127.0.0.1:9" in message and "wrong" not in message
 
 
+def broken_python(directory, lines):
+    """A PATH whose python3 is a script."""
+    (directory / "bin").mkdir()
+    (directory / "bin/python3").write_text(f"#!/bin/sh\n{lines}\n")
+    (directory / "bin/python3").chmod(0o755)
+    return {"PATH": f"{directory / 'bin'}:/usr/bin:/bin"}
+
+
+def test_det_reads_any_store_that_its_user_can(s3, tmp_path):
+    """The master reads no other store than its own; whoever has credentials for one does."""
+    c, store, directory = s3
+    store.client.create_bucket(Bucket="theirs")
+    name = report(c, {**store.config, "bucket": "theirs", "prefix": "deep/er"}, directory, {})
+    done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", name, **environment())
+    assert done.returncode == 0 and downloaded(tmp_path / "to") == FILES, done
+
+
+def test_det_without_the_stores_client_goes_through_the_master(s3, tmp_path):
+    c, store, directory = s3
+    name = report(c, store.config, directory, {})
+    path = broken_python(tmp_path, "echo \"ModuleNotFoundError: No module named 'boto3'\" >&2; exit 1")
+    done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", name, **path)
+    assert done.returncode == 0 and downloaded(tmp_path / "to") == FILES, done
+    done = run_det(c, "checkpoint", "download", "--mode", "direct", "-o", tmp_path / "direct", name, **path)
+    assert done.returncode == 1 and "reading s3 by python3" in done.stderr and "No module named 'boto3'" in done.stderr, done
+
+
+def test_det_names_what_became_of_an_archive_that_broke_off(s3, tmp_path):
+    c, store, directory = s3
+    name = report(c, store.config, directory, {})
+    half = f"tar -cf - -C '{directory / name}' weights | head -c 100000; echo the store went away >&2; exit 1"
+    done = run_det(c, "checkpoint", "download", "--mode", "direct", "-o", tmp_path / "to", name, **broken_python(tmp_path, half))
+    assert done.returncode == 1 and "the store went away" in done.stderr, done
+    assert not (tmp_path / "to/metadata.json").exists(), "it is not taken for a whole one"
+    done = run_det(c, "checkpoint", "download", "-q", "-o", tmp_path / "to", "--mode", "direct", name, **environment())
+    assert done.returncode == 0 and {path: downloaded(tmp_path / "to")[path] for path in FILES} == FILES, done
+
+
+def test_det_says_that_a_checkpoint_is_gone_from_its_store(s3, tmp_path):
+    c, store, directory = s3
+    name = report(c, store.config, directory, {})
+    for key in store.keys(name):
+        store.client.delete_object(Bucket=store.config["bucket"], Key=key)
+    done = run_det(c, "checkpoint", "download", "-o", tmp_path / "to", name, **environment())
+    assert done.returncode == 1 and done.stderr.count(f"checkpoint {name} does not exist in s3://") == 2 and "through the master" in done.stderr
+
+
 def test_a_client_that_leaves_ends_the_process_that_reads(s3):
     c, store, directory = s3
     name = report(c, store.config, directory, {})
@@ -151,7 +206,7 @@ def test_a_python_without_the_library_is_named(s3, tmp_path):
         c.stop_master()
         c.config["python_executable"] = "no-such-python"
         c.start_master()
-        assert "cannot run no-such-python" in refusal(c, name)
+        assert "object stores are read by no-such-python, which cannot be run" in refusal(c, name)
     finally:
         c.stop_master()
         del c.config["python_path"]

@@ -21,6 +21,8 @@ struct checkpoint_download {
     const char *mode;       /* direct, master, auto */
     bool quiet;
 };
+/* Straight out of an object store, by python3 with the store's client; `storage` is its checkpoint_storage. */
+int checkpoint_from_store(struct cli *cli, const char *storage, const char *uuid, const char *to, struct error *err);
 int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
                         struct error *err);
 

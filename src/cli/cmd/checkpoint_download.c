@@ -16,29 +16,40 @@
 static const char *text_of(struct json_object *v, const char *key)
 {
     struct json_object *s;
-    return json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s)
+    return json_object_is_type(v, json_type_object) && json_object_object_get_ex(v, key, &s) && json_object_is_type(s, json_type_string) ? json_object_get_string(s)
                                                                                              : NULL;
 }
 
-/* Where the storage keeps this checkpoint, for the kinds of storage that are directories. */
-static int find_directory(struct cli *cli, const struct wire_checkpoint *c, const char **ret, struct error *err)
+/* The checkpoint_storage of its experiment; the caller puts *ret_tree, which holds it. */
+static int find_storage(const struct wire_checkpoint *c, struct json_object **ret_tree, struct json_object **ret, struct error *err)
 {
-    cleanup_json struct json_object *config = NULL;
-    struct json_object *storage;
     const char *json = c->training ? c->training->experiment_config : NULL;
-    if (!json || json_parse(json, strlen(json), &config, err) < 0 || !json_object_is_type(config, json_type_object) ||
-        !json_object_object_get_ex(config, "checkpoint_storage", &storage))
+    if (!json || json_parse(json, strlen(json), ret_tree, err) < 0 || !json_object_is_type(*ret_tree, json_type_object) ||
+        !json_object_object_get_ex(*ret_tree, "checkpoint_storage", ret) || !text_of(*ret, "type"))
         return error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", c->uuid);
+    return 0;
+}
+
+static bool is_object_store(const char *type)
+{
+    static const char *const stores[] = {"s3", "gcs", "azure"};
+    for (size_t i = 0; i < sizeof(stores) / sizeof(*stores); i++)
+        if (strcmp(type, stores[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Where the storage keeps this checkpoint, for the kinds of storage that are directories. */
+static int find_directory(struct cli *cli, const struct wire_checkpoint *c, struct json_object *storage, const char **ret,
+                          struct error *err)
+{
     const char *type = text_of(storage, "type");
-    if (type && strcmp(type, "directory") == 0) {
+    if (strcmp(type, "directory") == 0) {
         *ret = arena_printf(&cli->arena, "%s/%s", text_of(storage, "container_path"), c->uuid);
         return 0;
     }
-    if (!type || strcmp(type, "shared_fs") != 0)
-        return error_set(err, ERR_UNIMPLEMENTED,
-                         "checkpoint %s is stored by %s, which det does not read; the Python library does: "
-                         "determined.experimental.client.get_checkpoint(UUID).download()", c->uuid,
-                         type ? type : "an unnamed storage");
+    if (strcmp(type, "shared_fs") != 0)
+        return error_set(err, ERR_UNIMPLEMENTED, "checkpoint %s is stored by \"%s\", which det does not know", c->uuid, type);
     const char *host = text_of(storage, "host_path"), *below = text_of(storage, "storage_path");
     if (!host)
         return error_set(err, ERR_PRECONDITION, "the shared_fs storage of checkpoint %s names no host_path", c->uuid);
@@ -82,15 +93,38 @@ static int through_master(struct cli *cli, const struct wire_checkpoint *c, cons
     return rc;
 }
 
-static int directly(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
+static int from_directory(struct cli *cli, const struct wire_checkpoint *c, struct json_object *storage, const char *to,
+                          struct error *err)
 {
     const char *from = NULL;
-    if (find_directory(cli, c, &from, err) < 0)
+    if (find_directory(cli, c, storage, &from, err) < 0)
         return -1;
     if (!exists(from))
         return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
                          c->uuid, from);
     return copy_tree(from, to, err);
+}
+
+static int directly(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
+{
+    cleanup_json struct json_object *tree = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    struct json_object *storage;
+    if (find_storage(c, &tree, &storage, err) < 0)
+        return -1;
+    const char *type = text_of(storage, "type");
+    if (!is_object_store(type))
+        return from_directory(cli, c, storage, to, err);
+    json_print(storage, &text);
+    if (checkpoint_from_store(cli, text.s, c->uuid, to, err) == 0)
+        return 0;
+    return error_wrap(err, "reading %s by python3", type);
+}
+
+/* What the storage cannot do for us the master may; what this machine cannot do for us (write files), it can't. */
+static bool master_may_help(const struct error *why)
+{
+    return why->kind == ERR_NOT_FOUND || why->kind == ERR_UNIMPLEMENTED || why->kind == ERR_PRECONDITION || why->kind == ERR_DEADLINE;
 }
 
 /* auto: from the storage where this machine has it, else through the master. */
@@ -105,7 +139,7 @@ static int get(struct cli *cli, const struct wire_checkpoint *c, const struct ch
         return directly(cli, c, to, err);
     if (directly(cli, c, to, &why) == 0)
         return 0;
-    if (why.kind != ERR_NOT_FOUND && why.kind != ERR_UNIMPLEMENTED) {
+    if (!master_may_help(&why)) {
         error_copy(err, &why);
         return -1;
     }

@@ -1,8 +1,8 @@
 /* A checkpoint out of an object store, through a process of our Python library (determined.exec.fetch_checkpoint), which has
- * the stores' official clients. One process for each download; it waits while nobody reads. Calls may block: on threads
- * that may wait. */
-#ifndef DET_API_CHECKPOINT_HELPER_H
-#define DET_API_CHECKPOINT_HELPER_H
+ * the stores' official clients: for who asks the master, and for det. One process for each download; it waits while nobody
+ * reads. Calls may block: on threads that may wait. */
+#ifndef DET_COMMON_CHECKPOINT_HELPER_H
+#define DET_COMMON_CHECKPOINT_HELPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@ struct checkpoint_helper_options {
     const char *python, *python_path; /* the interpreter; the directory of our library */
     const char *storage;              /* checkpoint_storage, JSON */
     const char *uuid, *format;        /* "tar", "gzip" or "zip" */
+    bool own_session;                 /* what ends us from a terminal does not end it */
 };
 
 /* Succeeds once there is something to be read. ERR_NOT_FOUND if the checkpoint is not in its store, ERR_PRECONDITION with the

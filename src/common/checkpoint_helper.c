@@ -1,4 +1,4 @@
-#include "api/checkpoint_helper.h"
+#include "common/checkpoint_helper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,9 +48,10 @@ static int spawn(const struct checkpoint_helper_options *o, int in, int out, int
     posix_spawn_file_actions_adddup2(&files, in, 0);
     posix_spawn_file_actions_adddup2(&files, out, 1);
     posix_spawn_file_actions_adddup2(&files, words, 2);
-    int rc = child_program_start(argv, child_program_environment(arena_printf(&a, "PYTHONPATH=%s", o->python_path), &a), &files, ret);
+    int rc = child_program_start(argv, child_program_environment(arena_printf(&a, "PYTHONPATH=%s", o->python_path), &a), &files,
+                                 o->own_session, ret);
     posix_spawn_file_actions_destroy(&files);
-    return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the master cannot run %s to read object stores: %s", o->python, strerror(rc));
+    return rc == 0 ? 0 : error_set(err, ERR_PRECONDITION, "object stores are read by %s, which cannot be run: %s", o->python, strerror(rc));
 }
 
 static int launch(struct checkpoint_helper *h, const struct checkpoint_helper_options *o, struct error *err)
@@ -73,7 +74,7 @@ int checkpoint_helper_start(const struct checkpoint_helper_options *o, struct ch
     bool end;
     if (atomic_fetch_add(&helpers, 1) >= HELPERS_MAX) {
         atomic_fetch_sub(&helpers, 1);
-        return error_set(err, ERR_UNAVAILABLE, "the master reads %d checkpoints of object stores already; try again later", HELPERS_MAX);
+        return error_set(err, ERR_UNAVAILABLE, "%d checkpoints of object stores are being read already; try again later", HELPERS_MAX);
     }
     struct checkpoint_helper *h = calloc(1, sizeof(*h));
     if (!h)
