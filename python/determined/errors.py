@@ -32,10 +32,23 @@ class InvalidHP(Exception):
     ----------
     msg : str
         Why they cannot work; it appears in the task's log.
+
+    Attributes
+    ----------
+    msg : str
+        The same.
+
+    Raises
+    ------
+    TypeError
+        If ``msg`` is not a string.
     """
 
     def __init__(self, msg: str = "...") -> None:
+        if not isinstance(msg, str):
+            raise TypeError(f"InvalidHP takes a message, not {msg!r} of type {type(msg).__name__}")
         super().__init__(msg)
+        self.msg = msg
 
 
 class CheckpointNotFound(Exception):

@@ -2,6 +2,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import sysconfig
 import tempfile
 from typing import Any, Callable, Dict, Iterator, Optional
@@ -40,8 +41,9 @@ def published_python() -> Callable[..., str]:
     python = os.environ.get("DET_COMPAT_PYTHON")
     if not python:
         pytest.skip("DET_COMPAT_PYTHON does not name the interpreter of an environment with requirements/compat.txt")
-    # The published library's pytorch module needs torch, which its environment borrows from ours.
-    env = {**os.environ, "PYTHONPATH": sysconfig.get_paths()["purelib"]}
+    # The published library needs torch and other frameworks, which its environment borrows from ours.
+    places = [sysconfig.get_paths()["purelib"], *(path for path in sys.path if path.endswith("site-packages"))]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(places))}
 
     def run(*argv: str, cwd: Optional[pathlib.Path] = None, **more_env: str) -> str:
         result = subprocess.run([python, *argv], cwd=cwd, env={**env, **more_env}, capture_output=True, text=True)

@@ -1,14 +1,17 @@
 """Prints the public names of the published library's modules, with their signatures, as JSON.
 
 Runs in an environment of its own (requirements/compat.txt); tests/test_signatures.py compares the answer with our
-library. A parameter is [name, kind, default or null]; a class has its methods, properties and enum values.
+library. A parameter is [name, kind, default or null]; a class has its methods, properties, enum values and the
+attributes that its methods set.
 """
 
+import ast
 import enum
 import importlib
 import inspect
 import json
 import sys
+import textwrap
 
 
 def parameters(function):
@@ -32,12 +35,32 @@ def describe_default(value):
     return repr(value)
 
 
+def attributes(cls):
+    """Public attributes of a class's objects: what its own methods set, and what it annotates or holds."""
+    names = {*vars(cls), *vars(cls).get("__annotations__", ())}
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (OSError, TypeError):
+        return names
+    (node,) = tree.body
+    for function in node.body:
+        if isinstance(function, ast.FunctionDef) and function.args.args:
+            me = function.args.args[0].arg
+            names |= {
+                a.attr
+                for a in ast.walk(function)
+                if isinstance(a, ast.Attribute) and isinstance(a.ctx, ast.Store) and getattr(a.value, "id", "") == me
+            }
+    return names
+
+
 def describe_class(cls):
     if issubclass(cls, enum.Enum):
         # Some of the published values are members of an enumeration of its generated client.
         return {"enum": {member.name: getattr(member.value, "value", member.value) for member in cls}}
-    members = {}
+    members, held = {}, set()
     for klass in reversed([k for k in cls.__mro__ if k.__module__.startswith("determined")]):
+        held |= {name for name in attributes(klass) if not name.startswith("_")}
         for name, member in vars(klass).items():
             if name.startswith("_"):
                 continue
@@ -47,7 +70,7 @@ def describe_class(cls):
                 members[name] = parameters(member.__func__)
             elif inspect.isfunction(member):
                 members[name] = parameters(member)
-    return {"constructor": parameters(cls.__init__), "members": members}
+    return {"constructor": parameters(cls.__init__), "members": members, "attributes": sorted(held)}
 
 
 def describe(module_name):

@@ -198,6 +198,12 @@ def test_invalid_hp__is_reported_and_ends_the_process_with_0(cluster):
     assert cluster.master.reports("training") == [(1, {"loss": 1})]
 
 
+def test_invalid_hp__has_its_message_which_is_a_text():
+    assert det.InvalidHP("too many layers").msg == "too many layers" and str(det.InvalidHP("no")) == "no"
+    with pytest.raises(TypeError, match="not 5 of type int"):
+        det.InvalidHP(5)
+
+
 # Checkpoints
 
 

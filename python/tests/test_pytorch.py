@@ -607,6 +607,49 @@ def test_reducers__add_metrics_of_their_own(cluster):
     assert (validation["low"], validation["high"]) == (0, 1) and "records" not in validation
 
 
+class _Spread(pytorch.MetricReducer):
+    """Sums of tensors, in lists: what reducers of the older releases make do with."""
+
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.sums = [0.0, 0.0]
+
+    def update(self, values):
+        self.sums[0] += sum(values)
+        self.sums[1] += sum(values**2)
+
+    def per_slot_reduce(self):
+        return self.sums
+
+    def cross_slot_reduce(self, per_slot_metrics):
+        return {f"sum_{i}": sum(sums[i] for sums in per_slot_metrics) for i in range(2)}
+
+
+def test_reducers__are_wrapped_where_the_older_releases_had_it(cluster):
+    class Reducing(NoisyTrial):
+        def __init__(self, context):
+            super().__init__(context)
+            self.spread = context.experimental.wrap_reducer(_Spread(), for_training=False)
+
+        def evaluate_batch(self, batch, batch_idx):
+            self.spread.update(torch.tensor([1.0, 2.0]))
+            return super().evaluate_batch(batch, batch_idx)
+
+    fit(Reducing, max_length=pytorch.Epoch(1))
+    (_, validation) = cluster.master.reports("validation")[0]
+    assert (validation["sum_0"], validation["sum_1"]) == (6.0, 10.0), "of two batches"
+
+
+def test_reducers__begin_anew_where_the_older_releases_had_it():
+    context = make_context()
+    total = context.experimental.wrap_reducer(sum, name="total")
+    total.update(5)
+    context.experimental.reset_reducers()
+    assert context.reduce_metrics(for_training=True) == {"total": 0}
+
+
 def test_reducers__mistakes_are_told():
     context = make_context()
     reducer = context.wrap_reducer(lambda values: {"a": 1}, name="x")

@@ -149,3 +149,11 @@ def test_to_device__keeps_the_form(caplog):
     assert warned == {str, int} and len(caplog.records) == 2
     pytorch.to_device(data, device, warned)
     assert len(caplog.records) == 2
+
+
+def test_loader__shows_its_arguments_and_goes_by_them():
+    loader = pytorch.DataLoader(list(range(4)), batch_size=2, drop_last=True, num_workers=0, timeout=0)
+    assert (loader.batch_size, loader.drop_last, loader.num_workers, loader.pin_memory) == (2, True, 0, False)
+    assert [name for name in ("timeout", "prefetch_factor", "worker_init_fn") if not hasattr(loader, name)] == []
+    loader.collate_fn = sum
+    assert list(loader.get_data_loader()) == [1, 5]

@@ -90,6 +90,12 @@ class _SeededDataset(Dataset):
         return get_all(list(indices)) if get_all else [self._dataset[index] for index in indices]
 
 
+_PASSED_ON = (
+    *("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context", "generator"),
+    *("prefetch_factor", "persistent_workers"),
+)
+
+
 class DataLoader:
     """What a :class:`PyTorchTrial` returns as its data: PyTorch's loader, but able to go on in the middle.
 
@@ -128,23 +134,17 @@ class DataLoader:
             raise ValueError("det.pytorch.DataLoader needs a dataset with an index, not an IterableDataset")
         if batch_size is None and batch_sampler is None:
             raise ValueError("det.pytorch.DataLoader always makes batches: batch_size must not be None")
-        self._arguments = {
-            "num_workers": num_workers,
-            "collate_fn": collate_fn,
-            "pin_memory": pin_memory,
-            "timeout": timeout,
-            "worker_init_fn": worker_init_fn,
-            "multiprocessing_context": multiprocessing_context,
-            "generator": generator,
-            "prefetch_factor": prefetch_factor,
-            "persistent_workers": persistent_workers,
-        }
+        self.batch_size, self.drop_last = batch_size, drop_last
+        self.num_workers, self.persistent_workers = num_workers, persistent_workers
+        self.prefetch_factor, self.timeout = prefetch_factor, timeout
+        self.collate_fn, self.worker_init_fn = collate_fn, worker_init_fn
+        self.pin_memory, self.multiprocessing_context = pin_memory, multiprocessing_context
+        self.generator = generator
         # Nobody knows better than PyTorch which arguments fit together; nothing starts before it is iterated.
         torch.utils.data.DataLoader(
-            dataset, batch_size, shuffle, sampler, batch_sampler, drop_last=drop_last, **self._arguments
+            dataset, batch_size, shuffle, sampler, batch_sampler, drop_last=drop_last, **self._passed_on()
         )
         self.dataset = dataset
-        self.generator = generator
         self._data_seed = self._seed()
         theirs = sampler is not None or batch_sampler is not None
         if batch_sampler is None:
@@ -157,6 +157,10 @@ class DataLoader:
         self.sampler = sampler
         self.batch_sampler = samplers._OwnRandomness(batch_sampler, self._seed()) if theirs else batch_sampler
 
+    def _passed_on(self) -> Dict[str, Any]:
+        """What PyTorch's loader is given as it is."""
+        return {name: getattr(self, name) for name in _PASSED_ON}
+
     def _seed(self) -> int:
         """What the random numbers began with; unlike the numbers themselves, the same after a restart."""
         return self.generator.initial_seed() if self.generator is not None else torch.initial_seed()
@@ -167,10 +171,10 @@ class DataLoader:
         """A loader of PyTorch's for the same data; the parameters are those of :func:`adapt_batch_sampler`."""
         batch_sampler = adapt_batch_sampler(self.batch_sampler, repeat, skip, num_replicas, rank)
         dataset = self.dataset
-        if self._arguments["num_workers"]:
+        if self.num_workers:
             dataset = _SeededDataset(dataset, self._data_seed, rank)
             batch_sampler = _NumberedBatches(batch_sampler, skip)
-        return torch.utils.data.DataLoader(dataset, batch_sampler=batch_sampler, **self._arguments)
+        return torch.utils.data.DataLoader(dataset, batch_sampler=batch_sampler, **self._passed_on())
 
     def __len__(self) -> int:
         return len(self.batch_sampler)

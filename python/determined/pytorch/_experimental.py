@@ -1,10 +1,11 @@
 """Features of a trial's context whose form may still change."""
 
-from typing import Any
+from typing import Any, Callable, Optional, Union
 
 import torch
 
 from determined import errors
+from determined.pytorch._reducer import MetricReducer
 
 
 class PyTorchExperimentalContext:
@@ -35,6 +36,21 @@ class PyTorchExperimentalContext:
     def disable_auto_to_device(self) -> None:
         """Hand batches over as they come from the loader; ``context.to_device()`` is up to you."""
         self._auto_to_device = False
+
+    def wrap_reducer(
+        self,
+        reducer: Union[Callable, MetricReducer],
+        name: Optional[str] = None,
+        for_training: bool = True,
+        for_validation: bool = True,
+    ) -> MetricReducer:
+        """Where the older releases had :meth:`PyTorchTrialContext.wrap_reducer`, whose parameters these are."""
+        wrapped: MetricReducer = self._parent.wrap_reducer(reducer, name, for_training, for_validation)
+        return wrapped
+
+    def reset_reducers(self) -> None:
+        """Where the older releases had :meth:`PyTorchTrialContext.reset_reducers`."""
+        self._parent.reset_reducers()
 
     def compress_gradients(self, dtype: torch.dtype = torch.float16) -> None:
         """Let gradients travel between processes in half of their bytes, whatever the configuration says.

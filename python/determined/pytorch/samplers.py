@@ -94,9 +94,10 @@ class SkipBatchSampler(torch.utils.data.BatchSampler):
 
     def __init__(self, batch_sampler: torch.utils.data.BatchSampler, skip: int) -> None:
         self.batch_sampler, self.skip = batch_sampler, skip
+        self.length = len(batch_sampler)
 
     def __len__(self) -> int:
-        return len(self.batch_sampler)
+        return self.length
 
     def __iter__(self) -> Iterator:
         return itertools.islice(self.batch_sampler, self.skip, None)

@@ -102,11 +102,6 @@ class Journal:
         with self._grown:
             self._grown.notify_all()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the run goes on."""
-        return self._file is not None
-
     def close(self) -> None:
         """Let somebody else carry on, whatever happens to this machine from now on."""
         with self._lock:
