@@ -142,9 +142,11 @@ struct api_services {
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, struct error *err);
     bool (*agent_token_matches)(void *ctx, const char *token);
     bool (*healthy)(void *ctx); /* the store answers */
-    /* One that is DELETING, with all that belongs to it, in the background; or a trial of it (0: all). */
-    void (*delete_experiment)(void *ctx, int32_t experiment_id, int32_t trial_id);
-    bool (*had_deleted_trials)(void *ctx, int32_t experiment_id); /* since this master's start, or is about to */
+    /* One that is DELETING, with all that belongs to it, in the background; or a trial of it (0: all). Fails when it was
+     * continued meanwhile. */
+    int (*delete_experiment)(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err);
+    /* Asked right before the step that continues it: an error if it, or a trial of it, is being deleted. */
+    int (*check_not_deleted)(void *ctx, int32_t experiment_id, struct error *err);
     /* Deletes what logs of tasks need not be kept any longer; `done` hears how many lines that were. */
     int (*sweep_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
                       struct error *err);

@@ -66,16 +66,15 @@ static int delete_tensorboard(struct req *r, const struct store_experiment_brief
     return store_tensorboard_removal_add(r->db, x->id, r->now_us, err);
 }
 
-static void run_removals(struct req *r, const int32_t *id, size_t n)
+static int run_removals(struct req *r, int32_t id, struct error *err)
 {
     r->api->services.collect(r->api->services.ctx);
+    return 0;
 }
 
-static void run_deletions(struct req *r, const int32_t *id, size_t n)
+static int run_deletion(struct req *r, int32_t id, struct error *err)
 {
-    const struct api_services *s = &r->api->services;
-    for (size_t i = 0; i < n; i++)
-        s->delete_experiment(s->ctx, id[i], /* trial_id= */ 0);
+    return r->api->services.delete_experiment(r->api->services.ctx, id, /* trial_id= */ 0, err);
 }
 
 static int check_destination(struct req *r, const struct action_args *args, struct error *err)
@@ -134,7 +133,7 @@ const struct experiment_action action_kill = {
 const struct experiment_action action_archive = {.change = archive};
 const struct experiment_action action_unarchive = {.change = unarchive};
 const struct experiment_action action_delete = {
-    .change = start_deletion, .changed = run_deletions, .default_states = DEFAULT_OVER};
+    .change = start_deletion, .changed = run_deletion, .default_states = DEFAULT_OVER};
 static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard, .changed = run_removals};
 const struct experiment_action action_move = {.change = move, .prepare = check_destination};
 const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
@@ -185,8 +184,7 @@ static int request_state(struct req *r, struct error *err)
 static int tell_changed(struct req *r, struct error *err)
 {
     const struct single *s = r->state;
-    s->action->changed(r, &s->id, 1);
-    return 0;
+    return s->action->changed(r, s->id, err);
 }
 
 static int request_change(struct req *r, struct error *err)

@@ -28,8 +28,8 @@ struct experiment_action {
                   struct error *err);
     /* Of the request as a whole, before anything is changed; on the writer's thread. May be NULL. */
     int (*prepare)(struct req *r, const struct action_args *args, struct error *err);
-    /* Once the changes of these are committed; on the loop. May be NULL. */
-    void (*changed)(struct req *r, const int32_t *id, size_t n);
+    /* Once the change of this one is committed; on the loop. May be NULL. */
+    int (*changed)(struct req *r, int32_t id, struct error *err);
 };
 
 extern const struct experiment_action action_activate, action_pause, action_cancel, action_kill, action_archive,

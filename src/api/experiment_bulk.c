@@ -14,7 +14,7 @@ struct bulk {
     size_t *results_n;
     struct store_experiment_brief *found; /* by id */
     size_t found_n;
-    int32_t *changed; /* by the writer */
+    size_t *changed; /* by the writer: places among the ids */
     size_t changed_n;
 };
 
@@ -108,21 +108,26 @@ static bool is_judgement(const struct error *failed)
 static int tell_changed(struct req *r, struct error *err)
 {
     const struct bulk *b = r->state;
-    b->action->changed(r, b->changed, b->changed_n);
+    for (size_t i = 0; i < b->changed_n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        int32_t id = b->ids.value[b->changed[i]];
+        b->action->changed(r, id, &failed);
+        answer(r, b->changed[i], id, &failed);
+    }
     return 0;
 }
 
 static int change_rows(struct req *r, struct error *err)
 {
     struct bulk *b = r->state;
-    b->changed = arena_array(&r->arena, int32_t, b->ids.n + 1);
+    b->changed = arena_array(&r->arena, size_t, b->ids.n + 1);
     b->changed_n = 0;
     if (b->action->prepare && b->action->prepare(r, &b->args, err) < 0)
         return -1;
     for (size_t i = 0; i < b->ids.n; i++) {
         cleanup_error struct error failed = ERROR_INIT;
         if (change_one(r, b, b->ids.value[i], &failed) == 0) {
-            b->changed[b->changed_n++] = b->ids.value[i];
+            b->changed[b->changed_n++] = i;
         } else if (!is_judgement(&failed)) {
             error_move(err, &failed);
             return -1;

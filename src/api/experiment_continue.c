@@ -40,6 +40,8 @@ static int check_state(const struct store_experiment *x, enum run_state *ret, st
                          x->id);
     if (run_state_parse(x->state, ret) < 0)
         return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
+    if (*ret == RUN_DELETING || *ret == RUN_DELETED || *ret == RUN_DELETE_FAILED)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
     if (!run_state_is_terminal(*ret))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it", x->id);
     return 0;
@@ -61,19 +63,14 @@ static int check_searcher(const struct continuation *c, struct error *err)
     return 0;
 }
 
-static int refuse_thinned(int32_t id, struct error *err)
-{
-    return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
-                     "forked", id);
-}
-
 /* A search rests on all of its trials. */
 static int check_trials(struct req *r, int32_t id, struct error *err)
 {
     int64_t n;
     if (store_run_deletions_count(r->db, id, &n, err) < 0)
         return -1;
-    return n ? refuse_thinned(id, err) : 0;
+    return n ? error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                         "forked", id) : 0;
 }
 
 static int prepare_config(struct req *r, const char *override, struct continuation *c, struct error *err)
@@ -143,8 +140,8 @@ static int continue_step(struct req *r, struct error *err)
 {
     struct continuation *c = r->state;
     bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
-    if (r->api->services.had_deleted_trials(r->api->services.ctx, c->was.id)) /* since the reader looked */
-        return refuse_thinned(c->was.id, err);
+    if (r->api->services.check_not_deleted(r->api->services.ctx, c->was.id, err) < 0) /* since the reader looked */
+        return -1;
     if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,

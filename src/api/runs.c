@@ -292,9 +292,12 @@ static int begin_deletions(struct req *r, struct error *err)
 {
     const struct runs_request *b = r->state;
     const struct api_services *s = &r->api->services;
-    for (size_t i = 0; i < b->ids.n; i++)
-        if (b->acted[i])
-            s->delete_experiment(s->ctx, find(b, b->ids.value[i])->experiment.id, b->ids.value[i]);
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        int32_t id = b->ids.value[i];
+        if (b->acted[i] && s->delete_experiment(s->ctx, find(b, id)->experiment.id, id, &failed) < 0)
+            (*b->results)[i].error = arena_strdup(&r->arena, error_msg(&failed));
+    }
     return 0;
 }
 

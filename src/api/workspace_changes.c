@@ -43,8 +43,10 @@ static int delete_experiments(struct req *r, struct error *err)
 {
     const struct store_ints *ids = r->state;
     const struct api_services *s = &r->api->services;
-    for (size_t i = 0; i < ids->n; i++)
-        s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0);
+    for (size_t i = 0; i < ids->n; i++) {
+        cleanup_error struct error failed = ERROR_INIT; /* of one that goes on its place hears, which then stays as well */
+        s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0, &failed);
+    }
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "core/core.h"
 #include "master/collector.h"
 #include "master/master.h"
 #include "store/experiments.h"
@@ -19,13 +20,15 @@ struct deletion {
     int32_t experiment_id, trial_id; /* trial_id 0: the experiment with all it has */
     bool more;
     bool pending;        /* its files are not gone yet, and have not failed to go */
+    bool goes_on;        /* it was continued after it was asked for: it stays what it is */
     struct error failed; /* why it could not be deleted */
     STAILQ_ENTRY(deletion) next;
 };
 
-/* An experiment that has lost trials, or is about to. */
+/* An experiment that is lost, or has lost trials, or is about to. */
 struct thinned {
     int32_t experiment_id;
+    enum deletion_of of;
     UT_hash_handle hh;
 };
 
@@ -59,9 +62,12 @@ static int mark_failed(struct store *db, void *job, struct error *err)
 {
     const struct deletion *x = job;
     cleanup_arena struct arena a = ARENA_INIT;
+    if (x->trial_id && x->goes_on)
+        return store_run_deletion_forget(db, x->trial_id, err);
     if (x->trial_id)
         return store_run_deletion_failed(db, x->trial_id, error_msg(&x->failed), err);
-    if (store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
+    if (!x->goes_on &&
+        store_experiment_set_state(db, x->experiment_id, run_state_name(RUN_DELETE_FAILED), 0, err) < 0)
         return -1;
     const char *reason = arena_printf(&a, "experiment %d could not be deleted: %s", x->experiment_id, error_msg(&x->failed));
     return store_places_fail(db, x->experiment_id, reason, err);
@@ -117,21 +123,22 @@ static void part_deleted(void *job, const struct error *err)
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* It may have been continued after it was asked for. */
-static int check_over(struct store *db, int32_t experiment_id, struct error *err)
+static int check_state(struct store *db, struct deletion *x, struct error *err)
 {
-    struct store_experiment_brief x;
-    if (store_experiment_brief(db, experiment_id, &x, err) < 0)
+    struct store_experiment_brief now;
+    if (store_experiment_brief(db, x->experiment_id, &now, err) < 0)
         return -1;
-    return run_state_is_over(x.state) ? 0 : error_set(err, ERR_PRECONDITION, "experiment %d goes on", experiment_id);
+    x->goes_on = x->trial_id ? !run_state_is_over(now.state) : now.state != RUN_DELETING;
+    return x->goes_on ? error_set(err, ERR_PRECONDITION, "experiment %d goes on", x->experiment_id) : 0;
 }
 
 static int mark_files(struct store *db, void *job, struct error *err)
 {
-    const struct deletion *x = job;
+    struct deletion *x = job;
     int64_t now_us = clock_now_us();
     if (x->pending) /* marked before */
         return 0;
-    if (x->trial_id && check_over(db, x->experiment_id, err) < 0)
+    if (check_state(db, x, err) < 0)
         return -1;
     if (store_removal_add_all(db, x->experiment_id, x->trial_id, now_us, err) < 0)
         return -1;
@@ -233,24 +240,33 @@ void deletions_free(struct deletions *d)
     free(d);
 }
 
-bool deletions_had_trials_of(const struct deletions *d, int32_t experiment_id)
+static struct thinned *find_thinned(const struct deletions *d, int32_t experiment_id)
 {
     struct thinned *t;
     HASH_FIND(hh, d->thinned, &experiment_id, sizeof(experiment_id), t);
     return t;
 }
 
-static void note_thinned(struct deletions *d, int32_t experiment_id)
+enum deletion_of deletions_of(const struct deletions *d, int32_t experiment_id)
 {
-    if (deletions_had_trials_of(d, experiment_id))
-        return;
-    struct thinned *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
-    t->experiment_id = experiment_id;
-    HASH_ADD(hh, d->thinned, experiment_id, sizeof(t->experiment_id), t);
-    if (!HASH_ADDED(t))
-        abort();
+    const struct thinned *t = find_thinned(d, experiment_id);
+    return t ? t->of : DELETION_OF_NOTHING;
+}
+
+static void note_thinned(struct deletions *d, int32_t experiment_id, enum deletion_of of)
+{
+    struct thinned *t = find_thinned(d, experiment_id);
+    if (!t) {
+        t = calloc(1, sizeof(*t));
+        if (!t)
+            abort();
+        t->experiment_id = experiment_id;
+        HASH_ADD(hh, d->thinned, experiment_id, sizeof(t->experiment_id), t);
+        if (!HASH_ADDED(t))
+            abort();
+    }
+    if (of > t->of)
+        t->of = of;
 }
 
 void deletions_look_again(struct deletions *d)
@@ -263,16 +279,46 @@ void deletions_look_again(struct deletions *d)
         begin_next(d);
 }
 
-void deletions_add(struct deletions *d, int32_t experiment_id, int32_t trial_id)
+static struct deletion *new_deletion(struct deletions *d, int32_t experiment_id, int32_t trial_id)
 {
     struct deletion *x = calloc(1, sizeof(*x));
     if (!x)
         abort();
     *x = (struct deletion){.of = d, .experiment_id = experiment_id, .trial_id = trial_id};
-    if (trial_id)
-        note_thinned(d, experiment_id);
+    return x;
+}
+
+static void told(void *job, const struct error *err)
+{
+    struct deletion *x = job;
+    error_release(&x->failed);
+    free(x);
+}
+
+/* Whatever is deleted with it hears of it. Its own row is the continuation's: that was written later. */
+static int refuse(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
+{
+    struct deletion *x = new_deletion(d, experiment_id, trial_id);
+    x->goes_on = true;
+    error_set(&x->failed, ERR_PRECONDITION, "experiment %d was continued at the same moment: it goes on, and nothing of it is "
+              "deleted", experiment_id);
+    error_copy(err, &x->failed);
+    log_warning("experiment.delete_refused", "exp=%d trial=%d reason=goes_on", experiment_id, trial_id);
+    struct writer_job job = {mark_failed, told, x};
+    writer_submit(d->m->writer, &job, 1);
+    return -1;
+}
+
+int deletions_add(struct deletions *d, int32_t experiment_id, int32_t trial_id, struct error *err)
+{
+    struct core_experiment_view view;
+    if (core_experiment(d->m->core, experiment_id, &view))
+        return refuse(d, experiment_id, trial_id, err);
+    struct deletion *x = new_deletion(d, experiment_id, trial_id);
+    note_thinned(d, experiment_id, trial_id ? DELETION_OF_TRIALS : DELETION_OF_ALL);
     bool idle = STAILQ_EMPTY(&d->waiting);
     STAILQ_INSERT_TAIL(&d->waiting, x, next);
     if (idle)
         begin(x);
+    return 0;
 }

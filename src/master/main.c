@@ -100,9 +100,18 @@ static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
     sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
 }
 
-static bool had_deleted_trials(void *ctx, int32_t experiment_id)
+static int check_not_deleted(void *ctx, int32_t experiment_id, struct error *err)
 {
-    return deletions_had_trials_of(((struct master *)ctx)->deletions, experiment_id);
+    switch (deletions_of(((struct master *)ctx)->deletions, experiment_id)) {
+    case DELETION_OF_ALL:
+        return error_set(err, ERR_PRECONDITION, "experiment %d is being deleted: it cannot be continued", experiment_id);
+    case DELETION_OF_TRIALS:
+        return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                         "forked", experiment_id);
+    case DELETION_OF_NOTHING:
+        break;
+    }
+    return 0;
 }
 
 static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
@@ -188,9 +197,9 @@ static int open_store(struct master *m, struct error *err)
     return 0;
 }
 
-static void delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id)
+static int delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err)
 {
-    deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id);
+    return deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id, err);
 }
 
 static void collect(void *ctx)
@@ -250,7 +259,7 @@ static int build_api(struct master *m, struct error *err)
         .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
         .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
         .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .had_deleted_trials = had_deleted_trials, .collect = collect, .log_stored = log_stored,
+        .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect, .log_stored = log_stored,
         .scan_log = scan_log, .log_matched = log_matched,
         .metrics_stored = metrics_stored, .sweep_logs = sweep_logs, .master_log = m->own_log};
     m->agents = agent_hub_new(m);
@@ -336,8 +345,10 @@ static int restore(struct master *m, struct error *err)
         return -1;
     for (size_t i = 0; i < match_n; i++) /* what the master before may not have told its core */
         log_policies_tell(m, &match[i]);
-    for (size_t i = 0; i < deletion_n; i++)
-        deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id);
+    for (size_t i = 0; i < deletion_n; i++) {
+        cleanup_error struct error refused = ERROR_INIT; /* told in the log */
+        deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id, &refused);
+    }
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 

@@ -223,6 +223,11 @@ int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *re
     return query_exec(st, Q_RUN_DELETIONS_FAILED, SQL_ARGS(sql_int(trial_id), sql_text(reason)), NULL, err);
 }
 
+int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err)
+{
+    return query_exec(st, Q_RUN_DELETIONS_FORGET, SQL_ARGS(sql_int(trial_id)), NULL, err);
+}
+
 static void read_run_deletion(struct query *q, struct arena *a, void *row)
 {
     struct store_run_deletion *d = row;

@@ -70,6 +70,8 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
 /* Trials that are to be deleted on their own. Asking again for one that failed tries it again. */
 int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err);
 int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err);
+/* It was asked for, but never began. */
+int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err);
 /* What a starting master goes on with. */
 struct store_run_deletion { int32_t experiment_id, trial_id; };
 int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,

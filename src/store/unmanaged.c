@@ -73,12 +73,13 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
             end_us = trial[i].end_us;
     }
     enum run_state most = unmanaged_experiment_state(state, (int)n);
-    if (query_exec_one(st, Q_UNMANAGED_EXPERIMENT_SET,
-                       SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
-                                sql_time(run_state_is_over(most) ? end_us : 0), sql_opt_real(most == RUN_COMPLETED, 1)),
-                       err, "experiment %d", experiment_id) < 0)
+    int64_t changed; /* none: it is being deleted */
+    if (query_exec(st, Q_UNMANAGED_EXPERIMENT_SET,
+                   SQL_ARGS(sql_int(experiment_id), sql_text(run_state_name(most)),
+                            sql_time(run_state_is_over(most) ? end_us : 0), sql_opt_real(most == RUN_COMPLETED, 1)),
+                   &changed, err) < 0)
         return -1;
-    return run_state_is_over(most) ? store_collection_ask(st, experiment_id, err) : 0;
+    return changed && run_state_is_over(most) ? store_collection_ask(st, experiment_id, err) : 0;
 }
 
 static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }

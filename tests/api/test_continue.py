@@ -1,5 +1,7 @@
 """An experiment that is over goes on: with what was, or with a few words changed; and what cannot."""
 import json
+import threading
+from concurrent import futures
 
 import pytest
 from support.cluster import wait_for
@@ -111,6 +113,48 @@ def test_what_cannot_go_on(master, canceled):
     assert go_on(master, canceled)["state"] in ("STATE_ACTIVE", "STATE_QUEUED")
     assert "is not over yet" in go_on(master, canceled, status=400)
     assert master.post(f"/api/v1/experiments/{canceled}/kill").status == 200
+
+
+def delete_experiment(c, x):
+    reply = c.request("DELETE", f"/api/v1/experiments/{x}")
+    return "" if reply.status == 200 else reply.json["error"]["error"]
+
+
+def delete_in_bulk(c, x):
+    [result] = c.request("DELETE", "/api/v1/projects/-1/experiments/delete", {"experimentIds": [x]}).json["results"]
+    return result["error"]
+
+
+def delete_run(c, x):
+    [result] = c.post("/api/v1/runs/delete", {"runIds": c.trial_ids(x)}).json["results"]
+    return result["error"]
+
+
+@pytest.mark.parametrize("delete, rounds", [(delete_experiment, 40), (delete_in_bulk, 40), (delete_run, 20)])
+def test_of_a_deletion_and_a_continuation_at_once_exactly_one_happens(master, delete, rounds):
+    """Each looked while the experiment was over: the deletion must not take what runs, nor is what it has taken continued."""
+    def at_once(x, start, act):
+        start.wait()
+        return act(master, x)
+
+    def continued(c, x):
+        return c.post("/api/v1/experiments/continue", {"id": x}).status == 200
+
+    with futures.ThreadPoolExecutor(2) as pool:
+        for _ in range(rounds):
+            x = ended(master, "CANCELED")
+            [trial] = master.trial_ids(x)
+            start = threading.Barrier(2)
+            going, gone = (pool.submit(at_once, x, start, act) for act in (continued, delete))
+            if gone.result():
+                assert going.result(), gone.result()
+                assert master.experiment(x)["state"] == "STATE_QUEUED"
+                assert master.get(f"/api/v1/trials/{trial}").json["trial"]["state"] == "STATE_QUEUED"
+                assert master.post(f"/api/v1/experiments/{x}/kill").status == 200
+            else:
+                assert not going.result()
+                path = f"/api/v1/trials/{trial}" if delete is delete_run else f"/api/v1/experiments/{x}"
+                wait_for("the deletion", lambda path=path: master.get(path).status == 404)
 
 
 def test_a_continued_experiment_survives_the_master(new_cluster):

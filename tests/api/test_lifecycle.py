@@ -36,6 +36,19 @@ def test_bulk_states_answer_for_each_id(master):
         assert master.wait_experiment(x)["state"] == "STATE_CANCELED"
 
 
+@pytest.mark.parametrize("action, unknown", [("pause", "experiment '99999' not found"), ("kill", "experiment '99999' not found"),
+                                             ("archive", "experiment '99999' not found")])
+def test_bulk_has_one_answer_for_each_id_in_their_order(master, action, unknown):
+    """Never fewer answers than ids: who sends five and wants five needs no list of those that were left out."""
+    a, b = ended(master), ended(master)
+    ids = [b, 99999, a, b, 99999]
+    reply = master.post(f"/api/v1/projects/-1/experiments/{action}", {"experimentIds": ids})
+    assert reply.status == 200 and [r["id"] for r in reply.json["results"]] == ids
+    errors = [r["error"] for r in reply.json["results"]]
+    assert errors[1] == errors[4] == unknown and unknown not in (errors[0], errors[2], errors[3])
+    assert master.post(f"/api/v1/projects/-1/experiments/{action}", {}).json["results"] == []
+
+
 def test_bulk_in_a_project_finds_nothing_of_others(master):
     x = master.create(activate=False)
     assert bulk(master, "kill", [x], project=1) == {x: ""}

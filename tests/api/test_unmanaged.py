@@ -2,6 +2,8 @@
 import json
 
 import pytest
+from api.test_checkpoints import store_checkpoint
+from support.cluster import wait_for
 
 CHECKPOINT = "0a1b2c3d-1111-4222-8333-4444555566{:02d}"
 
@@ -44,6 +46,20 @@ def test_the_master_makes_no_trials_for_an_unmanaged_experiment(master):
         assert master.post(f"/api/v1/experiments/{x}/{action}").status == 200
     assert "is unmanaged" in refusal(master.post(f"/api/v1/experiments/{x}/pause"))
     assert master.experiment(x)["state"] == "STATE_PAUSED"
+
+
+def test_an_experiment_whose_deletion_failed_stays_so_whatever_its_trials_say(master):
+    x = make(master)
+    t = trial_of(master, x)["id"]
+    source = store_checkpoint(master, t, 1)
+    assert patch(master, t, "STATE_COMPLETED").status == 200
+    y = master.create(activate=False, searcher={"name": "single", "metric": "loss", "source_checkpoint_uuid": source})
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the failure", lambda: master.experiment(x)["state"] == "STATE_DELETE_FAILED")
+    for state in ("STATE_RUNNING", "STATE_COMPLETED"):
+        assert patch(master, t, state).json["trial"]["state"] == state
+        assert master.experiment(x)["state"] == "STATE_DELETE_FAILED"
+    assert master.post(f"/api/v1/experiments/{y}/kill").status == 200
 
 
 def test_a_trial_tells_its_state_and_the_experiment_follows(master):

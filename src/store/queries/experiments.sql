@@ -194,6 +194,9 @@ ON CONFLICT (trial_id) DO UPDATE SET reason = '';
 -- name: run_deletions_failed
 UPDATE run_deletions SET reason = $2 WHERE trial_id = $1;
 
+-- name: run_deletions_forget
+DELETE FROM run_deletions WHERE trial_id = $1;
+
 -- name: run_deletions_done
 UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
 

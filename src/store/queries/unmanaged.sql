@@ -24,7 +24,8 @@ WHERE id = $1;
 SELECT state, end_us FROM trials WHERE experiment_id = $1;
 
 -- name: unmanaged_experiment_set
-UPDATE experiments SET state = $2, end_us = $3, progress = coalesce($4, progress) WHERE id = $1;
+UPDATE experiments SET state = $2, end_us = $3, progress = coalesce($4, progress)
+WHERE id = $1 AND state NOT IN ('DELETING', 'DELETE_FAILED');
 
 -- Trials that said nothing for too long have died: their end is when they were last heard of.
 -- name: unmanaged_trials_expire
