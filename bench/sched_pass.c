@@ -1,14 +1,14 @@
-/* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each.
- * Usage: sched_pass */
+/* What does a pass of the scheduler cost in a large pool? 10,000 agents of 8 slots, 100,000 jobs of one request each; and in
+ * a full one of 1,000, where 8,000 gangs wait that others would have to be stopped for. Usage: sched_pass */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/clock.h"
 #include "common/rng.h"
 #include "core/sched/moves.h"
 
-enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200 };
+enum { AGENTS = 10000, SLOTS = 8, JOBS = 100000, EVENTS = 200, FULL_AGENTS = 1000, FULL_GANGS = 8000 };
 
 struct pool {
     struct sched *sched;
@@ -21,27 +21,40 @@ struct pool {
 static struct pool p;
 static struct rng rng;
 
-static void fill(enum sched_policy policy, bool gangs)
+static void begin(enum sched_policy policy, int agents)
 {
     p.sched = sched_new(&(struct sched_opts){.policy = policy, .preemption = true});
-    for (int i = 0; i < AGENTS; i++) {
+    for (int i = 0; i < agents; i++) {
         snprintf(p.name[i], sizeof p.name[i], "agent-%d", i);
         p.agent[i] = (struct sched_agent){.id = p.name[i], .open = true, .slots = SLOTS, .empty_slots = SLOTS, .aux = 100,
                                           .empty_aux = 100};
         sched_agent_join(p.sched, &p.agent[i]);
     }
-    for (int i = 0; i < JOBS; i++) {
-        char *name = p.name[AGENTS + i];
-        snprintf(name, sizeof p.name[0], "job-%d", i);
-        p.group[i] = (struct sched_group){.job_id = name, .priority = 40 + i % 5, .weight = 1, .max_slots = -1,
-                                          .queue_position = 1000 * i, .submitted_us = 1000 * i};
-        p.request[i] = (struct sched_request){.allocation_id = name, .group = &p.group[i],
-                                              .slots = gangs ? 2 + (int)rng_int(&rng, 63) / 2 * 2 : 1, .preemptible = true,
-                                              .request_us = 1000 * i};
-        if (gangs && p.request[i].slots > SLOTS)
-            p.request[i].slots -= p.request[i].slots % SLOTS;
-        sched_request_add(p.sched, &p.request[i]);
-    }
+}
+
+static void submit(int i, int slots, int priority, bool preemptible)
+{
+    char *name = p.name[AGENTS + i];
+    snprintf(name, sizeof p.name[0], "job-%d", i);
+    p.group[i] = (struct sched_group){.job_id = name, .priority = priority, .weight = 1, .max_slots = -1,
+                                      .queue_position = 1000 * i, .submitted_us = 1000 * i};
+    p.request[i] = (struct sched_request){.allocation_id = name, .group = &p.group[i], .slots = slots,
+                                          .preemptible = preemptible, .request_us = 1000 * i};
+    sched_request_add(p.sched, &p.request[i]);
+}
+
+/* 2 to 64 slots, such as agents can hold. */
+static int gang(void)
+{
+    int slots = 2 + (int)rng_int(&rng, 63) / 2 * 2;
+    return slots > SLOTS ? slots - slots % SLOTS : slots;
+}
+
+static void fill(enum sched_policy policy, bool gangs)
+{
+    begin(policy, AGENTS);
+    for (int i = 0; i < JOBS; i++)
+        submit(i, gangs ? gang() : 1, 40 + i % 5, true);
 }
 
 static void empty(void)
@@ -50,6 +63,7 @@ static void empty(void)
         if (p.request[i].group != NULL)
             sched_request_remove(p.sched, &p.request[i]);
     sched_free(p.sched);
+    memset(p.request, 0, sizeof p.request);
 }
 
 static size_t pass(void)
@@ -60,13 +74,13 @@ static size_t pass(void)
     return d.allocate_n;
 }
 
-/* One that runs ends: its slots are free again. */
-static void end_one(void)
+/* One that runs, or is on its way out, ends: its slots are free again. */
+static void end_one(enum sched_state state)
 {
     struct sched_request *r;
     do
         r = &p.request[rng_int(&rng, JOBS)];
-    while (r->group == NULL || r->state != SCHED_ALLOCATED);
+    while (r->group == NULL || r->state != state);
     for (size_t i = 0; i < r->share_n; i++) {
         struct sched_agent to = *r->share[i].agent;
         to.empty_slots += r->share[i].slots;
@@ -76,28 +90,76 @@ static void end_one(void)
     r->group = NULL;
 }
 
+/* Of CPU time: a pass does nothing else but compute, and others do not count. */
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 static double ms_since(int64_t start_us)
 {
-    return (double)(clock_monotonic_us() - start_us) / 1000;
+    return (double)(now_us() - start_us) / 1000;
 }
 
 static void measure(const char *kind, enum sched_policy policy, bool gangs)
 {
     double worst = 0, sum = 0;
     fill(policy, gangs);
-    int64_t start = clock_monotonic_us();
+    int64_t start = now_us();
     size_t placed = pass();
     double cold = ms_since(start);
     printf("%s: everything at once %.3f ms\n%s: placements %.0f /s\n", kind, cold, kind, (double)placed / cold * 1000);
     for (int i = 0; i < EVENTS; i++) {
-        end_one();
-        start = clock_monotonic_us();
+        end_one(SCHED_ALLOCATED);
+        start = now_us();
         pass();
         double ms = ms_since(start);
         sum += ms;
         worst = ms > worst ? ms : worst;
     }
     printf("%s: one ended %.4f ms\n%s: one ended, the worst %.4f ms\n", kind, sum / EVENTS, kind, worst);
+    empty();
+}
+
+/* All that a pass wants stopped is told so. */
+static double pass_and_stop(void)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct sched_decision d;
+    int64_t start = now_us();
+    sched_pass(p.sched, ++p.now_us, &a, &d);
+    double ms = ms_since(start);
+    for (size_t i = 0; i < d.release_n; i++)
+        sched_request_releasing(p.sched, d.release[i]);
+    return ms;
+}
+
+/* Full of tasks of one slot, some of which cannot be stopped. Of the gangs that wait one half is more important than what
+ * runs, the other one as important, and ahead of half of it. */
+static void measure_full(void)
+{
+    double worst = 0, sum = 0;
+    begin(SCHED_BY_PRIORITY, FULL_AGENTS);
+    for (int i = 0; i < FULL_AGENTS * SLOTS; i++)
+        submit(i, 1, 50, i % 16 != 0);
+    pass();
+    for (int i = FULL_AGENTS * SLOTS; i < FULL_AGENTS * SLOTS + FULL_GANGS; i++) {
+        submit(i, gang(), i % 2 ? 50 : 40 + i % 10, true);
+        struct sched_group to = p.group[i];
+        to.queue_position = 500 * FULL_AGENTS * SLOTS;
+        sched_group_set(p.sched, &p.group[i], &to);
+    }
+    double cold = pass_and_stop();
+    for (int i = 0; i < EVENTS; i++) {
+        end_one(SCHED_RELEASING);
+        double ms = pass_and_stop();
+        sum += ms;
+        worst = ms > worst ? ms : worst;
+    }
+    printf("full: everything at once %.3f ms\nfull: one ended %.4f ms\nfull: one ended, the worst %.4f ms\n", cold, sum / EVENTS,
+           worst);
     empty();
 }
 
@@ -109,7 +171,7 @@ static void measure_moves(void)
         cleanup_arena struct arena a = ARENA_INIT;
         struct sched_move m;
         struct sched_group *g = &p.group[rng_int(&rng, JOBS)], *anchor = &p.group[rng_int(&rng, JOBS)];
-        int64_t start = clock_monotonic_us();
+        int64_t start = now_us();
         sched_plan_move(g, anchor, i % 2, 1, &a, &m);
         for (size_t k = 0; k < m.step_n; k++) {
             struct sched_group to = *m.step[k].group;
@@ -129,6 +191,8 @@ int main(void)
     measure("by priority", SCHED_BY_PRIORITY, false);
     measure("gangs", SCHED_BY_PRIORITY, true);
     measure("by fair share", SCHED_BY_FAIR_SHARE, false);
+    measure("gangs by fair share", SCHED_BY_FAIR_SHARE, true);
+    measure_full();
     measure_moves();
     return 0;
 }

@@ -206,7 +206,7 @@ static bool has_turn(const struct plan *p, const struct plain_request *r, int pr
 static void give_leaving(struct plan *p, struct plain_agent *agent)
 {
     for (size_t i = 0; i < p->s->request_n; i++)
-        if (p->s->request[i].state == SCHED_RELEASING && (p->s->request[i].slots == 0) == p->zero_slot)
+        if (p->s->request[i].state == SCHED_RELEASING)
             give(agent, p->s->request[i].share, p->s->request[i].share_n);
 }
 

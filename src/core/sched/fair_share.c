@@ -223,30 +223,38 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* False: the plan has to be made anew, without those that have no place. */
-static bool serve_gangs(struct pass *p, const struct claims *c)
+/* Those whose gangs have found no place stand in ret: without them the plan has to be made anew. */
+static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
-    bool ok = true;
-    const struct claim **lack = arena_array(p->arena, const struct claim *, c->has_gangs ? c->n : 0);
-    size_t n = 0;
+    struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
+    size_t n = 0, without_place = 0;
     for (size_t i = 0; i < c->n && c->has_gangs; i++) {
-        struct claim *claim = &c->item[c->order[i]];
+        struct claim *claim = &c->item[c->order[i].item];
         claim->turn = (uint32_t)i;
         if (claim->largest > 1 && claim->active > claim->offered)
             release_too_much(p, claim);
         else if (claim->largest > 1 && claim->active < claim->offered)
             lack[n++] = claim;
     }
-    qsort(lack, n, sizeof(const struct claim *), by_size);
+    qsort(lack, n, sizeof(struct claim *), by_size);
     for (size_t i = 0; i < n; i++)
-        ok = place_gangs(p, lack[i]) && ok;
-    return ok;
+        if (!place_gangs(p, lack[i]))
+            lack[without_place++] = lack[i];
+    *ret = lack;
+    return without_place;
+}
+
+static void claim_less(struct pass *p, struct claim *claim)
+{
+    double at_first = claim->at_first;
+    claim_of(p, claim->group, claim);
+    claim->at_first = at_first;
 }
 
 static void serve_single(struct pass *p, const struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
-        const struct claim *claim = &c->item[c->order[i]];
+        const struct claim *claim = &c->item[c->order[i].item];
         if (claim->largest > 1)
             continue;
         if (claim->active > claim->offered)
@@ -280,19 +288,22 @@ static void start_again(struct pass *p, size_t placed_before)
 
 void sched_by_fair_share(struct pass *p)
 {
-    struct claims claims = {0};
+    struct claim **without_place;
     p->began = p->s->pass;
     place_zero_slot(p);
     size_t placed = p->ret->allocate_n;
     room_find_who_counts(p->s);
-    for (int plans = 1; plans <= SCHED_PLANS_MAX; plans++) {
-        start_again(p, placed);
-        int largest = claims.largest;
-        claims = collect_claims(p);
-        claims.largest = claims.largest > largest ? claims.largest : largest;
-        claims_offer(&claims, &p->s->claims, plans > 1);
-        if (serve_gangs(p, &claims))
+    start_again(p, placed);
+    struct claims claims = collect_claims(p);
+    claims_offer(&claims, &p->s->claims, false);
+    for (int plans = 1;; plans++) {
+        size_t n = serve_gangs(p, &claims, &without_place);
+        if (n == 0 || plans == SCHED_PLANS_MAX)
             break;
+        start_again(p, placed);
+        for (size_t i = 0; i < n; i++)
+            claim_less(p, without_place[i]);
+        claims_offer(&claims, &p->s->claims, true);
     }
     serve_single(p, &claims);
     places_undo(&p->s->places, 0);

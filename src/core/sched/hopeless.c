@@ -29,20 +29,21 @@ struct outlook {
 
 static struct agent_size *size_of(struct sched *s, int slots)
 {
-    struct agent_size *size = s->places.sizes;
+    struct agent_size *size = s->later.places.sizes;
     while (size != NULL && size->slots != slots)
         size = size->next;
     return size;
 }
 
-static void look_at_what_is_free(struct outlook *o)
+/* What leaves has gone. */
+static void look_at_what_will_be_free(struct outlook *o)
 {
     struct sched *s = o->s;
     s->outlooks++;
     o->most = 0;
-    for (struct agent_size *size = s->places.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->later.places.sizes; size != NULL; size = size->next)
         size->whole = 0;
-    for (const struct sched_bucket *b = s->places.for_slots.first; b != NULL; b = b->next) {
+    for (const struct sched_bucket *b = s->later.places.for_slots.first; b != NULL; b = b->next) {
         if (b->n == 0)
             continue;
         o->most = b->key.empty > o->most ? b->key.empty : o->most;
@@ -54,7 +55,7 @@ static void look_at_what_is_free(struct outlook *o)
 static void would_give_back(struct outlook *o, const struct sched_request *r)
 {
     for (size_t i = 0; i < r->share_n; i++) {
-        struct sched_agent *agent = r->share[i].agent;
+        struct sched_agent *agent = r->share[i].agent->shadow;
         if (!agent->open || r->share[i].slots == 0)
             continue;
         if (agent->outlook != o->s->outlooks)
@@ -79,12 +80,12 @@ static bool helps(const struct outlook *o, const struct sched_shape *shape)
         return true;
     if (shape->key.single_agent)
         return false;
-    for (const struct agent_size *size = o->s->places.sizes; size != NULL && size->slots > 0; size = size->next) {
+    for (const struct agent_size *size = o->s->later.places.sizes; size != NULL && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
             return true;
         all += size->whole * (size_t)size->slots;
     }
-    return o->s->places.allow_heterogeneous_fits && all >= (size_t)slots;
+    return o->s->later.places.allow_heterogeneous_fits && all >= (size_t)slots;
 }
 
 static int latest_first(const void *pa, const void *pb)
@@ -117,11 +118,7 @@ static void look_at_level(struct outlook *o, struct pass *p, struct sched_level 
 static void look(struct pass *p)
 {
     struct outlook o = {.s = p->s};
-    struct sched_request *r;
-    look_at_what_is_free(&o);
-    if (!p->releasing) /* else that room is given already */
-        TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
-            would_give_back(&o, r);
+    look_at_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MAX; priority >= SCHED_PRIORITY_MIN; priority--)
         look_at_level(&o, p, &p->s->with_slots[priority]);
 }
@@ -130,10 +127,7 @@ static void look(struct pass *p)
 static void look_at_what_leaves(struct pass *p)
 {
     struct outlook o = {.s = p->s};
-    struct sched_request *r;
-    look_at_what_is_free(&o);
-    TAILQ_FOREACH(r, &p->s->releasing, in_releasing)
-        would_give_back(&o, r);
+    look_at_what_will_be_free(&o);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++)
         for (struct sched_shape *shape = p->s->with_slots[priority].first; shape != NULL; shape = shape->next)
             shape->too_large = !helps(&o, shape);

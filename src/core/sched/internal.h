@@ -2,6 +2,7 @@
 #ifndef DET_CORE_SCHED_INTERNAL_H
 #define DET_CORE_SCHED_INTERNAL_H
 
+#include "core/sched/later.h"
 #include "core/sched/line.h"
 #include "core/sched/places.h"
 #include "core/sched/queue.h"
@@ -12,6 +13,7 @@ enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fai
 struct sched {
     struct sched_opts opts;
     struct places places;
+    struct later later;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
     struct sched_line line;
     size_t group_n;
@@ -46,6 +48,10 @@ struct pass {
     bool releasing;   /* and room is being made for it: what is free may be what it will need */
     struct shape_set unfit, hopeless, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
     bool has_outlook, saw_what_leaves;
+    /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The least
+     * important and latest goes first, whoever it is for: what is released is always all that comes before this one. */
+    struct sched_level *level;
+    struct sched_request *next_victim;
     int kept_n; /* gangs whose places are kept in what leaves */
     uint64_t began; /* the number of the pass; each plan by fair share has one of its own */
 };

@@ -62,6 +62,20 @@ static struct sched_bucket *bucket_of(struct places *p, struct bucket_set *set, 
     return b;
 }
 
+struct sched_place *bucket_first(struct sched_bucket *b, uint64_t hash)
+{
+    struct sched_agent at = {.id = "", .hash = hash};
+    struct sched_place key = {.agent = &at};
+    struct sched_place *found = RB_NFIND(sched_places_by_hash, &b->places, &key);
+    return found != NULL ? found : RB_MIN(sched_places_by_hash, &b->places);
+}
+
+struct sched_place *bucket_next(struct sched_bucket *b, struct sched_place *place)
+{
+    struct sched_place *next = RB_NEXT(sched_places_by_hash, &b->places, place);
+    return next != NULL ? next : RB_MIN(sched_places_by_hash, &b->places);
+}
+
 static void leave_bucket(struct sched_place *place)
 {
     if (place->bucket == NULL)
@@ -203,193 +217,6 @@ void places_set(struct places *p, struct sched_agent *agent, const struct sched_
     sort_in(p, agent);
 }
 
-/* ---- fitting ----------------------------------------------------------------------------------------------------- */
-
-bool places_blocked(const struct sched_request *r, const struct sched_agent *agent)
-{
-    for (size_t i = 0; i < r->blocked_n; i++)
-        if (strcmp(r->blocked_agent[i], agent->id) == 0)
-            return true;
-    return false;
-}
-
-static struct sched_place *first_at(struct sched_bucket *b, uint64_t hash)
-{
-    struct sched_agent at = {.id = "", .hash = hash};
-    struct sched_place key = {.agent = &at};
-    struct sched_place *found = RB_NFIND(sched_places_by_hash, &b->places, &key);
-    return found != NULL ? found : RB_MIN(sched_places_by_hash, &b->places);
-}
-
-static struct sched_place *next_at(struct sched_bucket *b, struct sched_place *place)
-{
-    struct sched_place *next = RB_NEXT(sched_places_by_hash, &b->places, place);
-    return next != NULL ? next : RB_MIN(sched_places_by_hash, &b->places);
-}
-
-/* Up to `wanted` agents of one bucket in the request's order of preference. */
-static size_t choose(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_agent **ret)
-{
-    struct sched_place *place = first_at(b, r->hash);
-    size_t n = 0;
-    for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
-        if (!places_blocked(r, place->agent))
-            ret[n++] = place->agent;
-    return n;
-}
-
-static bool nearer(const struct sched_request *r, const struct sched_agent *a, const struct sched_agent *b)
-{
-    uint64_t x = r->hash - a->hash, y = r->hash - b->hash;
-    return x != y ? x < y : strcmp(a->id, b->id) < 0;
-}
-
-/* Has any agent so many empty slots? */
-static bool has_room(const struct places *p, int slots)
-{
-    int bit = slots < 64 ? slots - 1 : 63;
-    return p->room >> bit != 0;
-}
-
-static struct sched_agent *fit_one(struct places *p, const struct sched_request *r)
-{
-    struct bucket_set *set = r->slots > 0 ? &p->for_slots : &p->for_aux;
-    if (r->slots > 0 && !has_room(p, r->slots))
-        return NULL;
-    struct sched_agent *best = NULL, *agent;
-    double best_score = 0;
-    for (struct sched_bucket *b = set->first; b != NULL; b = b->next) {
-        if (b->n == 0 || (r->slots > 0 && b->key.empty < r->slots) || (best != NULL && b->score < best_score))
-            continue;
-        if (choose(b, r, 1, &agent) == 0)
-            continue;
-        if (best == NULL || b->score > best_score || nearer(r, agent, best)) {
-            best = agent;
-            best_score = b->score;
-        }
-    }
-    return best;
-}
-
-/* The next smaller size of idle agents; NULL: none. All idle agents of a size are in one bucket. */
-static struct sched_bucket *idle_below(struct places *p, int slots)
-{
-    for (struct agent_size *size = p->sizes; size != NULL && size->slots > 0; size = size->next)
-        if (size->slots < slots && size->idle != NULL && size->idle->n > 0)
-            return size->idle;
-    return NULL;
-}
-
-typedef bool agent_test(const struct sched_agent *agent, const void *arg);
-
-/* How many of the request's blocked agents pass the test; one named twice counts once. */
-static size_t count_blocked(const struct places *p, const struct sched_request *r, agent_test *test, const void *arg)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < r->blocked_n; i++) {
-        struct sched_agent *agent = NULL;
-        bool again = false;
-        for (size_t k = 0; k < i && !again; k++)
-            again = strcmp(r->blocked_agent[k], r->blocked_agent[i]) == 0;
-        HASH_FIND_STR(p->by_id, r->blocked_agent[i], agent);
-        n += !again && agent != NULL && test(agent, arg);
-    }
-    return n;
-}
-
-static bool is_in_bucket(const struct sched_agent *agent, const void *bucket)
-{
-    return agent->by_slots.bucket == bucket;
-}
-
-static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, size_t wanted, struct sched_share *ret)
-{
-    struct sched_place *place = first_at(b, r->hash);
-    size_t n = 0;
-    for (size_t i = 0; i < b->n && n < wanted; i++, place = next_at(b, place))
-        if (!places_blocked(r, place->agent))
-            ret[n++] = (struct sched_share){place->agent, b->key.all};
-    return n;
-}
-
-/* Some agents of one size, the largest that does, that add up to the request exactly. */
-static size_t fit_one_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
-{
-    int size = INT32_MAX;
-    for (struct sched_bucket *b; (b = idle_below(p, size)) != NULL; size = b->key.all) {
-        size_t wanted = (size_t)(r->slots / b->key.all);
-        if (r->slots % b->key.all == 0 && wanted <= b->n - count_blocked(p, r, is_in_bucket, b))
-            return take_whole(b, r, wanted, ret);
-    }
-    return 0;
-}
-
-/* Large agents first, as many whole ones as go in; no second thoughts. */
-static size_t fit_any_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
-{
-    int size = INT32_MAX, missing = r->slots;
-    size_t n = 0;
-    for (struct sched_bucket *b; missing > 0 && (b = idle_below(p, size)) != NULL; size = b->key.all) {
-        size_t got = take_whole(b, r, (size_t)(missing / b->key.all), ret + n);
-        n += got;
-        missing -= (int)got * b->key.all;
-    }
-    return missing == 0 ? n : 0;
-}
-
-size_t places_fit(struct places *p, const struct sched_request *r, struct sched_share *ret)
-{
-    struct sched_agent *one = fit_one(p, r);
-    if (one != NULL) {
-        ret[0] = (struct sched_share){one, r->slots};
-        return 1;
-    }
-    if (r->single_agent || r->slots <= 1)
-        return 0;
-    size_t n = fit_one_size(p, r, ret);
-    return n == 0 && p->allow_heterogeneous_fits ? fit_any_size(p, r, ret) : n;
-}
-
-static bool has_size(const struct sched_agent *agent, const void *slots)
-{
-    return agent->open && agent->slots == *(const int *)slots;
-}
-
-static bool takes_aux(const struct sched_agent *agent, const void *unused)
-{
-    (void)unused;
-    return agent->open && agent->aux > 0;
-}
-
-/* blocked_in: where the request's blocked agents are; NULL: they are not looked at. */
-static bool could_hold(const struct agent_size *sizes, const struct places *blocked_in, const struct sched_request *r,
-                       bool any_sizes)
-{
-    int64_t all = 0;
-    for (const struct agent_size *size = sizes; size != NULL && size->slots > 0; size = size->next) {
-        size_t blocked_n = blocked_in == NULL ? 0 : count_blocked(blocked_in, r, has_size, &size->slots);
-        int64_t n = (int64_t)(size->n - blocked_n);
-        if (n > 0 && size->slots >= r->slots)
-            return true;
-        if (r->slots % size->slots == 0 && n >= r->slots / size->slots && !r->single_agent)
-            return true;
-        all += n * size->slots;
-    }
-    return !r->single_agent && any_sizes && all >= r->slots;
-}
-
-bool places_could_fit(const struct places *p, const struct sched_request *r)
-{
-    if (r->slots == 0)
-        return p->aux_agents > count_blocked(p, r, takes_aux, NULL);
-    return could_hold(p->sizes, p, r, p->allow_heterogeneous_fits);
-}
-
-bool sizes_could_hold(const struct agent_size *largest_first, const struct sched_request *r, bool allow_heterogeneous_fits)
-{
-    return could_hold(largest_first, NULL, r, allow_heterogeneous_fits);
-}
-
 /* ---- planning ---------------------------------------------------------------------------------------------------- */
 
 static void note(struct places *p, struct sched_agent *agent)
@@ -436,6 +263,14 @@ void places_give(struct places *p, const struct sched_share *share, size_t n)
             agent->empty_aux = empty < agent->aux ? empty : agent->aux;
         sort_in(p, agent);
     }
+}
+
+void places_plan(struct places *p, struct sched_agent *agent, int empty_slots, int empty_aux)
+{
+    note(p, agent);
+    agent->empty_slots = empty_slots;
+    agent->empty_aux = empty_aux;
+    sort_in(p, agent);
 }
 
 void places_undo(struct places *p, size_t mark)

@@ -25,6 +25,10 @@ struct sched_bucket {
     UT_hash_handle hh;
 };
 
+/* Its agents in a circle, beginning with the one nearest at or below the hash. Of no agents: NULL. */
+struct sched_place *bucket_first(struct sched_bucket *b, uint64_t hash);
+struct sched_place *bucket_next(struct sched_bucket *b, struct sched_place *place);
+
 /* Those that are looked at for one kind of request. */
 struct bucket_set {
     struct sched_bucket *by_key, *first;
@@ -77,6 +81,7 @@ bool sizes_could_hold(const struct agent_size *largest_first, const struct sched
 size_t places_mark(const struct places *p);
 void places_take(struct places *p, const struct sched_share *share, size_t n);
 void places_give(struct places *p, const struct sched_share *share, size_t n);
+void places_plan(struct places *p, struct sched_agent *agent, int empty_slots, int empty_aux); /* it has so much free */
 void places_undo(struct places *p, size_t mark);
 void places_commit(struct places *p); /* forget the trail */
 

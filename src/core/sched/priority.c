@@ -14,14 +14,21 @@ static bool may_place(const struct pass *p, const struct sched_request *r)
     return !p->releasing && (!p->backfilling || r->preemptible);
 }
 
-/* Would it fit once everything is gone that is on its way out? */
-static size_t fit_after_leaving(struct sched *s, const struct sched_request *r)
+static size_t fit(struct pass *p, const struct sched_request *r)
 {
-    struct sched_request *leaving;
-    TAILQ_FOREACH(leaving, &s->releasing, in_releasing)
-        if ((leaving->slots > 0) == (r->slots > 0))
-            places_give(&s->places, leaving->share, leaving->share_n);
-    return places_fit(&s->places, r, s->share);
+    struct sched *s = p->s;
+    return p->releasing ? later_fit(&s->later, r, s->share) : places_fit(&s->places, r, s->share);
+}
+
+static void take(struct pass *p, size_t n)
+{
+    struct sched *s = p->s;
+    if (p->releasing) {
+        later_take(&s->later, s->share, n);
+    } else {
+        places_take(&s->places, s->share, n);
+        later_taken(&s->later, s->share, n);
+    }
 }
 
 /* What leaves may be what a gang needs: then others of its priority must not take it piece by piece, least of all those that
@@ -29,13 +36,11 @@ static size_t fit_after_leaving(struct sched *s, const struct sched_request *r)
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    size_t mark = places_mark(&s->places);
     if (!s->opts.preemption || p->releasing || r->slots <= 1 || s->releasing_n[1] == 0 || s->releasing_n[1] > SCHED_LEAVING_MAX)
         return 0;
     if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
-    size_t n = fit_after_leaving(s, r);
-    places_undo(&s->places, mark);
+    size_t n = later_fit(&s->later, r, s->share);
     if (n == 0)
         shape_set_add(&p->too_large, r->shape);
     p->kept_n += n > 0;
@@ -46,13 +51,12 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
  * first such request is in ret_failed. */
 static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *ret_failed)
 {
-    struct sched *s = p->s;
     struct walk walk;
     struct cursor c;
     walk_init(ret_failed, l->shape_n, p->arena);
     walk_start(&walk, l, p->arena);
     while (walk_pop(&walk, &c)) {
-        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : places_fit(&s->places, c.next, s->share);
+        size_t now = shape_set_has(&p->unfit, c.shape) ? 0 : fit(p, c.next);
         size_t n = now > 0 ? now : fit_into_what_leaves(p, c.next);
         if (now == 0)
             shape_set_add(&p->unfit, c.shape);
@@ -60,9 +64,9 @@ static void place_in_turn(struct pass *p, struct sched_level *l, struct walk *re
             walk_push(ret_failed, c);
             continue;
         }
-        places_take(&s->places, s->share, n);
+        take(p, n);
         if (now > 0 && may_place(p, c.next))
-            pass_allocate(p, c.next, s->share, n);
+            pass_allocate(p, c.next, p->s->share, n);
         walk_push(&walk, cursor_after(&c));
     }
 }
@@ -87,23 +91,54 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
     v->item[v->n++] = r;
 }
 
-/* Takes from one level, the latest first, until it fits. Of its own priority only what stands behind it in the queue. */
-static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, int priority, struct victims *v)
+/* The one to be stopped first, of the level or of those more important. NULL: there is none. */
+static struct sched_request *last_running(struct sched_level *level, int priority)
+{
+    struct sched_request *last = NULL;
+    for (; last == NULL && priority >= SCHED_PRIORITY_MIN; priority--)
+        last = RB_MAX(sched_requests, &level[priority].running);
+    return last;
+}
+
+static struct sched_request *victim_after(struct sched_level *level, struct sched_request *victim)
+{
+    struct sched_request *next = RB_PREV(sched_requests, &level[victim->priority].running, victim);
+    return next != NULL ? next : last_running(level, victim->priority - 1);
+}
+
+/* Of its own priority only what stands behind it in the queue. */
+static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
+{
+    if (victim == NULL || victim->priority != r->priority)
+        return victim != NULL && victim->priority > r->priority;
+    return victim->group->queue_position > r->group->queue_position;
+}
+
+/* Takes one after the other, until it fits. */
+static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, struct victims *v)
 {
     struct sched *s = p->s;
-    struct sched_request *victim;
-    RB_FOREACH_REVERSE(victim, sched_requests, &sched_level_of(s, r, priority)->running) {
-        if (priority == r->priority && victim->group->queue_position <= r->group->queue_position)
-            break;
-        if (victim->released_in == s->pass)
-            continue;
+    struct sched_request *victim = p->next_victim;
+    for (size_t n; may_stop(r, victim);) {
         add_victim(v, victim, p->arena);
-        places_give(&s->places, victim->share, victim->share_n);
-        size_t n = places_fit(&s->places, r, s->share);
-        if (n > 0)
-            return n;
+        later_give(&s->later, victim->share, victim->share_n);
+        victim = victim_after(p->level, victim);
+        n = later_fit(&s->later, r, s->share);
+        if (n == 0)
+            continue;
+        p->next_victim = victim;
+        return n;
     }
     return 0;
+}
+
+/* Whatever is found out about this request and those after it, nothing follows from it: nothing can be stopped for them,
+ * and what is free, or will be, is for those before them. */
+static bool is_decided(const struct pass *p, const struct sched_request *r)
+{
+    if (may_stop(r, p->next_victim))
+        return false;
+    return p->releasing;
 }
 
 /* Keeps room for a request that does not fit now, by counting on what leaves, or will have to. 0: nothing helps, and
@@ -112,14 +147,14 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct victims victims = {0};
-    size_t mark = places_mark(&s->places);
-    if (!places_could_fit(&s->places, r) || pass_is_hopeless(p, r->shape))
+    size_t mark = places_mark(&s->later.places);
+    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : later_fit(&s->later, r, s->share);
+    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_hopeless(p, r->shape)))
         return 0;
-    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : fit_after_leaving(s, r);
-    for (int priority = SCHED_PRIORITY_MAX; n == 0 && priority >= r->priority; priority--)
-        n = fit_after_stopping(p, r, priority, &victims);
+    if (n == 0)
+        n = fit_after_stopping(p, r, &victims);
     if (n == 0) {
-        places_undo(&s->places, mark);
+        places_undo(&s->later.places, mark);
         pass_note_hopeless(p, r->shape);
         return 0;
     }
@@ -134,12 +169,11 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
  * from the request after this one on. */
 static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *failed)
 {
-    struct sched *s = p->s;
     struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, l->shape_n);
     size_t given_up_n = 0;
     struct cursor c;
-    while (walk_pop(failed, &c)) {
-        size_t n = places_fit(&s->places, c.next, s->share);
+    while (walk_pop(failed, &c) && !is_decided(p, c.next)) {
+        size_t n = fit(p, c.next);
         bool fits = n > 0;
         if (!fits)
             n = make_room(p, c.next);
@@ -147,7 +181,7 @@ static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *
             given_up[given_up_n++] = c.shape;
             continue;
         }
-        places_take(&s->places, s->share, n);
+        take(p, n);
         while (!fits && given_up_n > 0)
             walk_push(failed, cursor_behind(given_up[--given_up_n], c.next));
         walk_push(failed, cursor_after(&c));
@@ -163,11 +197,15 @@ static void serve(struct pass *p, struct sched_level *level)
     p->too_large.n = p->unfit.n = 0;
     p->saw_what_leaves = false;
     p->kept_n = 0;
+    p->level = level;
+    p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_PRIORITY_MAX) : NULL;
     pass_forget_hopeless(p);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
         struct walk failed;
         if (level[priority].pending_n == 0)
             continue;
+        if (p->releasing && (p->next_victim == NULL || p->next_victim->priority < priority))
+            break;
         place_in_turn(p, &level[priority], &failed);
         if (failed.n == 0)
             continue;
@@ -177,6 +215,7 @@ static void serve(struct pass *p, struct sched_level *level)
         preempt_in_turn(p, &level[priority], &failed);
     }
     places_undo(&p->s->places, 0);
+    places_undo(&p->s->later.places, 0);
 }
 
 void sched_by_priority(struct pass *p)

@@ -27,6 +27,7 @@ struct sched *sched_new(const struct sched_opts *opts)
         abort();
     s->opts = *opts;
     places_init(&s->places, opts);
+    later_init(&s->later, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
         level_init(&s->with_slots[i], &s->opts);
         level_init(&s->without[i], &s->opts);
@@ -46,6 +47,7 @@ void sched_free(struct sched *s)
         level_free(&s->without[i]);
     }
     places_free(&s->places);
+    later_free(&s->later);
     free(s->share);
     claims_free_room(&s->claims);
     free(s);
@@ -63,6 +65,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     agent->held = 0;
     agent->fixed = 0;
     places_add(&s->places, agent);
+    later_join(&s->later, agent);
     if (++s->agent_n <= s->share_cap)
         return;
     s->share_cap = 2 * s->agent_n;
@@ -77,14 +80,17 @@ static void hold_on(const struct sched_request *r, const struct sched_share *sha
     share->agent->fixed += r->preemptible ? 0 : by * share->slots;
 }
 
-static void forget_shares(struct sched_request *r, const struct sched_agent *agent)
+static void forget_shares(struct sched *s, struct sched_request *r, const struct sched_agent *agent)
 {
     size_t n = 0;
     for (size_t i = 0; i < r->share_n; i++) {
-        if (r->share[i].agent == agent)
-            hold_on(r, &r->share[i], -1);
-        else
+        if (r->share[i].agent != agent) {
             r->share[n++] = r->share[i];
+            continue;
+        }
+        hold_on(r, &r->share[i], -1);
+        if (r->state == SCHED_RELEASING)
+            later_leaves(&s->later, &r->share[i], -1);
     }
     r->share_n = n;
 }
@@ -97,7 +103,8 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
     if (agent->held > 0)
         TAILQ_FOREACH(g, &s->line.order, in_order)
             RB_FOREACH(r, sched_job, &g->requests)
-                forget_shares(r, agent);
+                forget_shares(s, r, agent);
+    later_leave(&s->later, agent);
     places_remove(&s->places, agent);
     s->agent_n--;
 }
@@ -105,6 +112,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to)
 {
     places_set(&s->places, agent, to);
+    later_follow(&s->later, agent);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
@@ -146,6 +154,13 @@ static void count(struct sched_request *r, int by)
     line_add_waiting(g, by * r->slots);
 }
 
+static void count_leaving(struct sched *s, struct sched_request *r, int by)
+{
+    s->releasing_n[r->slots > 0] += (size_t)by;
+    for (size_t i = 0; i < r->share_n; i++)
+        later_leaves(&s->later, &r->share[i], by);
+}
+
 static void file(struct sched *s, struct sched_request *r)
 {
     level_add(sched_level_of(s, r, r->priority), r);
@@ -155,7 +170,7 @@ static void file(struct sched *s, struct sched_request *r)
     if (r->state != SCHED_RELEASING)
         return;
     TAILQ_INSERT_TAIL(&s->releasing, r, in_releasing);
-    s->releasing_n[r->slots > 0]++;
+    count_leaving(s, r, 1);
 }
 
 static void unfile(struct sched *s, struct sched_request *r)
@@ -167,7 +182,7 @@ static void unfile(struct sched *s, struct sched_request *r)
     if (r->state != SCHED_RELEASING)
         return;
     TAILQ_REMOVE(&s->releasing, r, in_releasing);
-    s->releasing_n[r->slots > 0]--;
+    count_leaving(s, r, -1);
 }
 
 static void set_state(struct sched *s, struct sched_request *r, enum sched_state to)
@@ -240,8 +255,7 @@ void sched_request_releasing(struct sched *s, struct sched_request *r)
 
 void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent)
 {
-    (void)s;
-    forget_shares(r, agent);
+    forget_shares(s, r, agent);
 }
 
 void sched_request_remove(struct sched *s, struct sched_request *r)
@@ -378,7 +392,9 @@ static void carry_out(struct sched *s, const struct sched_decision *d)
         places_take(&s->places, placement->share, placement->share_n);
         set_state(s, placement->request, SCHED_ALLOCATED);
         keep_shares(placement->request, placement->share, placement->share_n);
+        later_taken(&s->later, placement->share, placement->share_n);
     }
+    places_commit(&s->later.places);
     places_commit(&s->places);
 }
 

@@ -5,7 +5,7 @@
  * requests by their turn), so that a pass costs what it decides, not what there is. It starts nothing, knows no clock,
  * and is compared in tests/sim, pass by pass, with an obvious version that looks at everything.
  *
- *     agents ──→ places.c: where would it fit, whole agents for gangs
+ *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; later.c: and when what leaves has gone
  *     requests → queue.c: whose turn is it
  *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
@@ -42,6 +42,8 @@ struct sched_agent {
     uint64_t hash;
     size_t held; /* shares of requests */
     int fixed;   /* slots of these, by what cannot be preempted */
+    int leaving_slots, leaving_aux; /* of what is held, on their way out */
+    struct sched_agent *shadow, *shadow_of; /* itself as it will be (later.h); what it is the shadow of */
     struct agent_size *size; /* of an open one (places.h) */
     uint64_t outlook; /* the look that `room` is of (hopeless.c, room.c) */
     int room;
@@ -73,7 +75,6 @@ struct sched_group {
     /* its place in line (line.h) */
     RB_ENTRY(sched_group) node;
     TAILQ_ENTRY(sched_group) in_order;
-    double fair; /* what is its share, by the first plan of a pass */
     int stopped; /* slots that the pass stopped_in took from it for gangs of others */
     uint64_t stopped_in, no_place_in; /* no_place_in: the pass that found no place for its gangs */
     bool by_age;

@@ -46,30 +46,30 @@ static uint32_t need_of(const struct claim *claim)
 }
 
 /* One round of a radix sort: equal digits keep their order. */
-static void sort_by_digit(const struct claims *c, int shift, const uint32_t *from, uint32_t *ret)
+static void sort_by_digit(size_t n, int shift, const struct claim_key *from, struct claim_key *ret)
 {
     size_t at[DIGITS + 1] = {0};
-    for (size_t i = 0; i < c->n; i++)
-        at[((need_of(&c->item[from[i]]) >> shift) & (DIGITS - 1)) + 1]++;
+    for (size_t i = 0; i < n; i++)
+        at[(from[i].need >> shift & (DIGITS - 1)) + 1]++;
     for (size_t digit = 0; digit < DIGITS; digit++)
         at[digit + 1] += at[digit];
-    for (size_t i = 0; i < c->n; i++)
-        ret[at[(need_of(&c->item[from[i]]) >> shift) & (DIGITS - 1)]++] = from[i];
+    for (size_t i = 0; i < n; i++)
+        ret[at[from[i].need >> shift & (DIGITS - 1)]++] = from[i];
 }
 
 static void sort(struct claims *c, struct claims_room *room)
 {
-    uint32_t *order = room->order, *other = room->sorted;
+    struct claim_key *order = room->order, *other = room->sorted;
     uint32_t differ = 0;
     for (size_t i = 0; i < c->n; i++) {
-        order[i] = (uint32_t)i;
-        differ |= need_of(&c->item[i]) ^ need_of(&c->item[0]);
+        order[i] = (struct claim_key){need_of(&c->item[i]), (uint32_t)i};
+        differ |= order[i].need ^ order[0].need;
     }
     for (int shift = 0; shift < 32; shift += DIGIT_BITS) {
         if ((differ >> shift & (DIGITS - 1)) == 0)
             continue;
-        sort_by_digit(c, shift, order, other);
-        uint32_t *sorted = other;
+        sort_by_digit(c->n, shift, order, other);
+        struct claim_key *sorted = other;
         other = order;
         order = sorted;
     }
@@ -82,7 +82,7 @@ static void fill(struct claims *c)
 {
     double left = (double)c->capacity, weight = 0;
     for (size_t i = 0; i < c->n; i++) {
-        const struct claim *claim = &c->item[c->order[i]];
+        const struct claim *claim = &c->item[c->order[i].item];
         if (claim->fixed)
             left -= claim->held_for_good;
         else
@@ -90,7 +90,7 @@ static void fill(struct claims *c)
     }
     left = left > 0 ? left : 0;
     for (size_t i = 0; i < c->n; i++) {
-        struct claim *claim = &c->item[c->order[i]];
+        struct claim *claim = &c->item[c->order[i].item];
         if (claim->fixed)
             continue;
         double share = weight > claim->weight ? left * claim->weight / weight : left;
@@ -142,7 +142,7 @@ static bool runs_one_more(const struct claim *claim)
 static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {
-        struct claim *claim = &c->item[c->order[i]];
+        struct claim *claim = &c->item[c->order[i].item];
         if (!takes_one_more(claim, left) || claim->offered + ALMOST >= claim->fair || (those_that_run && !runs_one_more(claim)))
             continue;
         claim->offered += claim->unit;
@@ -155,7 +155,7 @@ static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
 static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {
-        struct claim *claim = &c->item[c->order[i]];
+        struct claim *claim = &c->item[c->order[i].item];
         while (takes_one_more(claim, left) && claim->offered + claim->unit - claim->fair + ALMOST < c->largest &&
                (!those_that_run || claim->active > claim->offered)) {
             claim->offered += claim->unit;
@@ -168,14 +168,14 @@ static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
 static void remember(const struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        c->item[i].group->fair = c->item[i].fair;
+        c->item[i].at_first = c->item[i].fair;
 }
 
 static void recall(struct claims *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct claim *claim = &c->item[i];
-        claim->fair = claim->group->fair < claim->demand ? claim->group->fair : claim->demand;
+        claim->fair = claim->at_first < claim->demand ? claim->at_first : claim->demand;
     }
 }
 

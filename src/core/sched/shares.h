@@ -13,6 +13,7 @@
 struct claim {
     struct sched_group *group;
     double weight, fair;
+    double at_first; /* its share by the first plan of the pass */
     int demand;        /* slots wanted, at most max_slots, in whole requests */
     int active;        /* held, and not on their way out */
     int held_for_good; /* of these, by what cannot be preempted */
@@ -25,10 +26,15 @@ struct claim {
     bool fixed;    /* keeps held_for_good, which is more than its share */
 };
 
+struct claim_key {
+    uint32_t need; /* for its weight; a number of the same order */
+    uint32_t item; /* its index */
+};
+
 struct claims {
     struct claim *item; /* by age */
     size_t n;
-    uint32_t *order; /* indexes: who needs least for its weight first, then by age */
+    struct claim_key *order; /* who needs least for its weight first, then by age */
     int64_t capacity;
     int largest; /* gang of all that want any */
     bool has_gangs;
@@ -37,7 +43,7 @@ struct claims {
 /* Room for what a pass notes of each job; kept, for fresh memory costs more than the notes. */
 struct claims_room {
     struct claim *item;
-    uint32_t *order, *sorted;
+    struct claim_key *order, *sorted;
     size_t cap;
 };
 void claims_make_room(struct claims_room *room, size_t n);
@@ -46,7 +52,7 @@ void claims_free_room(struct claims_room *room);
 /* A weight to reckon with: 0 counts as very little. */
 double claim_weight(double weight);
 /* Sets order, fair and offered. again: of the same pass, but some have found no place and want less: what they leave goes to
- * others, whose fair shares, as their groups know them, it does not change. */
+ * others, whose fair shares it does not change. */
 void claims_offer(struct claims *c, struct claims_room *room, bool again);
 
 #endif
