@@ -3,6 +3,7 @@
 #include "api/experiment_actions.h"
 #include "api/internal.h"
 #include "gen/handlers.h"
+#include "store/search.h"
 
 struct bulk {
     const struct experiment_action *action;
@@ -28,7 +29,7 @@ static struct store_experiment_filter filter_of(const struct bulk *b, struct are
         .has_archived = f->has_archived, .archived = f->archived,
         .states = experiment_state_names(f->states, f->states_n, a), .user_ids = {f->user_ids, f->user_ids_n},
         .project_id = f->project_id > 0 ? f->project_id : b->project_id > 0 ? b->project_id : 0,
-        .id = {.not_in = {f->excluded_experiment_ids, f->excluded_experiment_ids_n}}};
+        .id = {.not_in = {f->excluded_experiment_ids, f->excluded_experiment_ids_n}}, .page = {.limit = -1 /* all */}};
     static const char *const paused[] = {"PAUSED"}, *const active[] = {"ACTIVE"};
     enum action_default states = f->states_n > 0 ? DEFAULT_ANY : b->action->default_states;
     if (states == DEFAULT_PAUSED)
@@ -139,15 +140,17 @@ static int change_rows(struct req *r, struct error *err)
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
-/* On a reader's thread. */
+/* On the searcher's thread. */
 static int run_bulk(struct req *r, const struct bulk *request, struct error *err)
 {
     struct bulk *b = arena_new(&r->arena, struct bulk);
     *b = *request;
     if (b->filters) {
         struct store_experiment_filter f = filter_of(b, &r->arena);
-        if (store_experiment_ids(r->db, &f, &r->arena, &b->ids, err) < 0)
+        struct search_found found;
+        if (store_experiment_find(r->db, &f, &r->arena, &found, err) < 0)
             return -1;
+        b->ids = found.ids;
     }
     if (store_experiment_briefs(r->db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
         return -1;

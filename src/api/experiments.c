@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "api/internal.h"
 #include "api/model_files.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
@@ -10,6 +11,7 @@
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/metrics.h"
+#include "store/search.h"
 #include "store/trials.h"
 
 /* ---- get: the live part from the core, the rest from the store ---- */
@@ -76,6 +78,25 @@ static struct store_int_filter id_filter(const struct wire_common_int32_field_fi
         .has_gte = f->has_gte, .gte = f->gte, .incl = {f->incl, f->incl_n}, .not_in = {f->not_in, f->not_in_n}};
 }
 
+static int show_experiments(struct req *r, struct error *err)
+{
+    struct wire_get_experiments_response *ret = r->ret;
+    const struct search_found *found = r->state;
+    struct store_experiment *x;
+    size_t n;
+    if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0)
+        return -1;
+    ret->experiments = arena_array(&r->arena, struct wire_experiment, n + 1);
+    ret->experiments_n = n;
+    for (size_t i = 0; i < n; i++) {
+        if (x[i].notes && *x[i].notes)
+            x[i].notes = "omitted"; /* as the clients know it: a list tells that there are notes */
+        experiment_to_wire(&x[i], DISPLAY_STORED, &r->arena, &ret->experiments[i]);
+    }
+    return 0;
+}
+
+/* Found by the searcher, read by any reader. */
 int api_get_experiments(struct req *r, const struct wire_get_experiments_request *in,
                         struct wire_get_experiments_response *ret, struct error *err)
 {
@@ -84,20 +105,13 @@ int api_get_experiments(struct req *r, const struct wire_get_experiments_request
         .has_archived = in->has_archived, .archived = in->archived, .states = experiment_state_names(in->states, in->states_n, &r->arena),
         .usernames = {in->users, in->users_n}, .user_ids = {in->user_ids, in->user_ids_n}, .project_id = in->project_id,
         .id = id_filter(in->experiment_id_filter), .sort_by = (int32_t)in->sort_by,
-        .descending = in->order_by == WIRE_ORDER_BY_DESC, .with_config = true, .page = page_of(in->offset, in->limit)};
-    struct store_experiment_list list;
-    if (store_experiment_list(r->db, &f, &r->arena, &list, err) < 0)
+        .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
+    struct search_found *found = arena_new(&r->arena, struct search_found);
+    if (store_experiment_find(r->db, &f, &r->arena, found, err) < 0)
         return -1;
-    ret->experiments = arena_array(&r->arena, struct wire_experiment, list.experiment_n + 1);
-    ret->experiments_n = list.experiment_n;
-    for (size_t i = 0; i < list.experiment_n; i++) {
-        struct store_experiment *x = &list.experiment[i];
-        if (x->notes && *x->notes)
-            x->notes = "omitted"; /* as the clients know it: a list tells that there are notes */
-        experiment_to_wire(x, DISPLAY_STORED, &r->arena, &ret->experiments[i]);
-    }
-    ret->pagination = pagination(f.page, list.window, &r->arena);
-    return 0;
+    ret->pagination = pagination(f.page, found->window, &r->arena);
+    r->state = found;
+    return req_then(r, REQ_READ, show_experiments);
 }
 
 int api_get_experiment_labels(struct req *r, const struct wire_get_experiment_labels_request *in,

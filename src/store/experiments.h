@@ -108,38 +108,6 @@ int store_searcher_events_add(struct store *st, int32_t experiment_id, int64_t f
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err);
 
-/* A filter on numbers, as common.v1.Int32FieldFilter. */
-struct store_int_filter {
-    bool has_lt, has_lte, has_gt, has_gte;
-    int32_t lt, lte, gt, gte;
-    struct store_ints incl, not_in;
-};
-
-/* GET /experiments with all its filters; sorting by the numbers of api.v1.GetExperimentsRequest.SortBy, unspecified is
- * by id. Rows without a value come last in both directions. */
-struct store_experiment_filter {
-    const char *name, *description; /* substrings without regard to case */
-    struct store_texts labels;      /* every one of them */
-    bool has_archived, archived;
-    struct store_texts states; /* stored states */
-    bool only_live, only_over; /* not over; over, and not being deleted */
-    struct store_texts usernames;
-    struct store_ints user_ids; /* joined with usernames by "or" */
-    int32_t project_id;         /* 0: any */
-    struct store_int_filter id;
-    int32_t sort_by;
-    bool descending;
-    bool with_config;
-    struct page page;
-};
-struct store_experiment_list { struct store_experiment *experiment; size_t experiment_n; struct page_window window; };
-int store_experiment_list(struct store *st, const struct store_experiment_filter *f, struct arena *a,
-                          struct store_experiment_list *ret, struct error *err);
-
-/* Only which ones they are, all of them in order of id; sort and page do not count. */
-int store_experiment_ids(struct store *st, const struct store_experiment_filter *f, struct arena *a,
-                         struct store_ints *ret, struct error *err);
-
 /* Distinct labels of experiments in a project (0: in all), the most used first. */
 int store_experiment_labels(struct store *st, int32_t project_id, struct arena *a, const char ***ret, size_t *ret_n,
                             struct error *err);

@@ -10,22 +10,10 @@
 struct list_sort {
     int32_t number; /* of the contract's SortBy enum */
     enum sql_fragment ascending, descending;
-    bool has_rows;  /* `rows` stands in place of the list's */
-    enum sql_fragment rows;
 };
-
-/* When no more match than this, they are found first and sorted afterwards; else the page is read in its order, which
- * meets enough of them on the way. */
-enum { LIST_FEW = 4096 };
 
 struct list_spec {
     enum sql_fragment count, rows; /* up to WHERE, with a first condition */
-    /* Wide rows: `rows` gives ids only, and stands within wide_open … wide_close, which join what is shown to the
-     * page's rows. Sorting a thousand rows by hand costs ten times as much when each carries all its columns. */
-    bool wide;
-    enum sql_fragment wide_open, wide_close;
-    bool few_first;              /* see LIST_FEW: `ids` finds ids in no order, `among` takes them as a JSON list */
-    enum sql_fragment ids, among;
     void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */
     void (*add_filters)(struct compose *c, const void *filter, struct arena *a); /* AND … */
     const void *filter;

@@ -44,6 +44,32 @@ int store_search_trim(struct store *st, struct error *err); /* for the writer; a
 
 /* ---- experiments ---- */
 
+/* A filter on numbers, as common.v1.Int32FieldFilter. */
+struct store_int_filter {
+    bool has_lt, has_lte, has_gt, has_gte;
+    int32_t lt, lte, gt, gte;
+    struct store_ints incl, not_in;
+};
+/* GET /experiments with all its filters; sorting by the numbers of api.v1.GetExperimentsRequest.SortBy, unspecified is
+ * by id. Rows without a value come last in both directions. */
+struct store_experiment_filter {
+    const char *name, *description; /* substrings without regard to the case of ASCII letters */
+    struct store_texts labels;      /* every one of them */
+    bool has_archived, archived;
+    struct store_texts states; /* stored states */
+    bool only_live, only_over; /* not over; over, and not being deleted */
+    struct store_texts usernames;
+    struct store_ints user_ids; /* joined with usernames by "or" */
+    int32_t project_id;         /* 0: any */
+    struct store_int_filter id;
+    int32_t sort_by;
+    bool descending;
+    struct page page;
+};
+/* As store_search(), on the same connection. */
+int store_experiment_find(struct store *st, const struct store_experiment_filter *f, struct arena *a, struct search_found *ret,
+                          struct error *err);
+
 /* In the order of the ids; who is gone meanwhile is missing. */
 int store_experiments_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_experiment **ret,
                             size_t *ret_n, struct error *err);

@@ -43,6 +43,7 @@ const char *search_column_names(enum search_kind kind, struct arena *a); /* "id,
 enum search_operator {
     SEARCH_EQUAL, SEARCH_NOT_EQUAL, SEARCH_LESS, SEARCH_LESS_EQUAL, SEARCH_GREATER, SEARCH_GREATER_EQUAL,
     SEARCH_CONTAINS, SEARCH_NOT_CONTAINS, SEARCH_IS_EMPTY, SEARCH_NOT_EMPTY, SEARCH_OPERATOR_NR,
+    SEARCH_AMONG, SEARCH_NOT_AMONG, /* of the older list (experiment_list.c), not of the language */
 };
 
 /* What stands on one side of a comparison, or is sorted by. */
@@ -61,6 +62,8 @@ struct search_node {
     enum search_operator op;
     bool has_number; double number;
     const char *text; /* of the value; NULL for a number */
+    struct store_texts texts; /* to be among: these texts, or these ids */
+    struct store_ints ids;
 };
 
 enum { SEARCH_SORTS_MAX = 4 };

@@ -17,11 +17,12 @@ static void negate(uint8_t *mask, size_t n)
 
 static bool is_negation(enum search_operator op)
 {
-    return op == SEARCH_NOT_EQUAL || op == SEARCH_NOT_CONTAINS || op == SEARCH_NOT_EMPTY;
+    return op == SEARCH_NOT_EQUAL || op == SEARCH_NOT_CONTAINS || op == SEARCH_NOT_EMPTY || op == SEARCH_NOT_AMONG;
 }
 
 static bool is_containing(enum search_operator op) { return op == SEARCH_CONTAINS || op == SEARCH_NOT_CONTAINS; }
 static bool is_emptiness(enum search_operator op) { return op == SEARCH_IS_EMPTY || op == SEARCH_NOT_EMPTY; }
+static bool is_among(enum search_operator op) { return op == SEARCH_AMONG || op == SEARCH_NOT_AMONG; }
 
 /* ---- one condition, for each place of the operand's table; negations are made of it afterwards ------------------- */
 
@@ -61,7 +62,9 @@ static void judge_texts(const struct searching *x, const struct search_values *v
 {
     bool labels = n->operand.column->type == SEARCH_LABELS;
     uint8_t *verdict = new_mask(x, v->texts->n + 1);
-    if (!labels && !is_containing(n->op))
+    for (size_t i = 0; i < n->texts.n; i++)
+        verdict[texts_find(v->texts, n->texts.text[i])] = 1;
+    if (n->text && !labels && !is_containing(n->op))
         verdict[texts_find(v->texts, n->text)] = 1;
     for (uint32_t i = 1; (labels || is_containing(n->op)) && i <= v->texts->n; i++) {
         size_t text_n;
@@ -79,6 +82,15 @@ static void judge_emptiness(const struct search_values *v, size_t rows_n, bool p
     uint32_t no_letters = v->text && !path ? texts_find(v->texts, "") : 0;
     for (size_t i = 0; i < rows_n; i++)
         ret[i] = (!v->number || isnan(v->number[i])) && (!v->text || v->text[i] == 0 || v->text[i] == no_letters);
+}
+
+static void judge_ids(const struct search_rows *rows, struct store_ints ids, uint8_t *mask)
+{
+    for (size_t i = 0; i < ids.n; i++) {
+        uint32_t place = search_place(rows, ids.value[i]);
+        if (place != SEARCH_NO_ROW)
+            mask[place] = 1;
+    }
 }
 
 /* By either of two names, or by the number. */
@@ -132,11 +144,15 @@ static int judge(struct searching *x, const struct search_node *n, enum search_t
             judge_local_ids(x, n, mask);
         return 0;
     }
+    if (n->ids.n) {
+        judge_ids(&x->t->table[c->table], n->ids, mask);
+        return 0;
+    }
     if (search_values(x, &n->operand, n->text != NULL, &v, err) < 0)
         return -1;
     if (is_emptiness(n->op))
         judge_emptiness(&v, rows_n, n->operand.path != NULL, mask);
-    else if (n->text)
+    else if (n->text || is_among(n->op))
         judge_texts(x, &v, rows_n, n, mask);
     else
         judge_numbers(v.number, rows_n, n->op, n->number, mask);

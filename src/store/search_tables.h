@@ -44,8 +44,8 @@ struct search_rows {
     struct column column[SEARCH_COLUMNS_MAX];
 };
 
-/* Labels are one text: "\x1f" before, between and behind them; "" are none. */
-#define SEARCH_LABEL_MARK '\x1f'
+/* Labels are one text, with a byte that no text has before, between and behind them; "" are none. */
+#define SEARCH_LABEL_MARK '\xff'
 
 struct search_path_column {
     char *name; /* after one letter for the kind of document */

@@ -1,8 +1,7 @@
-/* Experiments: rows, documents, the list, deletion, snapshots, jobs. */
+/* Experiments: rows, documents, labels, deletion, snapshots, jobs. */
 #include "store/fixture.h"
 
 #include "store/jobs.h"
-#include "store/list.h"
 #include "store/task_logs.h"
 
 static void test_experiment__comes_back_whole(void **state)
@@ -117,125 +116,16 @@ static void test_experiment__patch_touches_what_is_named(void **state)
     assert_true(x.archived);
 }
 
-/* ---- the list ---- */
-
-/* Ids of the page in their order: "3 1 2 (total 3)". */
-static const char *ids(struct fixture *f, const struct store_experiment_filter *filter)
-{
-    struct store_experiment_list l;
-    cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    OK(f, store_experiment_list(f->st, filter, &f->a, &l, &f->err));
-    for (size_t i = 0; i < l.experiment_n; i++)
-        strbuf_addf(&b, "%d ", l.experiment[i].id);
-    strbuf_addf(&b, "(total %d)", l.window.total);
-    return arena_strdup(&f->a, b.s);
-}
-
-#define LIST(...) ids(f, &(struct store_experiment_filter){__VA_ARGS__})
-
-/* 1: digits of admin; 2: "Mnist 50%" with labels, completed, archived; 3: ada's. */
-static void three(struct fixture *f)
-{
-    fixture_user(f, 2, "ada");
-    fixture_experiment(f, 2);
-    fixture_experiment(f, 3);
-    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.name = "Mnist 50%",
-                                                                            .labels = "[\"a\",\"b\"]",
-                                                                            .description = "Long run"}, &f->err));
-    OK(f, store_experiment_patch(f->st, 3, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
-    OK(f, store_experiment_set_state(f->st, 2, "COMPLETED", T0 + DAY_US, &f->err));
-    OK(f, store_experiment_set_archived(f->st, 2, true, &f->err));
-    OK(f, store_experiment_set_user(f->st, 3, 2, &f->err));
-}
-
-/* Many matches are counted and read along the order's index, few are found first: the answers are the same. */
-static void test_list__few_and_many_matches_answer_alike(void **state)
-{
-    struct fixture *f = *state;
-    enum { MANY = LIST_FEW + 50 };
-    const char *b[] = {"b"}, *comma[] = {","};
-    OK(f, store_begin(f->st, &f->err));
-    for (int32_t id = 2; id <= MANY; id++)
-        fixture_experiment(f, id);
-    OK(f, store_experiment_patch(f->st, 7, &(struct store_experiment_patch){.labels = "[\"a\",\"b\"]"}, &f->err));
-    OK(f, store_experiment_patch(f->st, 9, &(struct store_experiment_patch){.labels = "[\"a\",\",\"]"}, &f->err));
-    OK(f, store_experiment_set_archived(f->st, MANY, true, &f->err));
-    OK(f, store_commit(f->st, &f->err));
-    assert_string_equal(LIST(.has_archived = true, .descending = true, .page = {0, 2}), "4145 4144 (total 4145)");
-    assert_string_equal(LIST(.has_archived = true, .sort_by = 10, .page = {4144, 5}), "4145 (total 4145)");
-    assert_string_equal(LIST(.has_archived = true, .name = "DIG", .sort_by = 11, .page = {1, 1}), "2 (total 4145)");
-    assert_string_equal(LIST(.has_archived = true, .archived = true), "4146 (total 1)");
-    assert_string_equal(LIST(.labels = {b, 1}, .sort_by = 17, .descending = true), "7 (total 1)");
-    assert_string_equal(LIST(.labels = {comma, 1}), "9 (total 1)");
-}
-
-static void test_list__filters(void **state)
-{
-    struct fixture *f = *state;
-    const char *ab[] = {"a", "b"}, *completed[] = {"COMPLETED", "ERROR"}, *ada[] = {"ada"};
-    const int32_t one[] = {1}, two_three[] = {2, 3};
-    three(f);
-    assert_string_equal(LIST(0), "1 2 3 (total 3)");
-    assert_string_equal(LIST(.name = "mnist"), "2 (total 1)");
-    assert_string_equal(LIST(.name = "%"), "2 (total 1)"); /* no wildcard */
-    assert_string_equal(LIST(.description = "LONG"), "2 (total 1)");
-    assert_string_equal(LIST(.labels = {ab, 1}), "2 (total 1)");
-    assert_string_equal(LIST(.labels = {ab + 1, 1}), "2 3 (total 2)");
-    assert_string_equal(LIST(.labels = {ab, 2}), "2 (total 1)"); /* every one of them */
-    assert_string_equal(LIST(.has_archived = true, .archived = true), "2 (total 1)");
-    assert_string_equal(LIST(.has_archived = true), "1 3 (total 2)");
-    assert_string_equal(LIST(.states = {completed, 2}), "2 (total 1)");
-    assert_string_equal(LIST(.usernames = {ada, 1}), "3 (total 1)");
-    assert_string_equal(LIST(.usernames = {ada, 1}, .user_ids = {one, 1}), "1 2 3 (total 3)");
-    assert_string_equal(LIST(.project_id = 2), "(total 0)");
-    assert_string_equal(LIST(.id = {.has_gt = true, .gt = 1, .has_lte = true, .lte = 2}), "2 (total 1)");
-    assert_string_equal(LIST(.id = {.has_gte = true, .gte = 2, .has_lt = true, .lt = 3}), "2 (total 1)");
-    assert_string_equal(LIST(.id = {.incl = {two_three, 2}}), "2 3 (total 2)");
-    assert_string_equal(LIST(.id = {.not_in = {two_three, 2}}), "1 (total 1)");
-    assert_string_equal(LIST(.name = "digits", .has_archived = true, .user_ids = {one, 1}), "1 (total 1)");
-}
-
-static void test_list__sorts_with_missing_values_last(void **state)
-{
-    struct fixture *f = *state;
-    three(f);
-    assert_string_equal(LIST(.descending = true), "3 2 1 (total 3)");
-    assert_string_equal(LIST(.sort_by = 5), "2 1 3 (total 3)");                     /* end time */
-    assert_string_equal(LIST(.sort_by = 5, .descending = true), "2 3 1 (total 3)"); /* missing last again */
-    assert_string_equal(LIST(.sort_by = 10), "3 1 2 (total 3)");                    /* user: ada before admin */
-    assert_string_equal(LIST(.sort_by = 6, .descending = true), "2 3 1 (total 3)"); /* state */
-    for (int32_t sort = 0; sort <= 17; sort++)
-        for (int desc = 0; desc < 2; desc++)
-            if (sort != 3 && sort != 7)
-                LIST(.sort_by = sort, .descending = desc, .with_config = desc);
-}
-
-static void test_list__pages(void **state)
-{
-    struct fixture *f = *state;
-    three(f);
-    assert_string_equal(LIST(.page = {1, 1}), "2 (total 3)");
-    assert_string_equal(LIST(.page = {0, -1}), "1 2 3 (total 3)");
-    assert_string_equal(LIST(.page = {0, -2}), "(total 3)");
-    assert_string_equal(LIST(.page = {30, 10}), "(total 3)");
-}
-
-static void test_list__has_documents_only_when_asked(void **state)
-{
-    struct fixture *f = *state;
-    struct store_experiment_list l;
-    OK(f, store_experiment_list(f->st, &(struct store_experiment_filter){0}, &f->a, &l, &f->err));
-    assert_null(l.experiment[0].config);
-    OK(f, store_experiment_list(f->st, &(struct store_experiment_filter){.with_config = true}, &f->a, &l, &f->err));
-    assert_string_equal(l.experiment[0].config, "{\"name\":\"digits\"}");
-}
+/* ---- labels, deletion, snapshots ---- */
 
 static void test_labels__the_most_used_first(void **state)
 {
     struct fixture *f = *state;
     const char **label;
     size_t n;
-    three(f);
+    fixture_experiment(f, 2);
+    OK(f, store_experiment_patch(f->st, 1, &(struct store_experiment_patch){.labels = "[\"b\"]"}, &f->err));
+    OK(f, store_experiment_patch(f->st, 2, &(struct store_experiment_patch){.labels = "[\"a\",\"b\"]"}, &f->err));
     OK(f, store_experiment_labels(f->st, 0, &f->a, &label, &n, &f->err));
     assert_int_equal(n, 2);
     assert_string_equal(label[0], "b");
@@ -311,11 +201,6 @@ int main(void)
         TEST_TRIAL(test_experiment__unfinished_are_neither_over_nor_being_deleted),
         TEST_TRIAL(test_experiment__a_deletion_cut_short_has_failed),
         TEST_TRIAL(test_experiment__patch_touches_what_is_named),
-        TEST_TRIAL(test_list__few_and_many_matches_answer_alike),
-        TEST_TRIAL(test_list__filters),
-        TEST_TRIAL(test_list__sorts_with_missing_values_last),
-        TEST_TRIAL(test_list__pages),
-        TEST_TRIAL(test_list__has_documents_only_when_asked),
         TEST_TRIAL(test_labels__the_most_used_first),
         TEST_TRIAL(test_delete__leaves_nothing_behind),
         TEST_TRIAL(test_snapshot__is_replaced_and_deleted),

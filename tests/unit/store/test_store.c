@@ -295,15 +295,15 @@ static void test_server__a_transaction_cut_in_the_middle_can_be_tried_again(void
 static void test_server__nothing_is_written_beside_a_transaction_that_was_lost(void **state)
 {
     struct fixture *f = *state;
-    const struct store_experiment_filter all = {.descending = true, .page = {.limit = 1}};
-    struct store_experiment_list list;
+    struct store_experiment *x;
+    size_t n;
     for_postgres_only();
     OK(f, store_begin(f->st, &f->err));
     kv(f, "a", "1");
     fixture_cut_connections();
     FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "b", "1", &f->err));
     FAILS(f, ERR_UNAVAILABLE, "away", store_kv_set(f->st, "c", "1", &f->err));
-    FAILS(f, ERR_UNAVAILABLE, "away", store_experiment_list(f->st, &all, &f->a, &list, &f->err));
+    FAILS(f, ERR_UNAVAILABLE, "away", store_experiments_unfinished(f->st, &f->a, &x, &n, &f->err));
     FAILS(f, ERR_UNAVAILABLE, "away", store_rollback_to(f->st, &f->err));
     store_rollback(f->st);
     store_clear_failure(f->st);

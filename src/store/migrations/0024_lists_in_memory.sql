@@ -1,0 +1,21 @@
+-- The list of experiments is found in memory, as searches are: the indexes that had its orders and filters are paid for no more.
+DROP INDEX experiments_by_filters;
+DROP INDEX experiments_by_description;
+DROP INDEX experiments_by_start;
+DROP INDEX experiments_by_end;
+DROP INDEX experiments_by_state;
+DROP INDEX experiments_by_num_trials;
+DROP INDEX experiments_by_progress;
+DROP INDEX experiments_by_name;
+DROP INDEX experiments_by_parent;
+DROP INDEX experiments_by_pool;
+DROP INDEX experiments_by_checkpoint_size;
+DROP INDEX experiments_by_checkpoint_count;
+DROP INDEX experiments_by_metric;
+DROP INDEX experiments_by_project_id;
+DROP INDEX experiments_by_user_id;
+DROP INDEX users_by_shown_name;
+DROP INDEX label_counts_by_label;
+-- postgres: DROP INDEX experiments_by_end_nulls_last;
+-- postgres: DROP INDEX experiments_by_parent_nulls_last;
+-- postgres: DROP INDEX experiments_by_metric_nulls_last;
