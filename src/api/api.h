@@ -111,6 +111,8 @@ int req_then(struct req *r, enum req_place place, req_step_fn *step);
  * stays until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
 int req_wait(struct req *r, void (*on_gone)(struct req *r));
 void req_resume(struct req *r, enum req_place place, req_step_fn *step);
+/* A step has put the text of the reply into r->reply.body: r->ret is not looked at. */
+void req_encoded(struct req *r);
 /* Ends a waiting request from the loop: with r->ret, or with *err if its kind is set (err is released). */
 void req_finish(struct req *r, struct error *err);
 

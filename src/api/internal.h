@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 
+struct agent_texts;
 struct log_feeds;
 struct topics;
 
@@ -15,6 +16,7 @@ struct api {
     struct core *core;
     struct identities *identities;
     struct log_feeds *log_feeds; /* of logs that are followed */
+    struct agent_texts *agent_texts; /* of those that have been listed */
     struct api_log_stats log_stats;
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };

@@ -1,6 +1,7 @@
 /* The API as an object: made once by the master. */
 #include <stdlib.h>
 
+#include "api/agent_texts.h"
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/log_feed.h"
@@ -13,7 +14,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
-                      .topics = topics_new(), .log_feeds = log_feeds_new()};
+                      .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new()};
     if (!a->identities || !a->topics) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
@@ -29,5 +30,6 @@ void api_free(struct api *a)
     identities_free(a->identities);
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);
+    agent_texts_free(a->agent_texts);
     free(a);
 }

@@ -64,6 +64,11 @@ static void encode_reply(struct req *r)
     }
 }
 
+void req_encoded(struct req *r)
+{
+    r->run->encoded = true;
+}
+
 static void send_reply(void *arg)
 {
     struct req *r = arg;
@@ -75,9 +80,9 @@ static void send_reply(void *arg)
             http_add_header(http, "Retry-After", "1");
         for (size_t i = 0; i < REPLY_HEADERS_MAX && r->reply.header[i][0]; i++)
             http_add_header(http, r->reply.header[i][0], r->reply.header[i][1]);
-        http_reply(http, r->reply.status ? r->reply.status : 200,
-                   r->reply.content_type ? r->reply.content_type : "application/json", strbuf_str(&r->reply.body),
-                   r->reply.body.n);
+        size_t n = r->reply.body.n;
+        http_reply_take(http, r->reply.status ? r->reply.status : 200,
+                        r->reply.content_type ? r->reply.content_type : "application/json", strbuf_detach(&r->reply.body), n);
     }
     req_drop(r);
 }

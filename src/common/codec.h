@@ -91,6 +91,13 @@ int codec_decode(const struct codec_message *m, const char *json, size_t n, stru
 int codec_decode_field(const struct codec_message *m, const struct codec_field *f, const char *json, size_t n,
                        struct arena *a, void *ret, struct error *err);
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out);
+/* As above, but the elements of one of its lists are these texts, made earlier of the elements by codec_encode(). */
+struct codec_text {
+    const char *s;
+    size_t n;
+};
+void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list, const struct codec_text *element,
+                          size_t n, struct strbuf *out);
 /* Sets one field from a path or query parameter: `name` may be dotted (filter.lt), in either spelling; a repeated field
  * is appended to. Unknown names are ignored in queries (returns 0). Bad values are ERR_INVALID naming the parameter. */
 int codec_bind(const struct codec_message *m, void *msg, const char *name, const char *value, struct arena *a,

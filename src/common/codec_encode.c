@@ -167,7 +167,29 @@ static void put_field(const struct codec_field *f, const void *msg, bool set, st
         put_value(f, codec_at(msg, f->offset), out);
 }
 
-static void put_message(const struct codec_message *m, const void *msg, struct strbuf *out)
+/* A list whose elements are texts already, in a message that has others, too. */
+struct listing {
+    const char *field;
+    const struct codec_text *element;
+    size_t n;
+};
+
+static void put_texts(const struct listing *l, struct strbuf *out)
+{
+    size_t all = l->n;
+    for (size_t i = 0; i < l->n; i++)
+        all += l->element[i].n;
+    strbuf_reserve(out, all);
+    strbuf_addc(out, '[');
+    for (size_t i = 0; i < l->n; i++) {
+        if (i > 0)
+            strbuf_addc(out, ',');
+        strbuf_add(out, l->element[i].s, l->element[i].n);
+    }
+    strbuf_addc(out, ']');
+}
+
+static void put_fields(const struct codec_message *m, const void *msg, const struct listing *listing, struct strbuf *out)
 {
     char before = '{';
     for (size_t i = 0; i < m->field_n; i++) {
@@ -178,7 +200,10 @@ static void put_message(const struct codec_message *m, const void *msg, struct s
         strbuf_addc(out, before);
         put_quoted(f->json, strlen(f->json), out);
         strbuf_addc(out, ':');
-        put_field(f, msg, set, out);
+        if (listing != NULL && strcmp(f->json, listing->field) == 0)
+            put_texts(listing, out);
+        else
+            put_field(f, msg, set, out);
         before = ',';
     }
     if (before == '{')
@@ -186,7 +211,19 @@ static void put_message(const struct codec_message *m, const void *msg, struct s
     strbuf_addc(out, '}');
 }
 
+static void put_message(const struct codec_message *m, const void *msg, struct strbuf *out)
+{
+    put_fields(m, msg, /* listing= */ NULL, out);
+}
+
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out)
 {
     put_message(m, msg, out);
+}
+
+void codec_encode_listing(const struct codec_message *m, const void *msg, const char *list, const struct codec_text *element,
+                          size_t n, struct strbuf *out)
+{
+    struct listing listing = {list, element, n};
+    put_fields(m, msg, &listing, out);
 }

@@ -32,6 +32,7 @@ static struct agent *new_agent(struct core *c, const struct agent_row *row, bool
     if (agent->pool == NULL)
         agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
     record_init(&agent->record, CORE_PUT_AGENT, &agent->row, stored);
+    agent_revised(c, agent);
     LIST_INIT(&agent->containers);
     HASH_ADD_KEYPTR_INORDER(hh, c->agents, agent->row.id, (unsigned)strlen(agent->row.id), agent, by_id);
     return agent;
@@ -48,8 +49,14 @@ static void free_slots(struct agent *agent)
     agent->slot_n = 0;
 }
 
-void agent_changed(struct agent *agent)
+void agent_revised(struct core *c, struct agent *agent)
 {
+    agent->revision = ++c->last_revision;
+}
+
+void agent_changed(struct core *c, struct agent *agent)
+{
+    agent_revised(c, agent);
     agent->pool->changed = true;
     if (agent->stale)
         return;
@@ -312,7 +319,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     effect_add(c, CORE_WELCOME_AGENT);
     reconcile(c, agent, ev);
     fill_welcome(c, agent, ev, &c->out->item[welcome]);
-    agent_changed(agent);
+    agent_changed(c, agent);
     return 0;
 }
 
@@ -328,7 +335,7 @@ void agent_devices_changed(struct core *c, const struct core_event *ev)
         for (size_t k = 0; k < ev->devices.lost_n; k++)
             d->lost |= ev->devices.lost_id[k] == d->id;
     }
-    agent_changed(agent);
+    agent_changed(c, agent);
 }
 
 void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r)
@@ -343,7 +350,7 @@ static void wait_for(struct core *c, struct agent *agent, int64_t wait_us)
     agent->presence = AGENT_AWAY;
     agent->connected_us = 0;
     timer_set(&c->timers, &agent->lost, TIMER_AGENT_LOST, c->now_us + wait_us);
-    agent_changed(agent);
+    agent_changed(c, agent);
 }
 
 void agent_disconnected(struct core *c, const char *id)
@@ -361,7 +368,7 @@ static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const
     struct container *k;
     timer_clear(&c->timers, &agent->lost);
     agent->presence = AGENT_GONE;
-    agent_changed(agent);
+    agent_changed(c, agent);
     while ((k = LIST_FIRST(&agent->containers)) != NULL)
         container_exited(c, k, kind, 0, text);
     free_slots(agent);
@@ -418,7 +425,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct
     if (enable)
         agent->row.disabled_slot_n = 0; /* slots are enabled along */
     record_touch(c, &agent->record);
-    agent_changed(agent);
+    agent_changed(c, agent);
     if (!enable && !drain)
         kill_all_on(c, agent);
     return 0;
@@ -457,7 +464,7 @@ int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, 
     if (!enable)
         remember_disabled(agent, device_id, drain);
     record_touch(c, &agent->record);
-    agent_changed(agent);
+    agent_changed(c, agent);
     if (!enable && !drain && s->container != NULL)
         allocation_kill(c, s->container->allocation, "slot disabled");
     return 0;

@@ -26,7 +26,9 @@ void agent_free(struct core *c, struct agent *agent);
 void agent_forget(struct core *c, struct agent *agent);
 
 /* Something about it is not as the scheduler knows it: it will be told at the end of the step. */
-void agent_changed(struct agent *agent);
+void agent_changed(struct core *c, struct agent *agent);
+/* … not as others have seen it (core_agent_view.revision), its containers included. */
+void agent_revised(struct core *c, struct agent *agent);
 
 /* What scheduling sees. */
 void agent_devices_changed(struct core *c, const struct core_event *ev);

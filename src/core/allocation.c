@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/agents.h"
 #include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
@@ -142,6 +143,7 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     struct container *k = new_container(c, a, &row, false);
     k->agent = agent;
     LIST_INSERT_HEAD(&agent->containers, k, in_agent);
+    agent_revised(c, agent);
     record_touch(c, &k->record);
     return k;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/agents.h"
 #include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
@@ -15,6 +16,8 @@ void container_set_state(struct core *c, struct container *k, enum container_sta
         abort();
     k->row.state = to;
     record_touch(c, &k->record);
+    if (k->agent != NULL)
+        agent_revised(c, k->agent);
 }
 
 bool allocation_workers_done(const struct allocation *a)

@@ -428,6 +428,7 @@ struct core_agent_view {
     bool enabled, draining;
     size_t slot_n, container_n;
     int slots_used, aux_used;
+    uint64_t revision; /* as long as it is the same, so is everything about the agent, its slots and containers */
 };
 struct core_job_view {
     const char *job_id;
@@ -467,8 +468,11 @@ const struct container_row *core_container(const struct core *c, const char *con
 const struct container_row *core_allocation_container(const struct core *c, const char *allocation_id, size_t index);
 
 size_t core_agent_n(const struct core *c);
-/* One after the other, ordered by id: for (const struct agent *at = NULL; core_agent_next(c, &at, &view);) */
+/* One after the other, ordered by id: for (const struct agent *at = NULL; core_agent_next(c, &at, &view);). Without `ret`, which
+ * costs a walk over the agent's containers, core_agent_view() shows those that somebody wants to see. */
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret);
+void core_agent_view(const struct agent *at, struct core_agent_view *ret);
+uint64_t core_agent_revision(const struct agent *at); /* core_agent_view.revision */
 bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_agent_view *ret);
 /* ordered by device id */
 bool core_slot(const struct core *c, const char *agent_id, size_t index, struct core_slot_view *ret);

@@ -220,7 +220,7 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
     if (agent == NULL || agent->leaving == leaving)
         return;
     agent->leaving = leaving;
-    agent_changed(agent);
+    agent_changed(c, agent);
     if (!leaving) /* it can be used again, for what waits now */
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }

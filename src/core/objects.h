@@ -138,6 +138,7 @@ struct agent {
     enum agent_presence presence;
     char *version, *hostname;
     int64_t connected_us;
+    uint64_t revision; /* another one when anything that others see of it has changed; never used twice */
     struct slot *slot; /* by device id */
     size_t slot_n;
     struct pool *pool;
@@ -174,6 +175,7 @@ struct core {
     int64_t agent_reconnect_wait_us, restore_wait_us;
     int64_t settled_us; /* until then agents from before a restart may come back */
     int32_t last_experiment_id, last_trial_id;
+    uint64_t last_revision; /* of an agent */
     struct experiment *experiments, *jobs; /* the same, by their jobs' ids */
     struct trial *trials;
     struct task *tasks; /* that are no trials' */

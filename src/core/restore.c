@@ -101,6 +101,7 @@ static void restore_containers(struct core *c, const struct core_rows *rows)
             continue;
         k->agent = agent_of(c, row);
         LIST_INSERT_HEAD(&k->agent->containers, k, in_agent);
+        agent_revised(c, k->agent);
         if (k->agent->presence == AGENT_GONE)
             agent_await(c, k->agent);
     }

@@ -232,7 +232,6 @@ static void send_signal(struct core *c, struct container *k, int signal)
 static void released(struct core *c, struct container *k)
 {
     struct agent *agent = k->agent;
-    (void)c;
     if (agent == NULL)
         return;
     for (size_t i = 0; i < agent->slot_n; i++)
@@ -242,7 +241,7 @@ static void released(struct core *c, struct container *k)
     k->agent = NULL;
     if (k->allocation->filed)
         sched_request_gave_back(k->allocation->pool->sched, &k->allocation->request, &agent->sched);
-    agent_changed(agent);
+    agent_changed(c, agent);
 }
 
 const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,

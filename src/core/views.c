@@ -112,7 +112,7 @@ size_t core_agent_n(const struct core *c)
     return n;
 }
 
-static void fill_agent(const struct agent *agent, struct core_agent_view *ret)
+void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
 {
     bool away = agent->presence != AGENT_CONNECTED;
     const struct container *k;
@@ -120,10 +120,15 @@ static void fill_agent(const struct agent *agent, struct core_agent_view *ret)
         .id = agent->row.id, .pool = agent->row.pool, .version = agent->version ? agent->version : "",
         .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
         .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
-        .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent),
+        .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
     };
     LIST_FOREACH(k, &agent->containers, in_agent)
         ret->container_n++;
+}
+
+uint64_t core_agent_revision(const struct agent *agent)
+{
+    return agent->revision;
 }
 
 bool core_agent_next(const struct core *c, const struct agent **at, struct core_agent_view *ret)
@@ -133,7 +138,8 @@ bool core_agent_next(const struct core *c, const struct agent **at, struct core_
         agent = agent->hh.next;
     if (agent == NULL)
         return false;
-    fill_agent(agent, ret);
+    if (ret != NULL)
+        core_agent_view(agent, ret);
     *at = agent;
     return true;
 }
@@ -149,7 +155,7 @@ bool core_agent_by_id(const struct core *c, const char *agent_id, struct core_ag
     const struct agent *agent = find_visible(c, agent_id);
     if (agent == NULL)
         return false;
-    fill_agent(agent, ret);
+    core_agent_view(agent, ret);
     return true;
 }
 

@@ -94,6 +94,8 @@ void http_request_set_ctx(struct http_request *r, void *ctx, void (*on_close)(st
 void http_add_header(struct http_request *r, const char *name, const char *value);
 /* Sends status, Content-Type (NULL: none) and the body's bytes. HEAD: length only. */
 void http_reply(struct http_request *r, int status, const char *content_type, const void *body, size_t n);
+/* As http_reply, without copying: takes a body made by malloc(3). */
+void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n);
 
 /* A stream: the header goes out with the first write (one of 0 bytes will do) or the end. on_drained is called whenever
  * everything written has gone to the kernel, also right after the start; write 16 to 64 KiB there, or later. */

@@ -210,18 +210,42 @@ static size_t send_now(struct conn *c, const struct iovec *part, int parts)
     return 0;
 }
 
-void conn_send(struct conn *c, const struct iovec *part, int parts)
+static void free_memory(const void *data, size_t n, void *memory)
 {
-    if (c->soon & SOON_LOST)
-        return;
+    free(memory);
+}
+
+/* What the kernel does not take at once waits; that of the last part where it is, if `memory` is its owner. */
+static void send_or_queue(struct conn *c, const struct iovec *part, int parts, void *memory)
+{
     size_t sent = send_now(c, part, parts);
     struct evbuffer *out = bufferevent_get_output(c->bev);
     for (int i = 0; i < parts; i++) {
-        size_t skip = sent < part[i].iov_len ? sent : part[i].iov_len;
+        size_t skip = sent < part[i].iov_len ? sent : part[i].iov_len, left = part[i].iov_len - skip;
+        char *rest = (char *)part[i].iov_base + skip;
         sent -= skip;
-        if (skip < part[i].iov_len && evbuffer_add(out, (char *)part[i].iov_base + skip, part[i].iov_len - skip) < 0)
+        if (left == 0)
+            continue;
+        if (memory && i == parts - 1 && evbuffer_add_reference(out, rest, left, free_memory, memory) == 0)
+            return;
+        if (evbuffer_add(out, rest, left) < 0)
             conn_soon(c, SOON_LOST);
     }
+    free(memory);
+}
+
+void conn_send(struct conn *c, const struct iovec *part, int parts)
+{
+    if (!(c->soon & SOON_LOST))
+        send_or_queue(c, part, parts, NULL);
+}
+
+void conn_send_take(struct conn *c, const struct iovec *part, int parts, void *memory)
+{
+    if (c->soon & SOON_LOST)
+        free(memory);
+    else
+        send_or_queue(c, part, parts, memory);
 }
 
 void request_finish(struct http_request *r)

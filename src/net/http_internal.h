@@ -116,6 +116,8 @@ void conns_run_soon(void *server); /* the loop's next turn has come */
 
 /* Writes, at once if nothing is queued. The connection may break here: that is noticed in the loop's next turn. */
 void conn_send(struct conn *c, const struct iovec *part, int parts);
+/* As above; the last part is, or lies in, `memory` of malloc(3), which is freed once it has been written. */
+void conn_send_take(struct conn *c, const struct iovec *part, int parts, void *memory);
 size_t conn_unsent(const struct conn *c);
 /* Answers a fault below the handler and closes after it. Releases e. */
 void conn_fault(struct conn *c, int status, struct error *e);

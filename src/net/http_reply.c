@@ -9,6 +9,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 
+#define COPY_MAX (16 * 1024) /* below, one write of head and body is cheaper than queueing the body as it is */
 #define UNSENT_IN_KERNEL_MAX (128 * 1024) /* of a stream: a slow reader sees what is new, not what is old */
 
 static const struct status_name {
@@ -119,6 +120,23 @@ void http_reply(struct http_request *r, int status, const char *content_type, co
 {
     struct iovec part[2] = {reply_head(r, status, content_type, n), {(void *)body, n}};
     conn_send(r->conn, part, sends_body(r, status, n) ? 2 : 1);
+    request_finish(r);
+}
+
+void http_reply_take(struct http_request *r, int status, const char *content_type, void *body, size_t n)
+{
+    if (n <= COPY_MAX) {
+        http_reply(r, status, content_type, body, n);
+        free(body);
+        return;
+    }
+    struct iovec part[2] = {reply_head(r, status, content_type, n), {body, n}};
+    if (sends_body(r, status, n)) {
+        conn_send_take(r->conn, part, 2, body);
+    } else {
+        conn_send(r->conn, part, 1);
+        free(body);
+    }
     request_finish(r);
 }
 

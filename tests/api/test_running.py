@@ -49,6 +49,29 @@ def test_agents_show_slots_containers_and_statistics(cluster, running):
     assert cluster.get("/api/v1/agents?offset=7").status == 400
 
 
+def test_the_list_of_agents_is_never_behind(cluster, running, admin):
+    """Of an agent that has not changed, the list has the same text as before; every change must show."""
+    def both():
+        [listed] = cluster.get("/api/v1/agents").json["agents"]
+        assert listed == cluster.get("/api/v1/agents/agent0").json["agent"]
+        return listed
+
+    before = both()
+    assert both() == before
+    free = next(s["id"] for s in before["slots"].values() if not s["container"])
+    cluster.post(f"/api/v1/agents/agent0/slots/{free}/disable", {"drain": True}, token=admin)
+    assert not both()["slots"][f"/agents/agent0/slots/{free}"]["enabled"]
+    cluster.post(f"/api/v1/agents/agent0/slots/{free}/enable", token=admin)
+    assert both() == before
+    x = cluster.create(entrypoint=SLEEP)
+    wait_for("the second trial to run", lambda: both()["slotStats"]["typeStats"]["TYPE_CPU"]["states"].get("STATE_RUNNING") == 2)
+    cluster.post("/api/v1/agents/agent0/disable", {"drain": True}, token=admin)
+    assert both()["draining"]
+    cluster.post("/api/v1/agents/agent0/enable", token=admin)
+    cluster.post(f"/api/v1/experiments/{x}/kill")
+    wait_for("the slot to be free", lambda: both() == before)
+
+
 def test_only_admins_switch_agents_and_slots(cluster, running, admin):
     for path in ("/api/v1/agents/agent0/disable", "/api/v1/agents/agent0/slots/1/disable", "/api/v1/agents/agent0/enable"):
         assert cluster.post(path, {}).status == 403

@@ -53,6 +53,23 @@ static void assert_becomes(const struct codec_message *m, const char *in, const 
 
 /* --- out --- */
 
+static void test_codec__writes_a_list_of_texts_as_it_would_its_elements(void **state)
+{
+    struct wire_agent agent[] = {{.id = "a"}, {.id = "b", .version = "1"}};
+    struct wire_pagination page = {.total = 2};
+    struct wire_get_agents_response response = {.agents = agent, .agents_n = 2, .pagination = &page}, rest = {.pagination = &page};
+    struct codec_text text[2];
+    for (size_t i = 0; i < 2; i++) {
+        text[i].s = written(&wire_msg_agent, &agent[i]);
+        text[i].n = strlen(text[i].s);
+    }
+    for (response.agents_n = 0; response.agents_n <= 2; response.agents_n++) {
+        struct strbuf b cleanup_strbuf = STRBUF_INIT;
+        codec_encode_listing(&wire_msg_get_agents_response, &rest, "agents", text, response.agents_n, &b);
+        assert_string_equal(b.s, written(&wire_msg_get_agents_response, &response));
+    }
+}
+
 /* The observed pairs of the contract. */
 static void test_codec__writes_zero_values_as_observed(void **state)
 {
@@ -476,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_codec__what_it_wrote_it_reads_and_writes_again),
         cmocka_unit_test(test_codec__every_message_of_the_contract_survives_empty),
         cmocka_unit_test(test_codec__binds_a_query_as_observed),
+        cmocka_unit_test(test_codec__writes_a_list_of_texts_as_it_would_its_elements),
         cmocka_unit_test(test_codec__bind_refuses_bad_values_by_name),
         cmocka_unit_test(test_codec__bind_reads_the_other_types),
     };

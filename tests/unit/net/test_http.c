@@ -129,8 +129,7 @@ static void reply_big(struct http_request *r)
 {
     char *body = malloc(200000);
     memset(body, 'b', 200000);
-    http_reply(r, 200, "text/plain", body, 200000);
-    free(body);
+    http_reply_take(r, 200, "text/plain", body, 200000);
 }
 
 static void on_request(struct http_request *r, void *ctx)

@@ -1,0 +1,12 @@
+/* Agents and slots of the core as messages of the contract. Everything is copied into the arena. */
+#ifndef DET_API_AGENT_VIEWS_H
+#define DET_API_AGENT_VIEWS_H
+
+#include "core/core.h"
+#include "gen/wire.h"
+
+void agent_to_wire(const struct core *core, const struct core_agent_view *v, bool slots, bool containers, struct arena *a,
+                   struct wire_agent *ret);
+void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_agent_slot *ret);
+
+#endif
