@@ -1,7 +1,6 @@
 /* determined-master: reads its configuration, builds the parts, runs the loop, tears down. */
 #include <fcntl.h>
 #include <malloc.h>
-#include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@
 #include "master/provisioner.h"
 #include "master/search_follower.h"
 #include "master/settings.h"
+#include "master/start_configs.h"
 #include "master/tls_files.h"
 #include "net/service.h"
 #include "store/experiments.h"
@@ -51,94 +51,6 @@ static const char usage[] = "usage: determined-master [--data-dir D] [--config-f
                             "       determined-master config show [--origin] | check [OPTIONS]\n"
                             "       determined-master backup | restore FILE [OPTIONS]\n"
                             "       determined-master version\n";
-
-/* ---- services for the API ---- */
-
-static void submit_write(void *ctx, int (*work)(struct store *, void *, struct error *),
-                         void (*done)(void *, const struct error *), void *job)
-{
-    struct master *m = ctx;
-    struct writer_job j = {work, done, job};
-    writer_submit(m->writer, &j, 1);
-}
-
-static bool admits_writes(void *ctx, struct error *err)
-{
-    return writer_admits(((struct master *)ctx)->writer, err);
-}
-
-static uint64_t ticket(void *ctx)
-{
-    return writer_ticket(((struct master *)ctx)->writer);
-}
-
-static void when_committed(void *ctx, uint64_t t, void (*fn)(void *), void *arg)
-{
-    writer_when_committed(((struct master *)ctx)->writer, t, fn, arg);
-}
-
-static int core_step_of_api(void *ctx, const struct core_event *ev, const struct companion *companion,
-                            struct error *err)
-{
-    return master_step(ctx, ev, companion, err);
-}
-
-static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, struct error *err)
-{
-    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, err);
-}
-
-static bool agent_token_matches(void *ctx, const char *token)
-{
-    const struct master *m = ctx;
-    size_t n = strlen(m->agent_token);
-    return strlen(token) == n && CRYPTO_memcmp(token, m->agent_token, n) == 0;
-}
-
-static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
-{
-    sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
-}
-
-static int check_not_deleted(void *ctx, int32_t experiment_id, struct error *err)
-{
-    switch (deletions_of(((struct master *)ctx)->deletions, experiment_id)) {
-    case DELETION_OF_ALL:
-        return error_set(err, ERR_PRECONDITION, "experiment %d is being deleted: it cannot be continued", experiment_id);
-    case DELETION_OF_TRIALS:
-        return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
-                         "forked", experiment_id);
-    case DELETION_OF_NOTHING:
-        break;
-    }
-    return 0;
-}
-
-static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
-{
-    const struct master *m = ctx;
-    if (!log_policies_find_trial(m, allocation_id, s))
-        return false;
-    log_policies_scan_soon(m->log_policies, s);
-    return true;
-}
-
-static void log_matched(void *ctx, const struct store_log_match *match) { log_policies_tell(ctx, match); }
-
-static void metrics_stored(void *ctx, int32_t trial_id)
-{
-    metric_sealer_reported(((struct master *)ctx)->metric_sealer, trial_id);
-}
-
-static int sweep_logs(void *ctx, void (*done)(void *, int64_t, const struct error *), void *arg, struct error *err)
-{
-    return log_retention_sweep(((struct master *)ctx)->log_retention, done, arg, err);
-}
-
-static bool healthy(void *ctx)
-{
-    return writer_admits(((struct master *)ctx)->writer, NULL);
-}
 
 /* ---- building ---- */
 
@@ -197,16 +109,6 @@ static int open_store(struct master *m, struct error *err)
     return 0;
 }
 
-static int delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err)
-{
-    return deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id, err);
-}
-
-static void collect(void *ctx)
-{
-    collector_wake(((struct master *)ctx)->collector);
-}
-
 static int reader_init(void *ctx, void **ret_worker, struct error *err)
 {
     const struct master *m = ctx;
@@ -255,17 +157,11 @@ static int build_core(struct master *m, struct error *err)
 
 static int build_api(struct master *m, struct error *err)
 {
-    struct api_services s = {
-        .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers, .submit_write = submit_write, .admits_writes = admits_writes,
-        .ticket = ticket, .when_committed = when_committed, .core_step = core_step_of_api, .metrics = metrics_page,
-        .accept_agent = accept_agent, .agent_token_matches = agent_token_matches, .healthy = healthy,
-        .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect, .log_stored = log_stored,
-        .scan_log = scan_log, .log_matched = log_matched,
-        .metrics_stored = metrics_stored, .sweep_logs = sweep_logs, .master_log = m->own_log};
+    struct api_services services = services_for_api(m);
     m->agents = agent_hub_new(m);
     if (!m->agents)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
-    if (api_new(m->loop, &s, &m->info, &m->defaults, m->core, &m->api, err) < 0)
+    if (api_new(m->loop, &services, &m->info, &m->defaults, m->core, &m->api, err) < 0)
         return -1;
     return accounts_agent_token(m, m->agent_token, err);
 }
@@ -332,6 +228,7 @@ static int restore(struct master *m, struct error *err)
         store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
         return -1;
+    m->start_configs = start_configs_new();
     if (writer_new(m->loop, m->db, &m->writer, err) < 0)
         return -1;
     m->log_policies = log_policies_scanner_new(m->loop, m->readers);
@@ -420,6 +317,7 @@ static void master_release(struct master *m)
     collector_free(m->collector);
     provisioner_free(m->provisioner);
     writer_free(m->writer);
+    start_configs_free(m->start_configs);
     log_policies_scanner_free(m->log_policies);
     sealer_free(m->log_sealer);
     search_follower_free(m->search_follower);

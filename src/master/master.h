@@ -27,6 +27,7 @@ struct log_ring;
 struct log_policies_scanner;
 struct provisioner;
 struct sealer;
+struct start_configs;
 struct search_follower;
 
 struct master {
@@ -37,6 +38,7 @@ struct master {
     char agent_token[128];
     struct store *db; /* the writer's */
     struct writer *writer;
+    struct start_configs *start_configs; /* the writer's, too */
     struct pool *readers, *workers;
     struct pool *searcher;  /* one reader's thread, whose connection has what searches look at in memory */
     struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
@@ -89,6 +91,9 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 /* core_options.c: pools and defaults of the configuration, for the core and for the API. */
 void core_options(struct master *m, struct core_opts *ret);
 void api_defaults_of_config(struct master *m, const struct core_opts *opts, struct api_defaults *ret);
+
+/* services.c: what the API asks of this master. */
+struct api_services services_for_api(struct master *m);
 
 /* stop.c: no more connections, an answer to what was asked, and all that is queued carried out: afterwards the master's
  * parts can be freed. Ends the program when that does not come to an end; status 75 if writes were lost. */

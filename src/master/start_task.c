@@ -9,9 +9,9 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
-#include "core/expconf.h"
 #include "master/collection_tasks.h"
 #include "master/master.h"
+#include "master/start_configs.h"
 #include "master/tls_files.h"
 #include "store/experiments.h"
 #include "store/sessions.h"
@@ -242,8 +242,8 @@ static int start_store(struct store *db, void *job, struct error *err)
         store_user_get(db, st->s->owner_id, &a, &owner, err) < 0 ||
         store_workspace_agent_get(db, x.project_id, &a, &place, err) < 0)
         return -1;
-    cleanup_exp_config struct exp_config *config = NULL;
-    if (exp_config_from_json(x.config, strlen(x.config), &config, err) < 0)
+    const struct exp_config *config;
+    if (start_configs_read(st->m->start_configs, x.id, x.config, &config, err) < 0)
         return -1;
     return encode_start(st, db, config, x.config, &owner, &place, &a, err);
 }

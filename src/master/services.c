@@ -1,0 +1,118 @@
+/* What the API asks of the rest of the master: a row of functions (api.h), each of them one call elsewhere. */
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include "master/collector.h"
+#include "master/deletions.h"
+#include "master/log_policies.h"
+#include "master/log_retention.h"
+#include "master/log_sealer.h"
+#include "master/master.h"
+#include "master/metric_sealer.h"
+
+static void submit_write(void *ctx, int (*work)(struct store *, void *, struct error *),
+                         void (*done)(void *, const struct error *), void *job)
+{
+    struct master *m = ctx;
+    struct writer_job j = {work, done, job};
+    writer_submit(m->writer, &j, 1);
+}
+
+static bool admits_writes(void *ctx, struct error *err)
+{
+    return writer_admits(((struct master *)ctx)->writer, err);
+}
+
+static uint64_t ticket(void *ctx)
+{
+    return writer_ticket(((struct master *)ctx)->writer);
+}
+
+static void when_committed(void *ctx, uint64_t t, void (*fn)(void *), void *arg)
+{
+    writer_when_committed(((struct master *)ctx)->writer, t, fn, arg);
+}
+
+static int core_step_of_api(void *ctx, const struct core_event *ev, const struct companion *companion,
+                            struct error *err)
+{
+    return master_step(ctx, ev, companion, err);
+}
+
+static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, struct error *err)
+{
+    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, err);
+}
+
+static bool agent_token_matches(void *ctx, const char *token)
+{
+    const struct master *m = ctx;
+    size_t n = strlen(m->agent_token);
+    return strlen(token) == n && CRYPTO_memcmp(token, m->agent_token, n) == 0;
+}
+
+static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
+{
+    sealer_added(((struct master *)ctx)->log_sealer, task_id, text_bytes);
+}
+
+static int check_not_deleted(void *ctx, int32_t experiment_id, struct error *err)
+{
+    switch (deletions_of(((struct master *)ctx)->deletions, experiment_id)) {
+    case DELETION_OF_ALL:
+        return error_set(err, ERR_PRECONDITION, "experiment %d is being deleted: it cannot be continued", experiment_id);
+    case DELETION_OF_TRIALS:
+        return error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
+                         "forked", experiment_id);
+    case DELETION_OF_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+static bool scan_log(void *ctx, const char *allocation_id, struct log_scan *s)
+{
+    const struct master *m = ctx;
+    if (!log_policies_find_trial(m, allocation_id, s))
+        return false;
+    log_policies_scan_soon(m->log_policies, s);
+    return true;
+}
+
+static void log_matched(void *ctx, const struct store_log_match *match) { log_policies_tell(ctx, match); }
+
+static void metrics_stored(void *ctx, int32_t trial_id)
+{
+    metric_sealer_reported(((struct master *)ctx)->metric_sealer, trial_id);
+}
+
+static int sweep_logs(void *ctx, void (*done)(void *, int64_t, const struct error *), void *arg, struct error *err)
+{
+    return log_retention_sweep(((struct master *)ctx)->log_retention, done, arg, err);
+}
+
+static bool healthy(void *ctx)
+{
+    return writer_admits(((struct master *)ctx)->writer, NULL);
+}
+
+static int delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err)
+{
+    return deletions_add(((struct master *)ctx)->deletions, experiment_id, trial_id, err);
+}
+
+static void collect(void *ctx)
+{
+    collector_wake(((struct master *)ctx)->collector);
+}
+
+struct api_services services_for_api(struct master *m)
+{
+    return (struct api_services){
+        .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers,
+        .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
+        .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
+        .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect,
+        .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,
+        .sweep_logs = sweep_logs, .master_log = m->own_log};
+}

@@ -1,0 +1,52 @@
+#include "master/start_configs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT = 64 }; /* each in the one place that its id gives it */
+
+struct start_configs {
+    struct kept {
+        char *text; /* NULL: none */
+        struct exp_config *config;
+    } kept[KEPT];
+};
+
+struct start_configs *start_configs_new(void)
+{
+    struct start_configs *all = calloc(1, sizeof(*all));
+    if (!all)
+        abort();
+    return all;
+}
+
+static void forget(struct kept *k)
+{
+    exp_config_free(k->config);
+    free(k->text);
+    *k = (struct kept){0};
+}
+
+void start_configs_free(struct start_configs *all)
+{
+    for (size_t i = 0; all && i < KEPT; i++)
+        forget(&all->kept[i]);
+    free(all);
+}
+
+/* Equal texts say the same, whatever has become of the experiment since. */
+int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text, const struct exp_config **ret,
+                       struct error *err)
+{
+    struct kept *k = &all->kept[(uint32_t)experiment_id % KEPT];
+    if (!k->text || strcmp(k->text, text) != 0) {
+        forget(k);
+        if (exp_config_from_json(text, strlen(text), &k->config, err) < 0)
+            return -1;
+        k->text = strdup(text);
+        if (!k->text)
+            abort();
+    }
+    *ret = k->config;
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* The configurations of experiments whose trials start, as they were read last: an experiment's trials often start by the hundred, and
+ * to read and check its configuration takes longer than everything else about a start. Of the writer's thread only. */
+#ifndef DET_MASTER_START_CONFIGS_H
+#define DET_MASTER_START_CONFIGS_H
+
+#include "core/expconf.h"
+
+struct start_configs;
+struct start_configs *start_configs_new(void);
+void start_configs_free(struct start_configs *all); /* NULL is fine */
+/* The configuration that `text` says; *ret lives until the next call. */
+int start_configs_read(struct start_configs *all, int32_t experiment_id, const char *text, const struct exp_config **ret,
+                       struct error *err);
+
+#endif
