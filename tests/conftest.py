@@ -9,6 +9,22 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support.cluster import Cluster  # noqa: E402
 
+# Files whose trials have several processes on this very machine: two masters would give them the same ports.
+TASK_PORTS = {"test_examples.py", "test_framework_examples.py", "test_launchers.py"}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Two at a time (-n 2): a file's tests stay together for the sake of what they share, and those files one after the other."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "task ports" if pathlib.PurePath(file).name in TASK_PORTS else file
+
+    return ByFile(config, log)
+
 
 @pytest.fixture(scope="module")
 def master(tmp_path_factory):
