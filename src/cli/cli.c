@@ -1,10 +1,12 @@
 #include "cli/cli.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/address.h"
 #include "cli/api.h"
+#include "common/files.h"
 
 __attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt,
                                                       va_list ap)
@@ -85,6 +87,12 @@ int cli_main(struct cli *cli, int argc, const char *const *argv)
     if (fflush(cli->out) == EOF)
         return 1;
     return cli->exit_code;
+}
+
+const char *cli_python_path(struct cli *cli)
+{
+    const char *ours = path_of_library(&cli->arena), *users = getenv("PYTHONPATH");
+    return *ours && users && *users ? arena_printf(&cli->arena, "%s:%s", ours, users) : *ours ? ours : users ? users : "";
 }
 
 void cli_release(struct cli *cli)

@@ -41,6 +41,9 @@ enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW };
 void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* PYTHONPATH for Python that det starts: our own library, before whatever the user has there. */
+const char *cli_python_path(struct cli *cli);
+
 /* help.c */
 void help_print(FILE *to, const struct cli_command *c);
 void usage_print(FILE *to, const struct cli_command *c);

@@ -1,15 +1,12 @@
 """What is done to experiments, trials, checkpoints, projects and workspaces: requests, answers, and what is refused."""
 import json
 import os
-import pathlib
 import re
 import sys
 import tarfile
 
 import fake_master
 import pytest
-
-LIBRARY = pathlib.Path(__file__).parents[2] / "python"
 
 
 def sent(master):
@@ -249,7 +246,7 @@ class Line(pytorch.PyTorchTrial):
 
 @pytest.fixture
 def train_here(det, tmp_path):
-    """Runs `det experiment create --local` of a trial class with the library of this tree; returns what it did in model/."""
+    """Runs `det experiment create --local` of a trial class, with the library that det finds; returns what it did in model/."""
     pytest.importorskip("torch")
     model = tmp_path / "model"
     (model / "nets").mkdir(parents=True)
@@ -266,7 +263,7 @@ def train_here(det, tmp_path):
                                       "net": {"width": {"type": "const", "val": 4}}}, **changes}
         (tmp_path / "local.yaml").write_text(json.dumps(config))
         return det.run("experiment", "create", "--local", tmp_path / "local.yaml", model, *words, patience_s=300,
-                       PATH=f"{bin_dir}:{os.environ['PATH']}", PYTHONPATH=str(LIBRARY))
+                       PATH=f"{bin_dir}:{os.environ['PATH']}")
 
     run.model = model
     return run

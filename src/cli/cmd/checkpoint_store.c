@@ -1,11 +1,8 @@
 /* Checkpoints in object stores, read by a process of our Python library with the credentials of whoever runs det. */
-#include <stdlib.h>
-
 #include "cli/cmd/checkpoint.h"
 #include "cli/unpack.h"
 #include "common/checkpoint_helper.h"
 #include "common/cleanup.h"
-#include "common/files.h"
 
 enum { CHUNK = 1 << 20 };
 
@@ -27,16 +24,9 @@ static int next_chunk(void *ctx, const void **ret, size_t *ret_n, struct error *
     return 0;
 }
 
-/* Our own library, before whatever the user's Python has. */
-static const char *python_path(struct arena *a)
-{
-    const char *ours = path_of_library(a), *users = getenv("PYTHONPATH");
-    return *ours && users && *users ? arena_printf(a, "%s:%s", ours, users) : *ours ? ours : users ? users : "";
-}
-
 int checkpoint_from_store(struct cli *cli, const char *storage, const char *uuid, const char *to, struct error *err)
 {
-    const struct checkpoint_helper_options o = {.python = "python3", .python_path = python_path(&cli->arena), .storage = storage,
+    const struct checkpoint_helper_options o = {.python = "python3", .python_path = cli_python_path(cli), .storage = storage,
                                                 .uuid = uuid, .format = "tar"};
     struct fetching f = {.chunk = STRBUF_INIT};
     int rc = checkpoint_helper_start(&o, &f.helper, err);

@@ -122,8 +122,9 @@ static int arguments(struct cli *cli, struct json_object *config, const char *di
     return script_arguments(cli, entrypoint, ret, err);
 }
 
-static _Noreturn void run_child(const char *directory, char **argv)
+static _Noreturn void run_child(const char *directory, const char *python_path, char **argv)
 {
+    setenv("PYTHONPATH", python_path, 1); /* the library that a task of the cluster has */
     if (directory && chdir(directory) < 0)
         fprintf(stderr, "%s: %s\n", directory, strerror(errno));
     else if (execvp(argv[0], argv) < 0)
@@ -137,12 +138,13 @@ int experiment_run_local(struct cli *cli, struct json_object *config, const char
     int status;
     if (arguments(cli, config, directory, test_mode, &argv, err) < 0)
         return -1;
+    const char *python_path = cli_python_path(cli);
     fflush(cli->out);
     pid_t child = fork();
     if (child < 0)
         return error_errno(err, "starting %s", argv[0]);
     if (child == 0)
-        run_child(directory, argv);
+        run_child(directory, python_path, argv);
     while (waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             return error_errno(err, "waiting for %s", argv[0]);
