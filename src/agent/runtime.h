@@ -35,6 +35,7 @@ struct runtime_task {
     const char *work_dir;
     char **argv;
     struct cgroup cgroup;
+    const struct wire_python_environment *python; /* what it will find; NULL: none, or it is no trial */
 };
 
 struct runtime {

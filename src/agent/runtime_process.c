@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/context.h"
+#include "agent/python_facts.h"
 #include "agent/runtime.h"
 #include "agent/taskfiles.h"
 #include "common/cleanup.h"
@@ -146,9 +147,22 @@ static int run_task_program(const struct runtime_task *t, bool adopt, struct err
     return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
 }
 
+/* The task need not wait for it: it runs already. */
+static void look_for_python(struct runtime_task *t)
+{
+    struct python_search s = {.argv = t->start->argv, .argv_n = t->start->argv_n, .work_dir = t->work_dir,
+                              .path = taskenv_get(&t->env, "PATH"), .python_path = taskenv_get(&t->env, "PYTHONPATH"),
+                              .user_base = taskenv_get(&t->env, "PYTHONUSERBASE")};
+    t->python = python_facts_find(&s, &t->arena);
+}
+
 static int process_start(struct runtime_task *t, struct error *err)
 {
-    return write_spec(t, err) < 0 ? -1 : run_task_program(t, /* adopt= */ false, err);
+    if (write_spec(t, err) < 0 || run_task_program(t, /* adopt= */ false, err) < 0)
+        return -1;
+    if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
+        look_for_python(t);
+    return 0;
 }
 
 static int process_adopt(struct runtime_task *t, struct error *err)

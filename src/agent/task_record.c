@@ -54,7 +54,7 @@ static void tell_environment(struct task *t)
             host.devices[host.devices_n++] = (struct wire_device){.id = d->id, .brand = d->brand, .uuid = d->uuid, .type = d->type};
     }
     struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id, .container_id = t->container_id,
-                                                        .host = &host};
+                                                        .host = &host, .python = rt->python};
     tell(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
 }
 

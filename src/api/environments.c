@@ -1,4 +1,5 @@
-/* What allocations ran in: told by agents (the machine) and by tasks (Python and its packages), shown with the trial. */
+/* What allocations ran in: told by agents (the machine) and by tasks (Python and its packages), shown with the trial. Agents
+ * tell with the task's own rights; nobody else can, so that a record is what it says. */
 #include <string.h>
 
 #include "api/internal.h"
@@ -26,7 +27,11 @@ static int document_of(const struct codec_message *m, const void *part, const ch
 int api_put_allocation_environment(struct req *r, const struct wire_put_allocation_environment_request *in,
                                    struct wire_put_allocation_environment_response *ret, struct error *err)
 {
-    struct store_environment e = {.allocation_id = in->allocation_id, .container_id = in->container_id};
+    struct store_environment e = {.allocation_id = in->allocation_id, .container_id = in->container_id,
+                                  .python_seen = in->python && in->python->seen_by_agent};
+    if (r->who.kind != PRINCIPAL_TASK || strcmp(r->who.allocation_id, in->allocation_id) != 0)
+        return error_set(err, ERR_FORBIDDEN, "only allocation '%.80s' itself may say what it runs in: ask with its session token",
+                         in->allocation_id);
     if (!in->container_id || !*in->container_id)
         return error_set(err, ERR_INVALID, "containerId is missing");
     if (!in->host && !in->python)

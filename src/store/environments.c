@@ -34,9 +34,14 @@ int store_environment_put(struct store *st, const struct store_environment *e, s
     if (put_document(st, e->host, &host, err) < 0 || put_document(st, e->python, &python, err) < 0)
         return -1;
     if (query_exec(st, Q_ALLOCATION_ENVIRONMENTS_PUT,
-                   SQL_ARGS(sql_text(e->allocation_id), sql_text(e->container_id), host, python), NULL, err) < 0)
+                   SQL_ARGS(sql_text(e->allocation_id), sql_text(e->container_id), host, python, sql_int(e->python_seen)), NULL, err) < 0)
         return explain_conflict(err, "allocation '%.80s' does not exist", e->allocation_id);
     return 0;
+}
+
+int store_environments_forget(struct store *st, struct error *err)
+{
+    return query_exec(st, Q_ENVIRONMENTS_FORGET, SQL_NO_ARGS, NULL, err);
 }
 
 static void read_environment(struct query *q, struct arena *a, void *row)

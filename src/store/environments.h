@@ -1,8 +1,9 @@
-/* What allocations ran in: of each container the machine, as its agent tells, and Python with its packages, as the task does.
+/* What allocations ran in: of each container the machine, as its agent tells, and Python with its packages, as the task does (or
+ * the agent, for a task that does not).
  *
  * Documents are JSON that the caller has checked. One of the same text is kept once, however many allocations refer to it:
  * a list of packages has some kilobytes, and thousands of trials run with the same. Those that no allocation refers to any
- * more stay; there are as many as there were installations. */
+ * more go when runs are deleted. */
 #ifndef DET_STORE_ENVIRONMENTS_H
 #define DET_STORE_ENVIRONMENTS_H
 
@@ -11,11 +12,13 @@
 struct store_environment {
     const char *allocation_id, *container_id;
     const char *host, *python;  /* NULL: not known, or not to be changed */
+    bool python_seen;           /* by the agent: only until the task itself says something */
     const char *agent_id;       /* these are read only */
     int32_t run_id, rank;
 };
 
 int store_environment_put(struct store *st, const struct store_environment *e, struct error *err);
+int store_environments_forget(struct store *st, struct error *err); /* what no allocation refers to any more */
 /* In the order of the trial's runs and of their containers' ranks. */
 int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
                                 size_t *ret_n, struct error *err);

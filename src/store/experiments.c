@@ -1,3 +1,4 @@
+#include "store/environments.h"
 #include "store/experiments.h"
 
 #include "store/list.h"
@@ -170,7 +171,7 @@ int store_experiment_delete(struct store *st, int32_t id, struct error *err)
             return -1;
     if (query_exec_one(st, Q_EXPERIMENTS_DELETE, SQL_ARGS(sql_int(id)), err, "experiment %d", id) < 0)
         return -1;
-    return store_places_finish(st, err);
+    return store_environments_forget(st, err) < 0 ? -1 : store_places_finish(st, err);
 }
 
 /* What the experiment tells of its trials is told without it. */
@@ -178,7 +179,7 @@ static int run_deleted(struct store *st, int32_t experiment_id, int32_t trial_id
 {
     const struct sql_args of_experiment = SQL_ARGS(sql_int(experiment_id));
     if (query_exec(st, Q_EXPERIMENTS_COUNT_TRIALS, of_experiment, NULL, err) < 0 ||
-        query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, of_experiment, NULL, err) < 0)
+        query_exec(st, Q_EXPERIMENTS_RECOMPUTE_BEST, of_experiment, NULL, err) < 0 || store_environments_forget(st, err) < 0)
         return -1;
     return query_exec(st, Q_RUN_DELETIONS_DONE, SQL_ARGS(sql_int(trial_id)), NULL, err);
 }

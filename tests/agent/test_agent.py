@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import tarfile
 import time
@@ -187,7 +188,7 @@ def test_trial_finds_its_files(master, agent):
     master.wait(lambda: any("acceleratorData" in p for p, _ in master.posts))
     master.wait(lambda: any(p.endswith("/environment") for p, _ in master.posts))
     [told] = [body for p, body in master.posts if p.endswith("/environment")]
-    assert told["containerId"] == c and told["python"] is None
+    assert told["containerId"] == c and told["python"]["seenByAgent"] and told["python"]["executable"] == shutil.which("python3")
     assert told["host"]["hostname"] and told["host"]["kernel"] == os.uname().release
     assert [d["id"] for d in told["host"]["devices"]] == [0] and told["host"]["processors"] >= 1
 

@@ -34,6 +34,22 @@ def test_two_trials_are_compared(cluster):
     assert json.loads(det(cluster, "trial", "describe", first, "--environment", "--json"))["environments"] == [record]
 
 
+def test_a_program_without_our_library_has_the_python_that_its_agent_sees(cluster, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").write_text("#!/bin/sh\n")
+    (tmp_path / "bin/python3").chmod(0o755)
+    (tmp_path / "pyvenv.cfg").write_text("version = 3.12.7\n")
+    (tmp_path / "lib/python3.12/site-packages/Some_Package-4.0.dist-info").mkdir(parents=True)
+    x = cluster.create(entrypoint=f"echo instead of {tmp_path}/bin/python3")
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    trial = the_trial(cluster, x)["id"]
+    [record] = wait_for("the record", lambda: cluster.get(f"/api/v1/trials/{trial}/environments").json["environments"])
+    python = record["python"]
+    assert python["seenByAgent"] and python["executable"] == f"{tmp_path}/bin/python3", python
+    assert (python["version"], python["packages"]["some-package"]) == ("3.12.7", "4.0")
+    assert "(seen by the agent)" in det(cluster, "trial", "describe", trial, "--environment")
+
+
 def test_trials_that_never_ran_are_not_compared(cluster):
     first, _ = trial_with(cluster, "1.0")
     x = cluster.create(entrypoint="true", resources={"slots_per_trial": 16})

@@ -55,7 +55,7 @@ void environments_print(struct cli *cli, const struct wire_get_trial_environment
         table_text(&t, x->host ? arena_printf(&t.arena, "%s, Linux %s", x->host->os, x->host->kernel) : NULL);
         table_text(&t, environment_devices(&t.arena, x->host));
         table_text(&t, x->host ? x->host->image : NULL);
-        table_text(&t, x->python ? x->python->executable : NULL);
+        table_text(&t, x->python ? arena_printf(&t.arena, "%s%s", x->python->executable, x->python->seen_by_agent ? " (seen by the agent)" : "") : NULL);
         table_text(&t, x->python ? x->python->version : NULL);
         table_text(&t, frameworks_text(&t.arena, x->python));
         table_text(&t, x->python ? arena_printf(&t.arena, "%zu", x->python->packages_n) : NULL);
@@ -73,7 +73,8 @@ const char *environments_summary(struct arena *a, const struct wire_get_trial_en
     if (!last)
         return NULL;
     const char *frameworks = frameworks_text(a, last->python), *devices = environment_devices(a, last->host);
-    return arena_printf(a, "%s%s%s%s on %s%s%s%s", last->python ? "Python " : "", last->python ? last->python->version : "a program",
+    bool python = last->python && *last->python->version;
+    return arena_printf(a, "%s%s%s%s on %s%s%s%s", python ? "Python " : "", python ? last->python->version : "a program",
                         frameworks ? ", " : "", frameworks ? frameworks : "",
                         last->host ? last->host->hostname : last->agent_id, devices ? " (" : "", devices ? devices : "",
                         devices ? ")" : "");

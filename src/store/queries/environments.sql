@@ -4,13 +4,21 @@ SELECT id FROM environments WHERE fingerprint = $1 AND document = $2;
 -- name: environments_insert
 INSERT INTO environments (fingerprint, document) VALUES ($1, $2);
 
--- Half of it comes from the agent, half from the task; neither takes away what the other has said.
+-- Half of it comes from the agent, half from the task; neither takes away what the other has said. $5: what is said of Python was
+-- found by the agent; what the task says counts more.
 -- name: allocation_environments_put
 INSERT INTO allocation_environments (allocation_id, container_id, host_id, python_id)
 VALUES ($1, $2, CAST($3 AS INTEGER), CAST($4 AS INTEGER))
 ON CONFLICT (allocation_id, container_id) DO UPDATE SET
     host_id = coalesce(excluded.host_id, allocation_environments.host_id),
-    python_id = coalesce(excluded.python_id, allocation_environments.python_id);
+    python_id = CASE WHEN CAST($5 AS INTEGER) = 1 THEN coalesce(allocation_environments.python_id, excluded.python_id)
+                ELSE coalesce(excluded.python_id, allocation_environments.python_id) END;
+
+-- Documents that nothing has any more: after runs were deleted, or have told something else.
+-- name: environments_forget
+DELETE FROM environments
+WHERE NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.host_id = environments.id)
+AND NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.python_id = environments.id);
 
 -- name: environments_of_trial
 SELECT x.allocation_id, x.container_id, a.run_id, c.agent_id, c.rank, h.document, p.document

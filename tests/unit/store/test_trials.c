@@ -280,9 +280,45 @@ static void test_environments__are_kept_once_and_told_in_two_halves(void **state
     assert_null(out[1].host);
     assert_int_equal(out[1].run_id, second.run_id);
     fixture_exec(f, "CREATE UNIQUE INDEX each_once ON environments (document)");
+    const struct store_environment seen = {.allocation_id = first.id, .container_id = "c1", .python = "{\"version\":\"3.9\"}",
+                                           .python_seen = true};
+    OK(f, store_environment_put(f->st, &seen, &f->err));
+    OK(f, store_environments_of_trial(f->st, 1, &f->a, &out, &n, &f->err));
+    assert_string_equal(out[0].python, "{\"version\":\"3.11\"}"); /* what the task says counts more than what the agent sees */
     FAILS(f, ERR_CONFLICT, "allocation 'none.1' does not exist",
           store_environment_put(f->st, &(struct store_environment){.allocation_id = "none.1", .container_id = "c", .host = "{}"},
                                 &f->err));
+}
+
+static int64_t documents(struct fixture *f)
+{
+    struct engine_stmt *stmt;
+    struct engine *e = store_engine(f->st);
+    OK(f, e->ops->prepare(e, "SELECT count(*) FROM environments", &stmt, &f->err));
+    OK(f, e->ops->step(stmt, &f->err));
+    int64_t n = e->ops->integer(stmt, 0);
+    e->ops->finalize(stmt);
+    return n;
+}
+
+static void test_environments__go_when_nothing_has_them_any_more(void **state)
+{
+    struct fixture *f = *state;
+    struct allocation_row a = allocation(fixture_trial_row(1, 1).task_id, 1);
+    OK(f, store_allocation_put(f->st, &a, true, &f->err));
+    const struct store_environment told[] = {
+        {.allocation_id = a.id, .container_id = "c", .host = "{\"hostname\":\"h\"}", .python = "{\"version\":\"3.9\"}"},
+        {.allocation_id = a.id, .container_id = "c", .python = "{\"version\":\"3.11\"}"},
+    };
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+        OK(f, store_environment_put(f->st, &told[i], &f->err));
+    assert_int_equal(documents(f), 3);
+    OK(f, store_environments_forget(f->st, &f->err));
+    assert_int_equal(documents(f), 2);
+    bool more = true;
+    while (more)
+        OK(f, store_experiment_delete_part(f->st, 1, 0, 10, &more, &f->err));
+    assert_int_equal(documents(f), 0);
 }
 
 static void test_agent__decisions_outlive_its_connection(void **state)
@@ -319,6 +355,7 @@ int main(void)
         TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_accelerators__are_listed_with_their_task_and_pool),
         TEST_TRIAL(test_environments__are_kept_once_and_told_in_two_halves),
+        TEST_TRIAL(test_environments__go_when_nothing_has_them_any_more),
         TEST(test_agent__decisions_outlive_its_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,234 @@
+#include "agent/python_facts.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/files.h"
+#include "common/strbuf.h"
+
+enum { CONFIG_MAX = 64 * 1024, PLACES_MAX = 64, PACKAGES_MAX = 20000 };
+
+/* ---- the interpreter ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* python, python3, python3.11 */
+static bool is_python(const char *word)
+{
+    const char *name = base_name(word);
+    return strncmp(name, "python", 6) == 0 && name[6 + strspn(name + 6, "0123456789.")] == 0;
+}
+
+/* The next word of a list that `separators` are between, from *at; NULL: no more. */
+static const char *next_word(const char **at, const char *separators, struct arena *a)
+{
+    *at += strspn(*at, separators);
+    size_t n = strcspn(*at, separators);
+    const char *word = n ? arena_strndup(a, *at, n) : NULL;
+    *at += n;
+    return word;
+}
+
+static const char *from_work_dir(const struct python_search *s, const char *path, struct arena *a)
+{
+    return *path == '/' ? path : arena_printf(a, "%s/%s", s->work_dir, path);
+}
+
+static const char *in_path(const struct python_search *s, const char *name, struct arena *a)
+{
+    const char *at = s->path ? s->path : "", *dir;
+    while ((dir = next_word(&at, ":", a))) {
+        const char *found = arena_printf(a, "%s/%s", from_work_dir(s, dir, a), name);
+        if (access(found, X_OK) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+static const char *interpreter(const struct python_search *s, struct arena *a)
+{
+    const char *word;
+    for (size_t i = 0; i < s->argv_n; i++) {
+        const char *at = s->argv[i];
+        while ((word = next_word(&at, " \t\n'\";&|()`", a))) {
+            const char *found = !is_python(word) ? NULL : strchr(word, '/') ? from_work_dir(s, word, a) : in_path(s, word, a);
+            if (found && access(found, X_OK) == 0)
+                return found;
+        }
+    }
+    return in_path(s, "python3", a);
+}
+
+/* ---- its version, and where it looks for packages ---- */
+
+struct installation {
+    const char *version; /* "3.11.2", "3.11" where it does not say more, "" where it says nothing */
+    const char *prefix;
+    bool virtual;        /* an environment of its own, by venv or virtualenv */
+};
+
+/* The directory `levels` above a path. */
+static const char *above(const char *path, int levels, struct arena *a)
+{
+    char *dir = arena_strdup(a, path);
+    while (levels-- > 0 && strrchr(dir, '/'))
+        *strrchr(dir, '/') = 0;
+    return dir;
+}
+
+/* "3.11.2" of "3.11.2.final.0" and the like. */
+static const char *numbers(const char *text, struct arena *a)
+{
+    size_t n = strspn(text, "0123456789.");
+    while (n > 0 && text[n - 1] == '.')
+        n--;
+    return arena_strndup(a, text, n);
+}
+
+/* "version = 3.11.2" of venv, "version_info = 3.11.2.final.0" of virtualenv. */
+static const char *configured_version(const char *text, struct arena *a)
+{
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *value = line + strcspn(line, "=\n");
+        if (strncmp(line, "version", 7) == 0 && *value == '=')
+            return numbers(value + 1 + strspn(value + 1, " \t"), a);
+    }
+    return "";
+}
+
+static struct installation installation_of(const char *executable, struct arena *a)
+{
+    cleanup_strbuf struct strbuf config = STRBUF_INIT;
+    const char *prefix = above(executable, 2, a);
+    if (file_read(arena_printf(a, "%s/pyvenv.cfg", prefix), CONFIG_MAX, &config, NULL) == 0)
+        return (struct installation){configured_version(strbuf_str(&config), a), prefix, true};
+    cleanup_free char *real = realpath(executable, NULL);
+    if (!real || !is_python(real) || !strchr(base_name(real), '.'))
+        return (struct installation){"", prefix, false}; /* a wrapper: who knows what it runs */
+    return (struct installation){numbers(base_name(real) + 6, a), above(real, 2, a), false};
+}
+
+struct places {
+    const char *dir[PLACES_MAX];
+    size_t n;
+};
+
+static void add_place(struct places *p, const char *dir)
+{
+    if (p->n < PLACES_MAX)
+        p->dir[p->n++] = dir;
+}
+
+static struct places places_of(const struct python_search *s, const struct installation *x, struct arena *a)
+{
+    struct places p = {.n = 0};
+    const char *at = s->python_path ? s->python_path : "", *dir;
+    while ((dir = next_word(&at, ":", a)))
+        add_place(&p, from_work_dir(s, dir, a));
+    size_t major = strcspn(x->version, ".");
+    if (!x->version[major])
+        return p; /* nothing: its directories are not known */
+    const char *minor = arena_strndup(a, x->version, major + 1 + strcspn(x->version + major + 1, "."));
+    if (!x->virtual && s->user_base)
+        add_place(&p, arena_printf(a, "%s/lib/python%s/site-packages", s->user_base, minor));
+    add_place(&p, arena_printf(a, "%s/lib/python%s/site-packages", x->prefix, minor));
+    if (!x->virtual) { /* Debian's */
+        add_place(&p, arena_printf(a, "%s/local/lib/python%s/dist-packages", x->prefix, minor));
+        add_place(&p, arena_printf(a, "%s/lib/python3/dist-packages", x->prefix));
+    }
+    return p;
+}
+
+/* ---- packages ---- */
+
+struct package {
+    struct wire_map_string entry;
+    size_t place; /* the first one counts */
+};
+
+struct packages {
+    struct package *list;
+    size_t n, cap;
+};
+
+/* As PEP 503 spells names: "Some_Package" is "some-package". */
+static const char *spelled(const char *name, size_t n, struct arena *a)
+{
+    char *text = arena_strndup(a, name, n), *to = text;
+    for (const char *c = text; *c; c++) {
+        bool separator = strchr("-_.", *c) != NULL;
+        if (!separator || to == text || to[-1] != '-')
+            *to++ = separator ? '-' : (char)tolower((unsigned char)*c);
+    }
+    *to = 0;
+    return text;
+}
+
+/* "numpy-2.4.6.dist-info", "old-1.0-py3.11.egg-info". */
+static void add_package(struct packages *p, const char *entry, size_t place, struct arena *a)
+{
+    const char *kind = strrchr(entry, '.'), *dash = strchr(entry, '-');
+    if (!kind || (strcmp(kind, ".dist-info") != 0 && strcmp(kind, ".egg-info") != 0) || !dash || dash > kind)
+        return;
+    size_t version = strcspn(dash + 1, "-");
+    if (version > (size_t)(kind - dash - 1))
+        version = (size_t)(kind - dash - 1);
+    if (p->n == PACKAGES_MAX)
+        return;
+    if (p->n == p->cap) {
+        struct package *more = arena_array(a, struct package, p->cap ? p->cap * 2 : 256);
+        if (p->n)
+            memcpy(more, p->list, p->n * sizeof(*more));
+        p->list = more;
+        p->cap = p->cap ? p->cap * 2 : 256;
+    }
+    p->list[p->n++] = (struct package){{spelled(entry, (size_t)(dash - entry), a), arena_strndup(a, dash + 1, version)}, place};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct package *x = a, *y = b;
+    int order = strcmp(x->entry.key, y->entry.key);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static void find_packages(const struct places *places, struct wire_python_environment *ret, struct arena *a)
+{
+    struct packages p = {.n = 0};
+    for (size_t i = 0; i < places->n; i++) {
+        DIR *dir = opendir(places->dir[i]);
+        for (struct dirent *e; dir && (e = readdir(dir));)
+            add_package(&p, e->d_name, i, a);
+        if (dir)
+            closedir(dir);
+    }
+    if (!p.n)
+        return;
+    qsort(p.list, p.n, sizeof(*p.list), by_name);
+    ret->packages = arena_array(a, struct wire_map_string, p.n);
+    for (size_t i = 0; i < p.n; i++)
+        if (i == 0 || strcmp(p.list[i].entry.key, p.list[i - 1].entry.key) != 0)
+            ret->packages[ret->packages_n++] = p.list[i].entry;
+}
+
+const struct wire_python_environment *python_facts_find(const struct python_search *s, struct arena *a)
+{
+    const char *executable = interpreter(s, a);
+    if (!executable)
+        return NULL;
+    struct installation x = installation_of(executable, a);
+    struct places places = places_of(s, &x, a);
+    struct wire_python_environment *ret = arena_new(a, struct wire_python_environment);
+    *ret = (struct wire_python_environment){.executable = executable, .version = x.version, .seen_by_agent = true};
+    find_packages(&places, ret, a);
+    return ret;
+}

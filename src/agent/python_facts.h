@@ -1,0 +1,21 @@
+/* Which Python a task's program would run with, for the record of what it ran in: found by looking at files, nothing is
+ * executed. A program that uses our library tells it better, and then that counts. */
+#ifndef DET_AGENT_PYTHON_FACTS_H
+#define DET_AGENT_PYTHON_FACTS_H
+
+#include "common/arena.h"
+#include "gen/wire.h"
+
+/* Of the task. Paths of the environment may be NULL. */
+struct python_search {
+    const char *const *argv; /* the user's command; one element is a shell command */
+    size_t argv_n;
+    const char *path, *python_path, *user_base; /* PATH, PYTHONPATH, PYTHONUSERBASE */
+    const char *work_dir;
+};
+
+/* The first interpreter that the command names, else python3 of PATH; NULL: there is none. What cannot be found out about
+ * it stays empty. Looks at directories: on a worker thread. */
+const struct wire_python_environment *python_facts_find(const struct python_search *s, struct arena *a);
+
+#endif

@@ -1,0 +1,142 @@
+/* Which Python a command would run, from what lies in a few directories. */
+#include "cmocka_setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/python_facts.h"
+#include "common/files.h"
+
+struct fixture {
+    struct arena a;
+    char dir[32];
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    snprintf(f->dir, sizeof(f->dir), "/tmp/det-test-pythonXXXXXX");
+    *state = f;
+    return mkdtemp(f->dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    tree_remove(f->dir, NULL);
+    arena_release(&f->a);
+    free(f);
+    return 0;
+}
+
+static const char *at(struct fixture *f, const char *path) { return arena_printf(&f->a, "%s/%s", f->dir, path); }
+
+static void make_directories(struct fixture *f, const char *path)
+{
+    for (const char *slash = strchr(path, '/');; slash = strchr(slash + 1, '/')) {
+        mkdir(slash ? at(f, arena_strndup(&f->a, path, (size_t)(slash - path))) : at(f, path), 0755);
+        if (!slash)
+            return;
+    }
+}
+
+static void put(struct fixture *f, const char *dir, const char *name, const char *text, mode_t mode)
+{
+    make_directories(f, dir);
+    const char *path = at(f, arena_printf(&f->a, "%s/%s", dir, name));
+    assert_int_equal(file_write(path, text, strlen(text), mode, NULL), 0);
+}
+
+static const struct wire_python_environment *find(struct fixture *f, const char *command, const char *path, const char *python_path)
+{
+    const char *argv[] = {command};
+    struct python_search s = {.argv = argv, .argv_n = 1, .path = path, .python_path = python_path, .work_dir = f->dir,
+                              .user_base = at(f, "user")};
+    return python_facts_find(&s, &f->a);
+}
+
+static const char *packages(struct fixture *f, const struct wire_python_environment *p)
+{
+    const char *all = "";
+    for (size_t i = 0; i < p->packages_n; i++)
+        all = arena_printf(&f->a, "%s%s %s;", all, p->packages[i].key, p->packages[i].value);
+    return all;
+}
+
+static void test_python_facts__of_a_virtual_environment(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "venv/bin", "python3", "", 0755);
+    put(f, "venv", "pyvenv.cfg", "home = /usr/bin\nversion = 3.11.2\n", 0644);
+    make_directories(f, "venv/lib/python3.11/site-packages/Some_Package-1.0.dist-info");
+    make_directories(f, "venv/lib/python3.11/site-packages/old..name-2.1-py3.11.egg-info");
+    make_directories(f, "venv/lib/python3.11/site-packages/torch-2.15.0+cu132.dist-info");
+    make_directories(f, "venv/lib/python3.11/site-packages/odd.dist-info");
+    make_directories(f, "venv/lib/python3.11/site-packages/not-1.0");
+    make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not seen from there */
+    make_directories(f, "first/some.package-2.0.dist-info");
+    const struct wire_python_environment *p = find(f, "./train.sh", "none:venv/bin", "first:gone");
+    assert_string_equal(p->executable, at(f, "venv/bin/python3"));
+    assert_string_equal(p->version, "3.11.2");
+    assert_true(p->seen_by_agent);
+    assert_string_equal(packages(f, p), "old-name 2.1;some-package 2.0;torch 2.15.0+cu132;");
+    put(f, "venv", "pyvenv.cfg", "version_info = 3.11.7.final.0", 0644);
+    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "3.11.7");
+}
+
+static void test_python_facts__of_a_whole_installation(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "usr/bin", "python3.12", "", 0755);
+    assert_int_equal(symlink("python3.12", at(f, "usr/bin/python3")), 0);
+    make_directories(f, "usr/lib/python3/dist-packages/numpy-1.0.dist-info");
+    make_directories(f, "usr/local/lib/python3.12/dist-packages/numpy-2.0.dist-info");
+    make_directories(f, "user/lib/python3.12/site-packages/numpy-3.0.dist-info");
+    const struct wire_python_environment *p = find(f, "sleep 5", at(f, "usr/bin"), NULL);
+    assert_string_equal(p->executable, at(f, "usr/bin/python3"));
+    assert_string_equal(p->version, "3.12");
+    assert_string_equal(packages(f, p), "numpy 3.0;");
+}
+
+static void test_python_facts__the_interpreter_that_the_command_names(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a/bin", "python3", "#!/bin/sh", 0755); /* as the shims of pyenv are */
+    put(f, "b/bin", "python3.9", "", 0755);
+    put(f, "b/bin", "python3.8", "", 0644);
+    const char *path = at(f, "a/bin");
+    assert_string_equal(find(f, "cd x && b/bin/python3.9 train.py", path, NULL)->executable, at(f, "b/bin/python3.9"));
+    assert_string_equal(find(f, "b/bin/python3.9 train.py", path, NULL)->version, "3.9");
+    assert_string_equal(find(f, "python3 train.py", path, NULL)->executable, at(f, "a/bin/python3"));
+    assert_string_equal(find(f, "python3 train.py", path, NULL)->version, "");
+    assert_string_equal(find(f, "b/bin/python3.8 pythonic b/bin/python-config", path, NULL)->executable, at(f, "a/bin/python3"));
+}
+
+static void test_python_facts__nothing_is_told_of_what_is_not_there(void **state)
+{
+    struct fixture *f = *state;
+    assert_null(find(f, "python3 train.py", at(f, "none"), NULL));
+    assert_null(find(f, "", NULL, NULL));
+    put(f, "shims", "python3", "#!/bin/sh", 0755);
+    put(f, "shims", "wrapper", "#!/bin/sh", 0755);
+    unlink(at(f, "shims/python3"));
+    assert_int_equal(symlink("wrapper", at(f, "shims/python3")), 0);
+    const struct wire_python_environment *p = find(f, "true", at(f, "shims"), NULL);
+    assert_string_equal(p->executable, at(f, "shims/python3"));
+    assert_string_equal(p->version, "");
+    assert_int_equal(p->packages_n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_python_facts__of_a_virtual_environment, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_python_facts__of_a_whole_installation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_python_facts__the_interpreter_that_the_command_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_python_facts__nothing_is_told_of_what_is_not_there, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
