@@ -8,6 +8,7 @@
 #include "core/effects.h"
 #include "core/elastic.h"
 #include "core/ids.h"
+#include "core/machines.h"
 #include "core/rm.h"
 
 struct agent *agent_find(const struct core *c, const char *id)
@@ -34,6 +35,7 @@ static struct agent *new_agent(struct core *c, const struct agent_row *row, bool
     record_init(&agent->record, CORE_PUT_AGENT, &agent->row, stored);
     agent_revised(c, agent);
     LIST_INIT(&agent->containers);
+    machine_join(c, agent, "");
     HASH_ADD_KEYPTR_INORDER(hh, c->agents, agent->row.id, (unsigned)strlen(agent->row.id), agent, by_id);
     return agent;
 }
@@ -67,6 +69,7 @@ void agent_changed(struct core *c, struct agent *agent)
 void agent_free(struct core *c, struct agent *agent)
 {
     timer_clear(&c->timers, &agent->lost);
+    machine_leave(c, agent);
     free_slots(agent);
     free(agent->version);
     free(agent->hostname);
@@ -311,6 +314,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     free(agent->hostname);
     agent->version = copy_text(ev->agent.version);
     agent->hostname = copy_text(ev->agent.hostname);
+    machine_join(c, agent, agent->hostname);
     agent->presence = AGENT_CONNECTED;
     agent->connected_us = c->now_us;
     set_devices(agent, ev->agent.device, ev->agent.device_n);

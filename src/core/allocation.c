@@ -6,6 +6,7 @@
 #include "core/agents.h"
 #include "core/effects.h"
 #include "core/ids.h"
+#include "core/machines.h"
 #include "core/rm.h"
 #include "core/task.h"
 #include "core/trial.h"
@@ -156,11 +157,20 @@ static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
         timer_set(&c->timers, &a->task_limit, TIMER_TASK_LIMIT, due_us);
 }
 
+static void take_ports(struct core *c, struct allocation *a)
+{
+    struct port_set here;
+    if (ports_take(&c->ports, a->row.port))
+        return;
+    machines_ports(c, a, &here);
+    ports_take_here(&c->ports, &here, a->row.port);
+}
+
 void allocation_assigned(struct core *c, struct allocation *a)
 {
     limit_task(c, a, c->now_us);
     if (a->trial != NULL)
-        ports_take(&c->ports, a->row.port);
+        take_ports(c, a);
     allocation_raise_state(c, a, ALLOCATION_ASSIGNED);
     task_log(c, a, false, "%s was assigned to an agent", allocation_name(c, a));
     for (size_t i = 0; i < a->container_n; i++)

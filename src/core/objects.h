@@ -132,11 +132,19 @@ enum agent_presence {
     AGENT_CONNECTED,
 };
 
+struct machine { /* machines.h */
+    LIST_HEAD(, agent) agents;
+    UT_hash_handle hh;
+    char hostname[];
+};
+
 struct agent {
     struct record record;
     struct agent_row row;
     enum agent_presence presence;
     char *version, *hostname;
+    struct machine *machine;
+    LIST_ENTRY(agent) in_machine;
     int64_t connected_us;
     uint64_t revision; /* another one when anything that others see of it has changed; never used twice */
     struct slot *slot; /* by device id */
@@ -182,6 +190,7 @@ struct core {
     struct allocation *allocations;
     struct container *containers;
     struct agent *agents; /* sorted by id */
+    struct machine *machines;
     struct pool *pool;
     size_t pool_n;
     struct timers timers;
