@@ -13,7 +13,8 @@
 #include "common/log.h"
 #include "gen/config_tables.h"
 
-static const char usage[] = "determined-agent run [options]\n       determined-agent version";
+static const char usage[] = "determined-agent run [options]\n       determined-agent version\n"
+                            "determined-agent run --help lists the options";
 
 static void on_terminate(void *ctx)
 {

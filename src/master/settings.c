@@ -203,6 +203,13 @@ static void check_resource_managers(struct config *c)
         config_problem(c, "additional_resource_managers", "this build serves one resource manager, of type agent");
 }
 
+/* A file of release 0.38.1, which knew no other database, need not say that it is PostgreSQL. */
+static void warn_of_database(struct config *c)
+{
+    if (is_set(c, "db.host") && !config_is_set(c, "db.type"))
+        config_warn(c, "db.host: the database is embedded, at %s; say db.type: postgres to use a server", config_str(c, "db.path"));
+}
+
 static void warn_of_round_robin(struct config *c, struct json_object *scheduler, const char *where)
 {
     struct json_object *type = json_object_object_get(scheduler, "type");
@@ -316,6 +323,7 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     check_resource_managers(c);
     check_providers(c);
     check_default_pools(c);
+    warn_of_database(c);
     warn_of_schedulers(c);
     if (config_problems(c, err) < 0)
         return -1;

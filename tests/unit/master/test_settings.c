@@ -143,6 +143,14 @@ static void test_settings__round_robin_comes_with_a_warning(void **state)
                         "b: round_robin runs as priority with equal priorities");
 }
 
+static void test_settings__a_server_that_is_not_used_comes_with_a_warning(void **state)
+{
+    cleanup_config struct config *c = expect_loaded("db: {host: determined-db, user: postgres, path: /here/x.db}\n");
+    assert_string_equal(config_warnings(c), "db.host: the database is embedded, at /here/x.db; say db.type: postgres to use a server");
+    cleanup_config struct config *d = expect_loaded("db: {type: sqlite, host: determined-db}\n");
+    assert_string_equal(config_warnings(d), "");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_path, remove_path)
 
 int main(void)
@@ -154,6 +162,7 @@ int main(void)
         TEST(test_settings__checks_across_keys_name_the_place),
         TEST(test_settings__older_forms_become_the_new_ones),
         TEST(test_settings__round_robin_comes_with_a_warning),
+        TEST(test_settings__a_server_that_is_not_used_comes_with_a_warning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

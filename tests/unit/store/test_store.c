@@ -87,6 +87,15 @@ static void test_open__refuses_a_database_of_a_newer_version(void **state)
     FAILS(f, ERR_PRECONDITION, sentence, store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
+static void test_open__leaves_the_tables_of_another_program_alone(void **state)
+{
+    struct fixture *f = *state;
+    run_sql(f, "DELETE FROM migrations"); /* what is left are tables that nobody here has made */
+    store_close(f->st);
+    f->st = NULL;
+    FAILS(f, ERR_PRECONDITION, "tables of another program", store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
+}
+
 static void test_open__says_which_file_is_no_database(void **state)
 {
     struct fixture *f = *state;
@@ -395,6 +404,7 @@ int main(void)
         TEST(test_open__says_why_it_cannot),
         TEST(test_open__keeps_what_was_there),
         TEST(test_open__refuses_a_database_of_a_newer_version),
+        TEST(test_open__leaves_the_tables_of_another_program_alone),
         TEST(test_open__says_which_file_is_no_database),
         TEST(test_statements__are_all_valid),
         TEST(test_reader__sees_commits_and_cannot_write),
