@@ -50,18 +50,19 @@ static int apply(struct engine *e, int number, struct error *err)
     return 0;
 }
 
-/* A database that we did not begin, such as one of release 0.38.1, has tables of the names of ours. */
+/* A database that we did not begin, such as one of release 0.38.1, has tables of the names of ours. Others, as extensions
+ * of a server bring them, do no harm. */
 static int expect_empty(struct engine *e, const char *path, struct error *err)
 {
     static const char *const count_tables[SQL_DIALECT_NR] = {
-        [SQL_SQLITE] = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'migrations'",
+        [SQL_SQLITE] = "SELECT count(*) FROM sqlite_master WHERE name IN ('users', 'experiments', 'trials')",
         [SQL_POSTGRES] = "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()"
-                         " AND table_name <> 'migrations'"};
+                         " AND table_name IN ('users', 'experiments', 'trials')"};
     int64_t n;
     if (run_int(e, count_tables[e->ops->dialect], NULL, 0, &n, err) < 0)
         return -1;
-    return n == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the database %s holds %lld tables of another program (release 0.38.1 of Determined,"
-                                  " for one): it stays as it is; name an empty database", path, (long long)n);
+    return n == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the database %s holds users and experiments of another program (release 0.38.1"
+                                  " of Determined, for one): it stays as it is; name an empty database", path);
 }
 
 /* One transaction: 1 when a migration was applied, 0 when there is nothing left to do. */

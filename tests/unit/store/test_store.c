@@ -93,7 +93,7 @@ static void test_open__leaves_the_tables_of_another_program_alone(void **state)
     run_sql(f, "DELETE FROM migrations"); /* what is left are tables that nobody here has made */
     store_close(f->st);
     f->st = NULL;
-    FAILS(f, ERR_PRECONDITION, "tables of another program", store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
+    FAILS(f, ERR_PRECONDITION, "holds users and experiments of another program", store_open(f->path, STORE_DURABLE_FULL, &f->st, &f->err));
 }
 
 static void test_open__says_which_file_is_no_database(void **state)
