@@ -14,7 +14,7 @@ from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
 from support.machines import machines, need_namespaces
 
-INFERENCE, OWN_LAUNCHER = ROOT / "examples/distributed_inference", ROOT / "examples/custom_launcher"
+INFERENCE, OWN_LAUNCHER, PROFILING = (ROOT / "examples" / name for name in ("distributed_inference", "custom_launcher", "profiling"))
 
 # Stands still after 60 steps of its first run, so that there is time to do something to it.
 HOLDING = """
@@ -29,6 +29,34 @@ class DigitsTrial(digits.DigitsTrial):
         while batch_idx == 60 and det.get_cluster_info().trial._trial_run_id == 1:
             time.sleep(0.05)
         return super().train_batch(batch, epoch_idx, batch_idx)
+"""
+
+# 25 MB of gradients for a few multiplications.
+WIDE = """
+import torch
+
+from determined import pytorch
+
+
+class WideTrial(pytorch.PyTorchTrial):
+    def __init__(self, context):
+        self.model = context.wrap_model(torch.nn.Embedding(50_000, 128))
+        self.optimizer = context.wrap_optimizer(torch.optim.SGD(self.model.parameters(), lr=0.1))
+
+    def build_training_data_loader(self):
+        return pytorch.DataLoader(torch.arange(64), batch_size=self.context.get_per_slot_batch_size())
+
+    def build_validation_data_loader(self):
+        return pytorch.DataLoader(torch.arange(4), batch_size=2)
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        loss = self.model(batch).square().mean()
+        self.context.backward(loss)
+        self.context.step_optimizer(self.optimizer)
+        return {"loss": loss}
+
+    def evaluate_batch(self, batch, batch_idx):
+        return {"loss": self.model(batch).square().mean()}
 """
 
 pytestmark = needs_torch
@@ -168,3 +196,22 @@ def test_a_launcher_of_ones_own_ends_all_when_one_has_failed(cluster, rank):
     assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
     assert "container failed with non-zero exit code: 5" in log_of(cluster, x), log_of(cluster, x)
     wait_no_supervisors(cluster)
+
+
+def test_the_log_says_that_training_waits_for_gradients(one_machine):
+    cluster = one_machine
+    x = cluster.create(files={"model_def.py": WIDE}, entrypoint="model_def:WideTrial", hyperparameters={"global_batch_size": 4},
+                       searcher={"name": "single", "metric": "loss", "max_length": {"batches": 40}}, resources={"slots_per_trial": 2}, max_restarts=0)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    assert log_of(cluster, x).count("training is communication-bound; larger batches, aggregation_frequency or gradient_compression") == 1
+
+
+def test_the_log_says_that_training_waits_for_data(one_machine):
+    cluster = one_machine
+    x = create(cluster, PROFILING)
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    assert log_of(cluster, x).count("training is data-bound; more num_workers or a cheaper dataset") == 1
+    trial = the_trial(cluster, x)["id"]
+    lines = cluster.get(f"/api/v1/trials/metrics/trial_metrics?trialIds={trial}&group=timings").lines
+    timings = [r["metrics"]["avg_metrics"] for line in lines for r in line["result"]["metrics"]]
+    assert all(t["dataloader_next"] > 0.03 for t in timings) and len(timings) == 5, "of batches 8 to 47, every 8, 32 records of 1 ms each"
