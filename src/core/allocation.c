@@ -216,6 +216,7 @@ void allocation_start_container(struct core *c, struct container *k)
     e->start.container_id = arena_strdup(arena, k->row.id);
     e->start.allocation_id = arena_strdup(arena, a->row.id);
     e->start.task_id = arena_strdup(arena, a->row.task_id);
+    e->start.pool = arena_strdup(arena, a->pool->name);
     e->start.run_id = a->row.run_id;
     e->start.rank = k->row.rank;
     e->start.container_n = (int32_t)a->container_n;

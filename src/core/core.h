@@ -307,7 +307,7 @@ enum core_effect_type {
  * start may be asked for again for the same container, when the agent has never heard of it: give it a fresh session
  * token. */
 struct core_start {
-    const char *agent_id, *container_id, *allocation_id, *task_id;
+    const char *agent_id, *container_id, *allocation_id, *task_id, *pool;
     const char *description; /* exp-E-trial-T-attempt-RUN; gc-E */
     int32_t experiment_id, trial_id /* 0: a task of its own, with nothing of what follows that is a trial's */, run_id, owner_id;
     int32_t rank, container_n; /* of this allocation */

@@ -20,6 +20,7 @@
 
 #define SHARED_FS_DIR "/determined_shared_fs"
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
+#define HOOK_FILE "/run/determined/dynamic-tcd-startup-hook.sh" /* the agent runs it before the experiment's own */
 
 enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
 
@@ -91,14 +92,33 @@ static void env_of_trial(struct env *e, const struct core_start *s, const char *
             env_add(e, "%s=%d", core_port_names[i], s->port[i]);
 }
 
-static void env_of_cluster(struct env *e, const struct config *c)
+/* What task_container_defaults say and no experiment's configuration can: the pool's own goes before the cluster's. "" if unset. */
+static const char *task_default(const struct start *st, const char *name)
 {
-    const char *interface = config_str(c, "task_container_defaults.dtrain_network_interface");
-    const char *gloo = config_str(c, "task_container_defaults.gloo_port_range");
-    if (interface && *interface)
-        env_add(e, "DET_INTER_NODE_NETWORK_INTERFACE=%s", interface);
-    if (gloo && *gloo)
-        env_add(e, "GLOO_PORT_RANGE=%s", gloo);
+    struct json_object *pools = config_get(st->m->config, "resource_pools"), *v;
+    for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
+        struct json_object *pool = json_object_array_get_idx(pools, i);
+        const char *pool_name = json_object_get_string(json_object_object_get(pool, "pool_name"));
+        if (strcmp(pool_name, st->s->pool) == 0 &&
+            json_object_object_get_ex(json_object_object_get(pool, "task_container_defaults"), name, &v) && v)
+            return json_object_get_string(v);
+    }
+    struct json_object *cluster = config_get(st->m->config, "task_container_defaults");
+    return json_object_object_get_ex(cluster, name, &v) && v ? json_object_get_string(v) : "";
+}
+
+static void env_of_network(struct env *e, const struct start *st)
+{
+    static const struct { const char *variable, *name; } defaults[] = {
+        {"DET_INTER_NODE_NETWORK_INTERFACE", "dtrain_network_interface"},
+        {"NCCL_PORT_RANGE", "nccl_port_range"},
+        {"GLOO_PORT_RANGE", "gloo_port_range"},
+    };
+    for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++) {
+        const char *value = task_default(st, defaults[i].name);
+        if (*value)
+            env_add(e, "%s=%s", defaults[i].variable, value);
+    }
 }
 
 static void env_of_user(struct env *e, struct json_object *list)
@@ -168,15 +188,15 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
     return w;
 }
 
-static void add_certificate(const char *pem, struct wire_link_start_task *t)
+static void add_file(const char *path, int mode, const char *text, struct wire_link_start_task *t)
 {
-    t->files[t->files_n++] = (struct wire_link_task_file){.path = CERT_FILE,
-                                                          .mode = 0644,
-                                                          .content = {.data = (uint8_t *)pem, .n = strlen(pem)}};
+    if (text && *text)
+        t->files[t->files_n++] = (struct wire_link_task_file){.path = path, .mode = mode,
+                                                              .content = {.data = (uint8_t *)text, .n = strlen(text)}};
 }
 
-/* What the files of a start may be: the certificate, and those of a task that collects checkpoints. */
-enum { FILES_MAX = 4 };
+/* What the files of a start may be: certificate and hook, and those of a task that collects checkpoints. */
+enum { FILES_MAX = 5 };
 
 static int encode_start(struct start *st, struct store *db, const struct exp_config *config, const char *config_json,
                         const struct store_user *owner, const struct store_workspace_agent *place, struct arena *a,
@@ -187,7 +207,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     env_of_task(&env, st, owner->username);
     if (s->trial_id)
         env_of_trial(&env, s, config_json);
-    env_of_cluster(&env, st->m->config);
+    env_of_network(&env, st);
     env_of_user(&env, exp_config_environment_variables(config, st->device_kind));
 
     struct wire_link_task_limits limits = {.shm_bytes = config->resources.shm_bytes};
@@ -204,8 +224,8 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
         return -1;
     bind_mounts_of(config, &t, a);
-    if (st->cert_pem)
-        add_certificate(st->cert_pem, &t);
+    add_file(CERT_FILE, 0644, st->cert_pem, &t);
+    add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
     codec_encode(&wire_msg_link_master_message, &out, &st->message);
     return 0;

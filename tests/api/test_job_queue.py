@@ -377,3 +377,26 @@ def test_default_pools_limits_and_container_defaults_are_each_pools_own(new_clus
         c.post(f"/api/v1/experiments/{x}/kill")
     for x in (compute, *aux):
         c.wait_experiment(x)
+
+
+def test_what_tasks_get_of_the_defaults_beside_their_configuration_is_each_pools_own(new_cluster):
+    def defaults(hook, **more):
+        return {"startup_hook": f"HOOKS=\"$HOOKS {hook}\"; export HOOKS", **more}
+    c = new_cluster(config={
+        "task_container_defaults": defaults("cluster", gloo_port_range="7000:7100", dtrain_network_interface="eth0"),
+        "resource_pools": [{"pool_name": "default"},
+                           {"pool_name": "other", "task_container_defaults": defaults("other", gloo_port_range="8000:8100",
+                                                                                      nccl_port_range="9000:9100")}]})
+    c.start_master()
+    for pool in ("default", "other"):
+        c.start_agent(pool, slots=1, resource_pool=pool)
+    c.login()
+
+    def seen(pool):
+        x = c.create({"startup-hook.sh": "HOOKS=\"$HOOKS own\"\n"}, resources={"resource_pool": pool}, entrypoint=
+                     "echo saw $GLOO_PORT_RANGE $NCCL_PORT_RANGE $DET_INTER_NODE_NETWORK_INTERFACE $HOOKS")
+        c.wait_experiment(x)
+        [trial] = c.trial_ids(x)
+        return [line.partition("saw ")[2] for line in c.trial_log(trial).splitlines() if "saw " in line and "echo" not in line]
+    assert seen("default") == ["7000:7100 eth0 cluster own"]
+    assert seen("other") == ["8000:8100 9000:9100 eth0 other own"]
