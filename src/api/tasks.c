@@ -1,4 +1,5 @@
 /* Tasks and their context. */
+#include <string.h>
 
 #include "api/convert.h"
 #include "api/internal.h"
@@ -60,15 +61,25 @@ static void resources_to_summary(const struct core *c, const struct allocation_r
 
 struct tasks_listing {
     struct core *core;
+    const struct api_defaults *defaults;
     struct arena *arena;
     struct wire_map_task_allocation_summary *entry;
     size_t n;
 };
 
+static bool is_by_priority(const struct api_defaults *all, const char *pool)
+{
+    for (size_t i = 0; i < all->pool_n; i++)
+        if (strcmp(all->pool[i].name, pool) == 0)
+            return all->pool[i].sched.policy == SCHED_BY_PRIORITY;
+    return true;
+}
+
 static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
 {
     struct core_trial_view trial;
     struct core_experiment_view experiment = {0};
+    bool by_priority = is_by_priority(l->defaults, row->pool);
     bool known = core_trial(l->core, row->trial_id, &trial) &&
                  core_experiment(l->core, trial.row->experiment_id, &experiment);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
@@ -77,7 +88,8 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
         .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
         .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
         .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
-        .slots_needed = row->slots, .scheduler_type = "priority", .has_priority = known, .priority = experiment.priority};
+        .slots_needed = row->slots, .scheduler_type = by_priority ? "priority" : "fair_share", .has_priority = known && by_priority,
+        .priority = experiment.priority};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
 
@@ -94,6 +106,7 @@ int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct
     const struct allocation_row *const *row;
     size_t n = core_allocations(c, &r->arena, &row);
     struct tasks_listing l = {.core = c,
+                              .defaults = &r->api->defaults,
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
     for (size_t i = 0; i < n; i++)

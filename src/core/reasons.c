@@ -98,8 +98,9 @@ static void add_need(const struct sched_request *r, struct strbuf *out)
 }
 
 /* No set of agents of these sizes can hold it. */
-static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const char *pool, struct strbuf *out)
+static void add_misfit(const struct sched_request *r, const struct agent_size *sizes, const struct pool *p, struct strbuf *out)
 {
+    const char *pool = p->name, *has = p->elastic == NULL ? "has" : "launches";
     const struct agent_size *largest = some(sizes);
     add_need(r, out);
     if (largest == NULL) {
@@ -112,10 +113,11 @@ static void add_misfit(const struct sched_request *r, const struct agent_size *s
     }
     bool one_size = some(largest->next) == NULL;
     if (one_size && r->slots % largest->slots == 0) {
-        strbuf_addf(out, "pool %s has %zu agent%s of %d", pool, largest->n, plural((int64_t)largest->n), largest->slots);
+        strbuf_addf(out, "pool %s %s %s%zu agent%s of %d", pool, has, p->elastic == NULL ? "" : "at most ", largest->n,
+                    plural((int64_t)largest->n), largest->slots);
         return;
     }
-    strbuf_addf(out, "pool %s has agents of ", pool);
+    strbuf_addf(out, "pool %s %s agents of ", pool, has);
     add_sizes(largest, out);
     if (one_size)
         strbuf_addf(out, "; use a multiple of %d or ≤ %d", largest->slots, largest->slots);
@@ -136,7 +138,7 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
     if (sizes == NULL)
         strbuf_addf(&text, "pool %s has no agents", p->name);
     else
-        add_misfit(&r, sizes, p->name, &text);
+        add_misfit(&r, sizes, p, &text);
     return arena_strdup(a, strbuf_str(&text));
 }
 
@@ -148,7 +150,7 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
     if (r->slots == 0) {
         strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)", p->name);
     } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
-        add_misfit(r, all, p->name, out);
+        add_misfit(r, all, p, out);
     } else {
         add_need(r, out);
         strbuf_addf(out, "too many slots of pool %s take no new work (disabled, draining or lost)", p->name);
@@ -227,7 +229,10 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
         return;
     switch (reason->why) {
     case SCHED_WHY_NO_AGENTS:
-        strbuf_addf(out, "pool %s has no agents", p->name);
+        if (p->elastic != NULL && r->slots > 0)
+            add_never(c, p, r, a, out);
+        else
+            strbuf_addf(out, "pool %s has no agents", p->name);
         return;
     case SCHED_WHY_CLOSED:
         strbuf_addf(out, "no agent of pool %s takes new work: ", p->name);

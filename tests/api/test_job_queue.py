@@ -213,6 +213,8 @@ def test_fair_share_knows_weights_and_no_order(fair):
     assert fair.update(("a", "weight", 2.5)).status == 200
     assert [(j["name"], j["weight"], j["summary"]["jobsAhead"]) for j in fair.jobs()] == [("a", 2.5, -1), ("b", 1, -1), ("c", 1, -1)]
     assert fair.cluster.experiment(fair.experiments["a"])["config"]["resources"]["weight"] == 2.5
+    tasks = fair.cluster.get("/api/v1/tasks").json["allocationIdToSummary"].values()
+    assert {(t["schedulerType"], t.get("priority")) for t in tasks if t["resourcePool"] == "fair"} == {("fair_share", None)}
     for change, says in ((("a", "priority", 1), "has no priorities"),
                          (("a", "aheadOf", "b"), "unable to perform operation on resource pool with fair_share"),
                          *((("a", "weight", bad), "weight must be") for bad in (0, -1, "NaN", "Infinity", "-Infinity"))):

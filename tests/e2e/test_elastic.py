@@ -205,6 +205,18 @@ def test_agents_trust_a_master_that_speaks_tls(new_cluster):
     assert cluster.wait_experiment(experiment)["state"] == "STATE_COMPLETED"
 
 
+@pytest.mark.parametrize("slots, needs", [
+    (5, "needs 5 slots: pool default launches agents of 2; use a multiple of 2 or ≤ 2"),
+    (6, "needs 6 slots: pool default launches at most 2 agents of 2"),
+])
+def test_what_no_agents_of_it_can_hold_is_told_at_once(new_cluster, slots, needs):
+    cluster = elastic(new_cluster, instance_slots=2)
+    experiment = shell(cluster, "true", slots=slots)
+    [job] = cluster.get("/api/v1/job-queues-v2").json["jobs"]
+    assert job["full"]["summary"]["reason"] == needs
+    cluster.post(f"/api/v1/experiments/{experiment}/kill")
+
+
 def test_tasks_without_slots_in_a_pool_of_any_name(new_cluster):
     name = "../a pool / für Ä"
     cluster = elastic(new_cluster, name=name, instance_slots=0)
