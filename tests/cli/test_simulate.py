@@ -73,7 +73,7 @@ def test_what_fits_nowhere_never_starts(simulate):
 
 
 @pytest.mark.parametrize("trace, words", [
-    ("submit,slots\n0,1\n", "row 1, column duration"),
+    ("submit,slots\n0,1\n", "row 1, column duration is missing"),
     ("submit,slots,duration,color\n", "row 1, column color"),
     ("submit,slots,duration,slots\n", "row 1, column slots"),
     ("submit,slots,duration\n0,1,10\n0,x,10\n", "row 3, column slots: \"x\""),

@@ -35,6 +35,13 @@ static int bad(struct reader *r, const char *column, const char *text, const cha
     return error_set(r->err, ERR_INVALID, "%s: row %zu, column %s: \"%.60s\" is not %s", r->path, r->row, column, text, wanted);
 }
 
+static void missing(struct reader *r, const char *column)
+{
+    r->failed = true;
+    error_set(r->err, ERR_INVALID, "%s: row 1, column %s is missing: the first row names the columns, of which submit, slots and "
+              "duration are needed", r->path, column);
+}
+
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
 static bool read_number(const char *text, double min, double max, double *ret)
@@ -206,7 +213,7 @@ static void row(int end, void *arg)
             r->given[r->column[i]] = true;
         for (enum column c = SUBMIT; c <= DURATION; c++)
             if (!r->failed && !r->given[c])
-                bad(r, names[c], "", "there: the first row names the columns, of which submit, slots and duration are needed");
+                missing(r, names[c]);
     } else if (!r->empty) {
         for (enum column c = SUBMIT; c <= DURATION; c++)
             need(r, c);
