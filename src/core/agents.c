@@ -78,7 +78,7 @@ void agent_free(struct core *c, struct agent *agent)
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static int find_disabled(const struct agent *agent, int32_t device_id)
+int agent_find_disabled(const struct agent *agent, int32_t device_id)
 {
     for (int i = 0; i < agent->row.disabled_slot_n; i++)
         if (agent->row.disabled_slot[i] == device_id)
@@ -88,7 +88,7 @@ static int find_disabled(const struct agent *agent, int32_t device_id)
 
 bool slot_usable(const struct agent *agent, const struct slot *s)
 {
-    return agent->row.enabled && !s->device.lost && find_disabled(agent, s->device.id) < 0;
+    return agent->row.enabled && !s->device.lost && agent_find_disabled(agent, s->device.id) < 0;
 }
 
 int agent_slots_used(const struct agent *agent)
@@ -108,7 +108,7 @@ int agent_aux_used(const struct agent *agent)
     return used;
 }
 
-static struct slot *find_slot(struct agent *agent, int32_t device_id)
+struct slot *agent_slot(struct agent *agent, int32_t device_id)
 {
     for (size_t i = 0; i < agent->slot_n; i++)
         if (agent->slot[i].device.id == device_id)
@@ -149,7 +149,7 @@ static void set_devices(struct agent *agent, const struct core_device *device, s
 static bool bind_slots(struct agent *agent, struct container *k)
 {
     for (int32_t i = 0; i < k->row.device_n; i++) {
-        struct slot *s = find_slot(agent, k->row.device_id[i]);
+        struct slot *s = agent_slot(agent, k->row.device_id[i]);
         if (s == NULL)
             return false;
         s->container = k;
@@ -394,84 +394,6 @@ void agent_forget(struct core *c, struct agent *agent)
     effect_add(c, CORE_DELETE_AGENT)->agent_id = arena_strdup(&c->out->arena, agent->row.id);
     HASH_DEL(c->agents, agent);
     SLIST_INSERT_HEAD(&c->forgotten_agents, agent, in_forgotten); /* the scheduler is told at the end of the step */
-}
-
-/* ---- what users want of it --------------------------------------------------------------------------------------- */
-
-static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
-{
-    struct agent *agent = agent_find(c, id);
-    if (agent == NULL || agent->presence == AGENT_GONE) {
-        error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
-        return NULL;
-    }
-    if (agent->presence == AGENT_AWAY) {
-        error_set(err, ERR_PRECONDITION, "agent disconnected, wait for recovery");
-        return NULL;
-    }
-    return agent;
-}
-
-static void kill_all_on(struct core *c, struct agent *agent)
-{
-    struct container *k;
-    LIST_FOREACH(k, &agent->containers, in_agent)
-        allocation_kill(c, k->allocation, "agent disabled");
-}
-
-int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct error *err)
-{
-    struct agent *agent = find_connected(c, id, err);
-    if (agent == NULL)
-        return -1;
-    agent->row.enabled = enable;
-    agent->row.draining = !enable && drain;
-    if (enable)
-        agent->row.disabled_slot_n = 0; /* slots are enabled along */
-    record_touch(c, &agent->record);
-    agent_changed(c, agent);
-    if (!enable && !drain)
-        kill_all_on(c, agent);
-    return 0;
-}
-
-static void forget_disabled(struct agent *agent, int32_t device_id)
-{
-    int i = find_disabled(agent, device_id);
-    if (i < 0)
-        return;
-    int last = --agent->row.disabled_slot_n;
-    agent->row.disabled_slot[i] = agent->row.disabled_slot[last];
-    agent->row.slot_draining[i] = agent->row.slot_draining[last];
-}
-
-/* Entries of devices that are gone make room for those that are there. */
-static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
-{
-    for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)
-        if (find_slot(agent, agent->row.disabled_slot[i]) == NULL)
-            forget_disabled(agent, agent->row.disabled_slot[i]);
-    int i = agent->row.disabled_slot_n++;
-    agent->row.disabled_slot[i] = device_id;
-    agent->row.slot_draining[i] = drain;
-}
-
-int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err)
-{
-    struct agent *agent = find_connected(c, id, err);
-    if (agent == NULL)
-        return -1;
-    struct slot *s = find_slot(agent, device_id);
-    if (s == NULL)
-        return error_set(err, ERR_NOT_FOUND, "slot '%d' not found on agent '%s'", device_id, id);
-    forget_disabled(agent, device_id);
-    if (!enable)
-        remember_disabled(agent, device_id, drain);
-    record_touch(c, &agent->record);
-    agent_changed(c, agent);
-    if (!enable && !drain && s->container != NULL)
-        allocation_kill(c, s->container->allocation, "slot disabled");
-    return 0;
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */

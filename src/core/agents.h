@@ -32,6 +32,8 @@ void agent_revised(struct core *c, struct agent *agent);
 
 /* What scheduling sees. */
 void agent_devices_changed(struct core *c, const struct core_event *ev);
+struct slot *agent_slot(struct agent *agent, int32_t device_id);
+int agent_find_disabled(const struct agent *agent, int32_t device_id); /* index into its row's; -1: it is enabled */
 bool slot_usable(const struct agent *agent, const struct slot *s);
 int agent_slots_used(const struct agent *agent);
 int agent_aux_used(const struct agent *agent);
