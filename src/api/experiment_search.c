@@ -5,23 +5,31 @@
 #include "store/search.h"
 #include "store/trials.h"
 
-static int to_wire(struct req *r, struct store_experiment *x, struct wire_search_experiment_experiment *ret,
-                   struct error *err)
+static void to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
+                    struct wire_search_experiment_experiment *ret)
 {
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     if (x->notes && *x->notes)
         x->notes = "omitted"; /* as in the other list */
     experiment_to_wire(x, DISPLAY_STORED, &r->arena, w);
     ret->experiment = w;
-    if (!x->has_best)
-        return 0;
-    struct store_trial best;
+    if (!best)
+        return;
     struct wire_trial *t = arena_new(&r->arena, struct wire_trial);
-    if (store_trial_get(r->db, x->best_trial_id, /* full= */ true, &r->arena, &best, err) < 0)
-        return -1;
-    trial_to_wire(&best, DISPLAY_STORED, r->now_us, &r->arena, t);
+    trial_to_wire(best, DISPLAY_STORED, r->now_us, &r->arena, t);
     ret->best_trial = t;
-    return 0;
+}
+
+/* The best trial of each, by id. */
+static int best_trials(struct req *r, const struct store_experiment *x, size_t n, struct store_trial **ret, size_t *ret_n,
+                       struct error *err)
+{
+    int32_t *id = arena_array(&r->arena, int32_t, n + 1);
+    size_t id_n = 0;
+    for (size_t i = 0; i < n; i++)
+        if (x[i].has_best)
+            id[id_n++] = x[i].best_trial_id;
+    return store_trials_by_ids(r->db, (struct store_ints){id, id_n}, &r->arena, ret, ret_n, err);
 }
 
 static int show_experiments(struct req *r, struct error *err)
@@ -29,14 +37,15 @@ static int show_experiments(struct req *r, struct error *err)
     struct wire_search_experiments_response *ret = r->ret;
     const struct search_found *found = r->state;
     struct store_experiment *x;
-    size_t n;
-    if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0)
+    struct store_trial *best;
+    size_t n, best_n;
+    if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0 || best_trials(r, x, n, &best, &best_n, err) < 0)
         return -1;
     ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++)
-        if (to_wire(r, &x[i], &ret->experiments[i], err) < 0)
-            return -1;
+        to_wire(r, &x[i], x[i].has_best ? store_row_by_id(best, best_n, sizeof(*best), x[i].best_trial_id) : NULL,
+                &ret->experiments[i]);
     return 0;
 }
 

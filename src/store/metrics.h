@@ -71,7 +71,8 @@ int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int3
                      struct store_metric_row **ret, size_t *ret_n, struct error *err);
 
 /* {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
-int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err);
+int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret /* one for each */,
+                          struct error *err);
 
 /* The best searcher metric of an experiment. ERR_NOT_FOUND when nothing is validated yet. */
 int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err);

@@ -248,11 +248,15 @@ int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int3
 
 /* ---- summaries, names ---- */
 
-struct summary_row { const char *group, *metrics; };
+struct summary_row {
+    int32_t trial_id;
+    const char *group, *metrics;
+};
 
 static void read_summary(struct query *q, struct arena *a, void *row)
 {
     struct summary_row *s = row;
+    s->trial_id = take_i32(q);
     s->group = take_text(q, a);
     s->metrics = take_text(q, a);
 }
@@ -278,19 +282,31 @@ static int show_summary(const struct summary_row *row, struct strbuf *out, struc
     return rc;
 }
 
-int store_summary_metrics(struct store *st, int32_t trial_id, struct arena *a, const char **ret, struct error *err)
+/* Of one trial: the rows from `row` on that are its. */
+static int show_summaries(const struct summary_row *row, size_t n, int32_t trial_id, struct arena *a, const char **ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct summary_row *row;
-    size_t n;
-    if (query_all(st, Q_SUMMARIES_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_summary, sizeof(*row), a, &row, &n,
-                  err) < 0)
-        return -1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && row[i].trial_id == trial_id; i++)
         if (show_summary(&row[i], &text, err) < 0)
             return error_wrap(err, "summary of trial %d", trial_id);
-    strbuf_adds(&text, n ? "}" : "{}");
+    strbuf_adds(&text, text.n ? "}" : "{}");
     *ret = arena_strndup(a, text.s, text.n);
+    return 0;
+}
+
+int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret, struct error *err)
+{
+    struct summary_row *row;
+    size_t n;
+    if (query_all(st, Q_SUMMARIES_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, trial_ids))), read_summary, sizeof(*row), a, &row, &n,
+                  err) < 0)
+        return -1;
+    *ret = arena_array(a, const char *, trial_ids.n + 1);
+    for (size_t i = 0; i < trial_ids.n; i++) {
+        size_t from = store_first_row_of(row, n, sizeof(*row), trial_ids.value[i]);
+        if (show_summaries(row + from, n - from, trial_ids.value[i], a, &(*ret)[i], err) < 0)
+            return -1;
+    }
     return 0;
 }
 

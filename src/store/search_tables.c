@@ -321,7 +321,7 @@ static int follow_summaries(struct search_tables *t, struct store *st, struct st
         if (place != SEARCH_NO_ROW)
             search_summary_forget(t, place);
     }
-    return read_summaries(t, st, Q_SEARCH_SUMMARIES_SOME, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
+    return read_summaries(t, st, Q_SUMMARIES_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
 }
 
 static int follow(struct search_tables *t, struct store *st, struct error *err)

@@ -135,6 +135,19 @@ static void read_run(struct query *q, struct arena *a, void *row)
     r->parent_archived = take_bool(q);
 }
 
+static int add_summaries(struct store *st, struct store_run *run, size_t n, struct arena *a, struct error *err)
+{
+    int32_t *id = arena_array(a, int32_t, n + 1);
+    const char **summary;
+    for (size_t i = 0; i < n; i++)
+        id[i] = run[i].id;
+    if (store_summary_metrics(st, (struct store_ints){id, n}, a, &summary, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        run[i].summary_metrics = summary[i];
+    return 0;
+}
+
 int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
                      struct error *err)
 {
@@ -143,10 +156,7 @@ int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, s
                   err) < 0)
         return -1;
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
-    for (size_t i = 0; i < *ret_n; i++)
-        if (store_summary_metrics(st, (*ret)[i].id, a, &(*ret)[i].summary_metrics, err) < 0)
-            return -1;
-    return 0;
+    return add_summaries(st, *ret, *ret_n, a, err);
 }
 
 static void read_brief(struct query *q, struct arena *a, void *row)

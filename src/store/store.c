@@ -246,13 +246,21 @@ bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGI
 bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
 void store_clear_failure(struct store *st) { st->engine->failure = 0; }
 
-static int compare_id(const void *wanted, const void *row)
+size_t store_first_row_of(const void *rows, size_t n, size_t row_size, int32_t id)
 {
-    int32_t a = *(const int32_t *)wanted, b = *(const int32_t *)row;
-    return (a > b) - (a < b);
+    size_t low = 0;
+    while (n > 0) {
+        int32_t middle;
+        memcpy(&middle, (const char *)rows + (low + n / 2) * row_size, sizeof(middle));
+        low = middle < id ? low + n / 2 + 1 : low;
+        n = middle < id ? n - n / 2 - 1 : n / 2;
+    }
+    return low;
 }
 
 const void *store_row_by_id(const void *rows, size_t n, size_t row_size, int32_t id)
 {
-    return n ? bsearch(&id, rows, n, row_size, compare_id) : NULL;
+    size_t place = store_first_row_of(rows, n, row_size, id);
+    const void *row = (const char *)rows + place * row_size;
+    return place < n && memcmp(row, &id, sizeof(id)) == 0 ? row : NULL;
 }

@@ -86,7 +86,9 @@ int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct e
 struct store_texts { const char *const *text; size_t n; };
 struct store_ints { const int32_t *value; size_t n; };
 
-/* Among rows in the order of their ids, of any struct that begins with its id; NULL: it is not among them. */
+/* Among rows in the order of an id, of any struct that begins with it: the place of the first row with that id or a later one. */
+size_t store_first_row_of(const void *rows, size_t n, size_t row_size, int32_t id);
+/* The one row with that id; NULL: there is none. */
 const void *store_row_by_id(const void *rows, size_t n, size_t row_size, int32_t id);
 
 #endif

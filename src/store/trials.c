@@ -146,19 +146,56 @@ int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char 
 
 /* ---- reading ---- */
 
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
-
-static int add_task_ids(struct store *st, struct arena *a, struct store_trial *t, struct error *err)
+static struct store_ints ids_of(const struct store_trial *t, size_t n, struct arena *a)
 {
-    return query_all(st, Q_TASK_IDS_OF_TRIAL, SQL_ARGS(sql_int(t->row.id)), read_text, sizeof(*t->task_ids), a,
-                     &t->task_ids, &t->task_ids_n, err);
+    int32_t *id = arena_array(a, int32_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        id[i] = t[i].row.id;
+    return (struct store_ints){id, n};
 }
 
-static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, struct error *err)
+struct task_of_trial {
+    int32_t trial_id;
+    const char *id;
+};
+
+static void read_task(struct query *q, struct arena *a, void *row)
 {
-    if (add_task_ids(st, a, t, err) < 0)
+    struct task_of_trial *t = row;
+    t->trial_id = take_i32(q);
+    t->id = take_text(q, a);
+}
+
+/* Of all of them at once. */
+static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t, struct error *err)
+{
+    struct task_of_trial *task;
+    size_t task_n;
+    if (query_all(st, Q_TASK_IDS_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_task, sizeof(*task), a, &task, &task_n,
+                  err) < 0)
         return -1;
-    return full ? store_summary_metrics(st, t->row.id, a, &t->summary_metrics, err) : 0;
+    const char **id = arena_array(a, const char *, task_n + 1);
+    for (size_t i = 0; i < task_n; i++)
+        id[i] = task[i].id;
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t from = store_first_row_of(task, task_n, sizeof(*task), ids.value[i]), to = from;
+        while (to < task_n && task[to].trial_id == ids.value[i])
+            to++;
+        t[i].task_ids = id + from;
+        t[i].task_ids_n = to - from;
+    }
+    return 0;
+}
+
+static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, size_t n, struct error *err)
+{
+    const struct store_ints ids = ids_of(t, n, a);
+    const char **summary;
+    if (add_task_ids(st, ids, a, t, err) < 0 || (full && store_summary_metrics(st, ids, a, &summary, err) < 0))
+        return -1;
+    for (size_t i = 0; full && i < n; i++)
+        t[i].summary_metrics = summary[i];
+    return 0;
 }
 
 int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
@@ -168,10 +205,19 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
     int rc = query_one(st, full ? Q_TRIALS_BY_ID_FULL : Q_TRIALS_BY_ID, SQL_ARGS(sql_int(id)), read_trial, a, &t, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%d' not found", id) : -1;
-    if (add_details(st, full, a, &t, err) < 0)
+    if (add_details(st, full, a, &t, 1, err) < 0)
         return -1;
     *ret = t;
     return 0;
+}
+
+int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
+                        struct error *err)
+{
+    if (query_all(st, Q_TRIALS_BY_IDS_FULL, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_trial, sizeof(**ret), a, ret, ret_n,
+                  err) < 0)
+        return -1;
+    return add_details(st, true, a, *ret, *ret_n, err);
 }
 
 int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
@@ -181,7 +227,7 @@ int store_trial_by_request_id(struct store *st, int32_t experiment_id, const cha
                        a, ret, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", request_id) : -1;
-    return add_details(st, false, a, ret, err);
+    return add_details(st, false, a, ret, 1, err);
 }
 
 static void read_id(struct query *q, struct arena *a, void *row)
@@ -265,8 +311,5 @@ int store_trial_list(struct store *st, const struct store_trial_filter *f, int64
     };
     if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
         return -1;
-    for (size_t i = 0; i < ret->trial_n; i++)
-        if (add_details(st, true, a, &ret->trial[i], err) < 0)
-            return -1;
-    return 0;
+    return add_details(st, true, a, ret->trial, ret->trial_n, err);
 }

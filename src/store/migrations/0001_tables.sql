@@ -245,7 +245,7 @@ CREATE TABLE tasks (
     no_pause INTEGER NOT NULL DEFAULT 0,
     snapshot TEXT
 ) STRICT;
--- for task_ids_of_trial
+-- for task_ids_of_trials
 CREATE INDEX tasks_by_trial ON tasks (trial_id) WHERE trial_id IS NOT NULL;
 -- for tasks_open
 CREATE INDEX tasks_open ON tasks (start_us) WHERE end_us IS NULL;

@@ -166,8 +166,11 @@ GROUP BY r.trial_id HAVING count(*) >= $2 ORDER BY r.trial_id LIMIT $3;
 INSERT INTO metric_summaries (trial_id, group_name, metrics) VALUES ($1, $2, $3)
 ON CONFLICT (trial_id, group_name) DO UPDATE SET metrics = excluded.metrics;
 
--- name: summaries_of_trial
-SELECT group_name, metrics FROM metric_summaries WHERE trial_id = $1 ORDER BY group_name;
+-- name: summaries_of_trials
+SELECT trial_id, group_name, metrics FROM metric_summaries
+-- sqlite: WHERE trial_id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY trial_id, group_name;
 
 -- name: summaries_delete
 DELETE FROM metric_summaries WHERE trial_id = $1;

@@ -34,11 +34,6 @@ FROM trials t
 SELECT s.trial_id, s.group_name, s.metrics FROM metric_summaries s
 WHERE (s.trial_id, s.group_name) > ($1, $2) ORDER BY s.trial_id, s.group_name LIMIT $3;
 
--- name: search_summaries_some
-SELECT s.trial_id, s.group_name, s.metrics FROM metric_summaries s
--- sqlite: WHERE s.trial_id IN (SELECT value FROM json_each($1));
--- postgres: WHERE s.trial_id IN (SELECT json_array_elements_text($1::json)::bigint);
-
 -- name: search_users
 SELECT id, coalesce(display_name, username), username, display_name FROM users;
 

@@ -38,6 +38,12 @@ SELECT {trial_columns}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM tria
 -- name: trials_by_id_full
 {trial_full} WHERE t.id = $1;
 
+-- name: trials_by_ids_full
+{trial_full}
+-- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY t.id;
+
 -- name: trials_by_request_id
 {trial_plain} WHERE t.experiment_id = $1 AND t.request_id = $2;
 
@@ -52,8 +58,11 @@ SELECT {trial_core} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY t.id;
 
--- name: task_ids_of_trial
-SELECT id FROM tasks WHERE trial_id = $1 ORDER BY start_us, id;
+-- name: task_ids_of_trials
+SELECT trial_id, id FROM tasks
+-- sqlite: WHERE trial_id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY trial_id, start_us, id;
 
 -- name: trials_set_external_id
 UPDATE trials SET external_id = $2 WHERE id = $1;

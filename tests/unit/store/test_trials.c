@@ -1,6 +1,8 @@
 /* Trials, tasks, allocations, containers, accelerators, agents: what the core writes comes back as it was. */
 #include "store/fixture.h"
 
+#include "store/metrics.h"
+
 #include "store/agents.h"
 #include "store/environments.h"
 
@@ -102,6 +104,37 @@ static void test_trial_list__filters_sorts_and_pages(void **state)
         assert_int_equal(l.trial_n, 1);
         assert_int_equal(l.window.total, 2);
     }
+}
+
+/* Tasks and summaries are read for all of a page at once, and each trial has its own. */
+static void test_trials__of_a_page_have_their_own_tasks_and_summaries(void **state)
+{
+    struct fixture *f = *state;
+    static const int32_t asked[] = {3, 77, 1, 2};
+    struct store_report_result result;
+    struct store_trial *t;
+    size_t n;
+    struct task_row again = {.trial_id = 1, .start_us = T0 + 5, .id = "1.again", .job_id = "job-1"};
+    struct trial_row without = fixture_trial_row(2, 1);
+    OK(f, store_task_put(f->st, &again, true, &f->err));
+    OK(f, store_trial_put(f->st, &without, true, &f->err));
+    fixture_experiment(f, 2);
+    fixture_trial(f, 3, 2);
+    for (int32_t id = 1; id <= 3; id += 2) {
+        const struct store_report r = {.trial_id = id, .run_id = 1, .group = id == 1 ? "training" : "mine", .has_steps = true, .steps = 1,
+                                       .report_us = T0, .avg_metrics = "{\"loss\":1}"};
+        OK(f, store_report_add(f->st, &r, &result, &f->err));
+    }
+    OK(f, store_trials_by_ids(f->st, (struct store_ints){asked, 4}, &f->a, &t, &n, &f->err));
+    assert_int_equal(n, 3);
+    assert_int_equal(t[0].task_ids_n, 2);
+    assert_string_equal(t[0].task_ids[1], "1.again");
+    assert_int_equal(t[1].task_ids_n, 0);
+    assert_int_equal(t[2].task_ids_n, 1);
+    assert_string_equal(t[2].task_ids[0], fixture_trial_row(3, 2).task_id);
+    assert_non_null(strstr(t[0].summary_metrics, "{\"avg_metrics\":{\"loss\":"));
+    assert_string_equal(t[1].summary_metrics, "{}");
+    assert_non_null(strstr(t[2].summary_metrics, "{\"mine\":{\"loss\":"));
 }
 
 static void test_task__of_no_experiment_comes_back_whole(void **state)
@@ -349,6 +382,7 @@ int main(void)
         TEST_TRIAL(test_trial__counts_on_its_experiment),
         TEST_TRIAL(test_trial__keeps_what_others_set_when_the_core_writes),
         TEST_TRIAL(test_trial_list__filters_sorts_and_pages),
+        TEST_TRIAL(test_trials__of_a_page_have_their_own_tasks_and_summaries),
         TEST_TRIAL(test_task__of_no_experiment_comes_back_whole),
         TEST_TRIAL(test_allocation__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_run_times__are_the_latest_of_what_ended_by_itself),
