@@ -117,7 +117,7 @@ int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct
     return n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;
 }
 
-/* ---- context: a trial's is its experiment's model definition ---- */
+/* ---- context: a trial's is its experiment's model definition, no other task has one ---- */
 
 int api_get_task_context_directory(struct req *r, const struct wire_get_task_context_directory_request *in,
                                    struct wire_get_task_context_directory_response *ret, struct error *err)
@@ -128,13 +128,9 @@ int api_get_task_context_directory(struct req *r, const struct wire_get_task_con
     size_t n = 0;
     if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0)
         return -1;
-    if (t.has_trial) {
-        if (store_trial_get(r->db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
-            store_experiment_model_definition(r->db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0)
-            return -1;
-    } else if (store_task_context(r->db, in->task_id, &r->arena, &tgz, &n, err) < 0) {
+    if (t.has_trial && (store_trial_get(r->db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+                        store_experiment_model_definition(r->db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
         return -1;
-    }
     ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
     return 0;
 }

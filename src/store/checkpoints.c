@@ -112,13 +112,6 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
                   SQL_ARGS(sql_text(uuid), sql_text(resources), sql_int(size), sql_text(state)), err);
 }
 
-int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err)
-{
-    if (change(st, uuid, Q_CHECKPOINTS_SET_STATE, SQL_ARGS(sql_text(uuid), sql_text(state)), err) < 0)
-        return explain_conflict(err, "checkpoint %s: there is no state \"%s\"", uuid, state);
-    return 0;
-}
-
 /* ---- reading ---- */
 
 static void read_checkpoint(struct query *q, struct arena *a, void *row)
@@ -274,13 +267,4 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
         return -1;
     *ret = (int32_t)id;
     return 0;
-}
-
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
-
-int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config,
-                              struct error *err)
-{
-    int rc = query_one(st, Q_STORAGE_BACKENDS_GET, SQL_ARGS(sql_int(id)), read_text, a, ret_config, err);
-    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "storage backend '%d' not found", id) : rc < 0 ? -1 : 0;
 }

@@ -30,7 +30,6 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
 int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err);
 /* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err);
-int store_checkpoint_set_state(struct store *st, const char *uuid, const char *state, struct error *err);
 
 /* Lists of a trial or an experiment; sorting by the numbers of checkpoint.v1.SortBy, or by a validation metric. */
 struct store_checkpoint_filter {
@@ -61,7 +60,5 @@ int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct are
 
 /* The id of a storage configuration (canonical JSON); the same text always has the same id. */
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err);
-int store_storage_backend_get(struct store *st, int32_t id, struct arena *a, const char **ret_config,
-                              struct error *err);
 
 #endif

@@ -137,14 +137,6 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
                                                                  : query_send(st, Q_JOBS_SET_POOL_OF_EXPERIMENT, args, err);
 }
 
-int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err)
-{
-    if (query_exec_one(st, Q_EXPERIMENTS_SET_USER, SQL_ARGS(sql_int(id), sql_int(user_id)), err, "experiment %d",
-                       id) < 0)
-        return explain_conflict(err, "user %d does not exist", user_id);
-    return 0;
-}
-
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err)
 {
     if (p->labels && count_labels(st, id, -1, err) < 0)

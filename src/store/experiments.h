@@ -57,7 +57,6 @@ int store_experiment_set_archived(struct store *st, int32_t id, bool archived, s
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
                                 struct error *err);
-int store_experiment_set_user(struct store *st, int32_t id, int32_t user_id, struct error *err);
 /* A NULL field stays as it is. */
 struct store_experiment_patch { const char *name, *description, *notes, *labels; };
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);

@@ -32,16 +32,6 @@ int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err)
     return store_kv_set(st, "heartbeat_us", text, err);
 }
 
-int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err)
-{
-    cleanup_arena struct arena a = ARENA_INIT;
-    const char *text;
-    if (store_kv_get(st, "heartbeat_us", &a, &text, err) < 0)
-        return -1;
-    *ret_us = text ? strtoll(text, NULL, 10) : 0;
-    return 0;
-}
-
 int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err)
 {
     static const enum sql_query query[] = {

@@ -12,8 +12,7 @@ int store_kv_set(struct store *st, const char *key, const char *value, struct er
 /* The cluster's id; `proposal` (a UUID) becomes it if there is none yet. */
 int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err);
 
-/* The heartbeat becomes the end of what a crash left open. 0 if there never was one. */
+/* When the master was last known to be there: "heartbeat_us" of the small values. */
 int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err);
-int store_heartbeat_get(struct store *st, int64_t *ret_us, struct error *err);
 
 #endif

@@ -67,8 +67,6 @@ struct store_metric_cursor { int32_t steps; int64_t id; bool started; };
 int store_metrics_next(struct store *st, int32_t trial_id, const char *group, struct store_metric_cursor *cursor,
                        int32_t limit, struct arena *a, struct store_metric_row **ret, size_t *ret_n, struct error *err);
 /* Reports of the group (NULL: validation) at a checkpoint's step. */
-int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
-                     struct store_metric_row **ret, size_t *ret_n, struct error *err);
 
 /* {"avg_metrics": {"loss": {"count":…, "sum":…, "min":…, "max":…, "mean":…, "last":…, "type":"number"}}, …} */
 int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct arena *a, const char ***ret /* one for each */,

@@ -215,37 +215,6 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
     return rc;
 }
 
-/* ---- one step ---- */
-
-static int reports_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
-                      struct store_metric_row **ret, size_t *ret_n, struct error *err)
-{
-    struct report_row sealed;
-    if (query_all(st, Q_REPORTS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_int(steps)), read_metric_row,
-                  sizeof(**ret), a, ret, ret_n, err) < 0)
-        return -1;
-    if (*ret_n)
-        return 0;
-    int found = metric_sealed_at(st, trial_id, group, steps, a, &sealed, err);
-    if (found <= 0)
-        return found;
-    *ret = arena_new(a, struct store_metric_row);
-    *ret_n = 1;
-    show_row(&sealed, a, *ret);
-    return 0;
-}
-
-int store_metrics_at(struct store *st, int32_t trial_id, const char *group, int32_t steps, struct arena *a,
-                     struct store_metric_row **ret, size_t *ret_n, struct error *err)
-{
-    bool own;
-    if (metric_reading_begin(st, &own, err) < 0)
-        return -1;
-    int rc = reports_at(st, trial_id, group ? group : "validation", steps, a, ret, ret_n, err);
-    metric_reading_end(st, own);
-    return rc;
-}
-
 /* ---- summaries, names ---- */
 
 struct summary_row {

@@ -232,19 +232,6 @@ const void *take_blob(struct query *q, struct arena *a, size_t *ret_n)
     return *ret_n ? arena_dup(a, data, *ret_n) : NULL;
 }
 
-const char *like_containing(struct arena *a, const char *text)
-{
-    cleanup_strbuf struct strbuf pattern = STRBUF_INIT;
-    strbuf_addc(&pattern, '%');
-    for (const char *p = text; *p; p++) {
-        if (strchr("%_\\", *p))
-            strbuf_addc(&pattern, '\\');
-        strbuf_addc(&pattern, *p);
-    }
-    strbuf_addc(&pattern, '%');
-    return arena_strdup(a, strbuf_str(&pattern));
-}
-
 /* ---- composed statements ---- */
 
 /* Each fragment counts its own parameters from 1: "?2" becomes "?(base+2)". */

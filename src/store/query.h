@@ -124,7 +124,6 @@ const char *json_of_texts(struct arena *a, struct store_texts t);
 const char *json_of_ints(struct arena *a, struct store_ints t);
 
 /* The pattern of LIKE … ESCAPE '\' for texts that contain this one. */
-const char *like_containing(struct arena *a, const char *text);
 
 /* Gives ERR_CONFLICT, if it is that, a sentence for people. Always -1. */
 int explain_conflict(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -32,18 +32,6 @@ int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret
     return query_exec(st, Q_SESSIONS_DELETE_EXPIRED, SQL_ARGS(sql_int(now_us)), ret_n, err);
 }
 
-int store_session_set_revoked(struct store *st, int64_t id, bool revoked, struct error *err)
-{
-    return query_exec_one(st, Q_SESSIONS_SET_REVOKED, SQL_ARGS(sql_int(id), sql_bool(revoked)), err, "session %lld",
-                          (long long)id);
-}
-
-int store_session_set_description(struct store *st, int64_t id, const char *description, struct error *err)
-{
-    return query_exec_one(st, Q_SESSIONS_SET_DESCRIPTION, SQL_ARGS(sql_int(id), sql_opt_text(description)), err,
-                          "session %lld", (long long)id);
-}
-
 static void read_session(struct query *q, struct arena *a, void *row)
 {
     struct store_session *s = row;

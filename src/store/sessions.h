@@ -25,8 +25,6 @@ int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char 
 /* ALLOCATION only: a TASK session is a login of its owner and lives its seven days. */
 int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err);
 int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret_n, struct error *err);
-int store_session_set_revoked(struct store *st, int64_t id, bool revoked, struct error *err);
-int store_session_set_description(struct store *st, int64_t id, const char *description, struct error *err);
 /* All that are not expired at now_us, for the cache in memory. */
 int store_sessions_load(struct store *st, int64_t now_us, struct arena *a, struct store_session **ret, size_t *ret_n,
                         struct error *err);

@@ -161,11 +161,6 @@ void store_close(struct store *st)
     free(st);
 }
 
-int store_version(struct store *st, int *ret_version, struct error *err)
-{
-    return migrate_version(st->engine, ret_version, err);
-}
-
 /* ---- transactions ---- */
 
 bool store_in_transaction(const struct store *st) { return st->engine->ops->in_transaction(st->engine); }
@@ -242,8 +237,6 @@ void store_trust(struct store *st, bool trusting)
 bool store_is_tangled(const struct store *st) { return st->engine->failure & ENGINE_TANGLED; }
 bool store_is_full(const struct store *st) { return st->engine->failure & ENGINE_FULL; }
 bool store_is_away(const struct store *st) { return st->engine->failure & ENGINE_AWAY; }
-bool store_is_fenced(const struct store *st) { return st->engine->failure & ENGINE_FENCED; }
-bool store_is_broken(const struct store *st) { return st->engine->failure & ENGINE_BROKEN; }
 void store_clear_failure(struct store *st) { st->engine->failure = 0; }
 
 size_t store_first_row_of(const void *rows, size_t n, size_t row_size, int32_t id)

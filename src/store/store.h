@@ -4,7 +4,7 @@
  * number read (store_open_reader); a connection belongs to one thread at a time. Families of tables have a header each:
  *
  *     meta.h users.h sessions.h workspaces.h experiments.h trials.h tasks.h metrics.h checkpoints.h task_logs.h
- *     jobs.h agents.h; backup.h copies all of them
+ *     agents.h; backup.h copies all of them
  *
  * Conventions of all families:
  *  - No function commits. Writes run inside the caller's transaction (the writer's group commit); reads may run alone.
@@ -19,8 +19,8 @@
  *     ERR_CONFLICT      a constraint said no (duplicate name, unknown parent); the savepoint can be rolled back
  *     ERR_UNAVAILABLE   store_is_full(): the disk is full; store_is_away(): the server is gone for the moment. Roll
  *                       back, stop admitting, retry the same batch later
- *     ERR_ABORTED       store_is_fenced(): another master took over; nothing may be written any more
- *     ERR_IO            store_is_broken(): reading, writing or fsync failed. Exit and recover
+ *     ERR_ABORTED       another master took over; nothing may be written any more
+ *     ERR_IO            reading, writing or fsync failed. Exit and recover
  * The flags stay set until store_clear_failure(). */
 #ifndef DET_STORE_STORE_H
 #define DET_STORE_STORE_H
@@ -45,13 +45,12 @@ int store_open(const char *place, enum store_durability durability, struct store
 /* A read-only connection to a database that store_open has opened before. */
 int store_open_reader(const char *place, struct store **ret, struct error *err);
 void store_close(struct store *st); /* NULL is fine; an open transaction is rolled back */
-int store_version(struct store *st, int *ret_version, struct error *err); /* number of the last migration */
 
 /* Takes the next epoch, durably, in its own transaction. From then on every store_begin of this connection checks
  * it. */
 int store_next_epoch(struct store *st, int64_t *ret_epoch, struct error *err);
 
-/* write; ERR_ABORTED (store_is_fenced) if another master took a later epoch */
+/* write; ERR_ABORTED if another master took a later epoch */
 int store_begin(struct store *st, struct error *err);
 int store_begin_read(struct store *st, struct error *err); /* several reads of one and the same version */
 int store_commit(struct store *st, struct error *err);     /* on failure the transaction is rolled back */
@@ -74,8 +73,6 @@ bool store_is_tangled(const struct store *st);
 
 bool store_is_full(const struct store *st);
 bool store_is_away(const struct store *st);
-bool store_is_fenced(const struct store *st);
-bool store_is_broken(const struct store *st);
 void store_clear_failure(struct store *st);
 
 /* The highest id ever used, deleted rows included; 0 if none. */

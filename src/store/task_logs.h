@@ -67,7 +67,6 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
 int store_log_matches(const struct store_log_reader *r, const struct store_log_line *line, struct error *err);
 
 int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err); /* 0: no lines */
-int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err);
 
 /* Distinct values in the logs of tasks, sorted, for the filters of a page. */
 struct store_log_fields {

@@ -330,29 +330,3 @@ int store_log_read(struct store *st, struct store_log_reader *r, int64_t *cursor
     return 0;
 }
 
-static int count_matching(struct store *st, struct store_log_reader *r, int64_t *ret, struct error *err)
-{
-    enum { CHUNK = 4096 };
-    int64_t cursor = 0, count = 0;
-    bool end = false;
-    while (!end) {
-        cleanup_arena struct arena a = ARENA_INIT;
-        struct store_log_line *line;
-        size_t n;
-        if (store_log_read(st, r, &cursor, CHUNK, &a, &line, &n, &end, err) < 0)
-            return -1;
-        count += (int64_t)n;
-    }
-    *ret = count;
-    return 0;
-}
-
-int store_task_log_count(struct store *st, const struct store_log_filter *f, int64_t *ret, struct error *err)
-{
-    struct store_log_reader *r;
-    if (store_log_reader_new(f, false, &r, err) < 0)
-        return -1;
-    int rc = count_matching(st, r, ret, err);
-    store_log_reader_free(r);
-    return rc;
-}

@@ -60,7 +60,6 @@ static void set_task(const struct store_task *t, struct sql_value *ret)
     memcpy(ret, row, sizeof(row));
 }
 
-static void fill_task(void *ctx, size_t i, struct sql_value *ret) { set_task(&((const struct store_task *)ctx)[i], ret); }
 
 static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
 {
@@ -72,12 +71,6 @@ static void fill_task_of_core(void *ctx, size_t i, struct sql_value *ret)
         .owner_id = t->owner_id, .experiment_id = t->experiment_id,
     };
     set_task(&task, ret);
-}
-
-int store_task_insert(struct store *st, const struct store_task *t, struct error *err)
-{
-    const struct engine_rows rows = {.column_n = TASK_COLUMNS, .row_n = 1, .fill = fill_task, .ctx = (void *)t};
-    return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s", t->id) : 0;
 }
 
 int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err)
@@ -102,11 +95,6 @@ int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct 
     return query_exec_one(st, Q_TASKS_SET_END, SQL_ARGS(sql_text(id), sql_time(end_us)), err, "task %s", id);
 }
 
-int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err)
-{
-    return query_exec_one(st, Q_TASKS_SET_STATE, SQL_ARGS(sql_text(id), sql_opt_text(state)), err, "task %s", id);
-}
-
 static void read_task_of_core(struct query *q, struct arena *a, void *row)
 {
     struct store_task t;
@@ -122,37 +110,6 @@ int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task
                                   struct error *err)
 {
     return query_all(st, Q_TASKS_OPEN_OF_THEIR_OWN, SQL_NO_ARGS, read_task_of_core, sizeof(**ret), a, ret, ret_n, err);
-}
-
-int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err)
-{
-    return query_all(st, Q_TASKS_OPEN, SQL_NO_ARGS, read_task, sizeof(**ret), a, ret, ret_n, err);
-}
-
-int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err)
-{
-    if (query_exec(st, Q_TASK_CONTEXTS_SET, SQL_ARGS(sql_text(id), sql_blob(tgz, n)), NULL, err) < 0)
-        return explain_conflict(err, "task %s does not exist", id);
-    return 0;
-}
-
-struct bytes { const void *data; size_t n; };
-
-static void read_bytes(struct query *q, struct arena *a, void *row)
-{
-    struct bytes *b = row;
-    b->data = take_blob(q, a, &b->n);
-}
-
-int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n,
-                       struct error *err)
-{
-    struct bytes b = {0};
-    if (query_one(st, Q_TASK_CONTEXTS_GET, SQL_ARGS(sql_text(id)), read_bytes, a, &b, err) < 0)
-        return -1;
-    *ret = b.data;
-    *ret_n = b.n;
-    return 0;
 }
 
 /* ---- allocations ---- */
@@ -288,13 +245,6 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
                    err) < 0)
         return error_wrap(err, "container %s", c->id);
     return 0;
-}
-
-int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,
-                                   struct container_row **ret, size_t *ret_n, struct error *err)
-{
-    return query_all(st, Q_CONTAINERS_OF_ALLOCATION, SQL_ARGS(sql_text(allocation_id)), read_container, sizeof(**ret),
-                     a, ret, ret_n, err);
 }
 
 int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,

@@ -22,7 +22,6 @@ struct store_task {
     int32_t owner_id, experiment_id; /* of a task of its own: whose it is, and on behalf of which experiment; else 0 */
 };
 
-int store_task_insert(struct store *st, const struct store_task *t, struct error *err);
 int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err);
 /* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
 int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err);
@@ -31,13 +30,6 @@ int store_task_get(struct store *st, const char *id, struct arena *a, struct sto
 int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task_row **ret, size_t *ret_n,
                                   struct error *err);
 int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err);
-int store_task_set_state(struct store *st, const char *id, const char *state, struct error *err);
-/* Those without an end, oldest first. */
-int store_tasks_open(struct store *st, struct arena *a, struct store_task **ret, size_t *ret_n, struct error *err);
-/* The context directory of a task without an experiment: a gzipped tar. *ret is NULL if there is none. */
-int store_task_set_context(struct store *st, const char *id, const void *tgz, size_t n, struct error *err);
-int store_task_context(struct store *st, const char *id, struct arena *a, const void **ret, size_t *ret_n,
-                       struct error *err);
 
 /* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still
  * open. */
@@ -53,8 +45,6 @@ int store_allocations_open(struct store *st, struct arena *a, struct allocation_
                            struct error *err);
 
 int store_container_put(struct store *st, const struct container_row *c, bool insert, struct error *err);
-int store_containers_of_allocation(struct store *st, const char *allocation_id, struct arena *a,
-                                   struct container_row **ret, size_t *ret_n, struct error *err); /* by rank */
 int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
                           struct error *err); /* those of open allocations */
 

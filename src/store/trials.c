@@ -220,16 +220,6 @@ int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a
     return add_details(st, true, a, *ret, *ret_n, err);
 }
 
-int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
-                              struct store_trial *ret, struct error *err)
-{
-    int rc = query_one(st, Q_TRIALS_BY_REQUEST_ID, SQL_ARGS(sql_int(experiment_id), sql_text(request_id)), read_trial,
-                       a, ret, err);
-    if (rc <= 0)
-        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%s' not found", request_id) : -1;
-    return add_details(st, false, a, ret, 1, err);
-}
-
 static void read_id(struct query *q, struct arena *a, void *row)
 {
     (void)a;

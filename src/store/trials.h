@@ -42,8 +42,6 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 /* Full, by id; those that do not exist are missing. */
 int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
                         struct error *err);
-int store_trial_by_request_id(struct store *st, int32_t experiment_id, const char *request_id, struct arena *a,
-                              struct store_trial *ret, struct error *err);
 /* In order of their ids. */
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
                                   size_t *ret_n, struct error *err);

@@ -72,16 +72,6 @@ int store_workspace_update(struct store *st, const struct store_workspace *w, st
     return 0;
 }
 
-int store_workspace_delete(struct store *st, int32_t id, struct error *err)
-{
-    if (check_mutable(st, Q_WORKSPACES_IMMUTABLE, "workspace", id, err) < 0 ||
-        mark_last_id(st, STORE_IDS_WORKSPACES, err) < 0)
-        return -1;
-    if (query_exec_one(st, Q_WORKSPACES_DELETE, SQL_ARGS(sql_int(id)), err, "workspace %d", id) < 0)
-        return explain_conflict(err, "workspace %d still has projects: move or delete them first", id);
-    return 0;
-}
-
 int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err)
 {
     if (!pinned)
@@ -214,16 +204,6 @@ int store_project_update(struct store *st, const struct store_project *p, struct
                                 sql_bool(p->archived), sql_opt_text(p->state), sql_opt_text(p->error_message)),
                        err, "project %d", p->id) < 0)
         return explain_project(err, p);
-    return 0;
-}
-
-int store_project_delete(struct store *st, int32_t id, struct error *err)
-{
-    if (check_mutable(st, Q_PROJECTS_IMMUTABLE, "project", id, err) < 0 ||
-        mark_last_id(st, STORE_IDS_PROJECTS, err) < 0)
-        return -1;
-    if (query_exec_one(st, Q_PROJECTS_DELETE, SQL_ARGS(sql_int(id)), err, "project %d", id) < 0)
-        return explain_conflict(err, "project %d still has experiments: move or delete them first", id);
     return 0;
 }
 

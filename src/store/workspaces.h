@@ -33,7 +33,6 @@ struct store_workspace {
 
 int store_workspace_insert(struct store *st, const struct store_workspace *w, struct error *err);
 int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err);
-int store_workspace_delete(struct store *st, int32_t id, struct error *err); /* ERR_CONFLICT while it has projects */
 int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err);
 /* asking_user_id: whose pin counts; 0: nobody's. */
 int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, struct arena *a,
@@ -79,7 +78,6 @@ struct store_project {
 
 int store_project_insert(struct store *st, const struct store_project *p, struct error *err);
 int store_project_update(struct store *st, const struct store_project *p, struct error *err);
-int store_project_delete(struct store *st, int32_t id, struct error *err); /* ERR_CONFLICT while it has experiments */
 int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err);
 int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
                          struct error *err);

@@ -247,7 +247,7 @@ CREATE TABLE tasks (
 ) STRICT;
 -- for task_ids_of_trials
 CREATE INDEX tasks_by_trial ON tasks (trial_id) WHERE trial_id IS NOT NULL;
--- for tasks_open
+-- for tasks_open_of_their_own
 CREATE INDEX tasks_open ON tasks (start_us) WHERE end_us IS NULL;
 
 CREATE TABLE task_contexts (
@@ -293,7 +293,7 @@ CREATE TABLE containers (
     exit_kind TEXT NOT NULL,
     exit_code INTEGER NOT NULL
 ) STRICT;
--- for containers_of_allocation
+-- for containers_open
 CREATE INDEX containers_by_allocation ON containers (allocation_id, rank);
 
 CREATE TABLE allocation_accelerators (
@@ -320,7 +320,7 @@ CREATE TABLE metric_reports (
     avg_metrics TEXT NOT NULL,         -- JSON object
     batch_metrics TEXT                 -- JSON list of objects
 ) STRICT;
--- for reports_of_group, reports_at_step, reports_of_trial
+-- for reports_of_group, reports_of_trial
 CREATE INDEX metric_reports_by_step ON metric_reports (trial_id, group_name, steps);
 
 CREATE TABLE metric_summaries (

@@ -32,5 +32,5 @@ CREATE TABLE metric_columns (
 
 -- Heads are found and counted by this alone.
 DROP INDEX metric_reports_by_step;
--- for reports_of_group, reports_at_step, metric_heads_count
+-- for reports_of_group, metric_heads_count
 CREATE INDEX metric_reports_by_step ON metric_reports (trial_id, archived, group_name, steps);

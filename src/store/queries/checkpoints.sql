@@ -19,9 +19,6 @@ UPDATE checkpoints SET metadata = $2 WHERE uuid = $1;
 -- name: checkpoints_set_resources
 UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
 
--- name: checkpoints_set_state
-UPDATE checkpoints SET state = $2 WHERE uuid = $1;
-
 -- define: checkpoint_columns
 c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size,
     c.steps_completed, c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
@@ -118,9 +115,6 @@ INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHIN
 
 -- name: storage_backends_id
 SELECT id FROM storage_backends WHERE config = $1;
-
--- name: storage_backends_get
-SELECT config FROM storage_backends WHERE id = $1;
 
 -- A trial that is not over and starts from it, or goes on from it.
 -- name: checkpoints_user

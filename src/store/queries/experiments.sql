@@ -104,9 +104,6 @@ UPDATE experiments SET resource_pool = $2 WHERE id = $1;
 -- name: experiment_documents_set_config
 UPDATE experiment_documents SET config = $2 WHERE experiment_id = $1;
 
--- name: experiments_set_user
-UPDATE experiments SET user_id = $2 WHERE id = $1;
-
 -- name: experiments_patch
 UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
     labels = coalesce($5, labels)

@@ -10,12 +10,3 @@ UPDATE jobs SET position = $2 WHERE id = $1 AND position <> $2;
 -- name: jobs_set_pool_of_experiment
 UPDATE jobs SET resource_pool = $2 WHERE id = (SELECT job_id FROM experiments WHERE id = $1) AND resource_pool <> $2;
 
--- name: jobs_by_id
-SELECT id, type, user_id, resource_pool, position, priority, weight, submitted_us FROM jobs WHERE id = $1;
-
--- name: jobs_all
-SELECT id, type, user_id, resource_pool, position, priority, weight, submitted_us
-FROM jobs ORDER BY resource_pool, position, submitted_us, id;
-
--- name: jobs_delete
-DELETE FROM jobs WHERE id = $1;

@@ -50,11 +50,6 @@ SELECT {report_columns} FROM metric_reports r
 WHERE r.trial_id = $1 AND r.archived = 0 AND (r.steps, r.id) > ($2, $3)
 ORDER BY r.steps, r.id LIMIT $4;
 
--- name: reports_at_step
-SELECT {report_columns} FROM metric_reports r
-WHERE r.trial_id = $1 AND r.group_name = $2 AND r.steps = $3 AND r.archived = 0
-ORDER BY r.id;
-
 -- ---- blocks ----
 
 -- name: metric_blocks_insert

@@ -15,12 +15,6 @@ DELETE FROM sessions WHERE allocation_id = $1 AND kind = 'ALLOCATION';
 -- name: sessions_delete_expired
 DELETE FROM sessions WHERE expiry_us <= $1 AND kind <> 'ACCESS_TOKEN';
 
--- name: sessions_set_revoked
-UPDATE sessions SET revoked = $2 WHERE id = $1;
-
--- name: sessions_set_description
-UPDATE sessions SET description = $2 WHERE id = $1;
-
 -- name: sessions_load
 SELECT id, token_hash, user_id, kind, allocation_id, created_us, expiry_us, revoked, description
 FROM sessions WHERE expiry_us > $1 ORDER BY id;

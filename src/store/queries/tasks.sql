@@ -4,9 +4,6 @@
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;
 
--- name: tasks_set_state
-UPDATE tasks SET state = $2 WHERE id = $1;
-
 -- define: task_columns
 id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause,
     snapshot, owner_id, experiment_id
@@ -14,17 +11,8 @@ id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config,
 -- name: tasks_by_id
 SELECT {task_columns} FROM tasks WHERE id = $1;
 
--- name: tasks_open
-SELECT {task_columns} FROM tasks WHERE end_us IS NULL ORDER BY start_us, id;
-
 -- name: tasks_open_of_their_own
 SELECT {task_columns} FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC' ORDER BY start_us, id;
-
--- name: task_contexts_set
-INSERT INTO task_contexts (task_id, tgz) VALUES ($1, $2) ON CONFLICT (task_id) DO UPDATE SET tgz = excluded.tgz;
-
--- name: task_contexts_get
-SELECT tgz FROM task_contexts WHERE task_id = $1;
 
 -- ---- allocations ----
 
@@ -69,9 +57,6 @@ WHERE id = $1;
 
 -- define: container_columns
 c.id, c.allocation_id, c.agent_id, c.rank, c.device_ids, c.state, c.daemon, c.address, c.exit_kind, c.exit_code
-
--- name: containers_of_allocation
-SELECT {container_columns} FROM containers c WHERE c.allocation_id = $1 ORDER BY c.rank, c.id;
 
 -- name: containers_open
 SELECT {container_columns} FROM containers c JOIN allocations a ON a.id = c.allocation_id

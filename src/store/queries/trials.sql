@@ -44,9 +44,6 @@ SELECT {trial_columns}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM tria
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
--- name: trials_by_request_id
-{trial_plain} WHERE t.experiment_id = $1 AND t.request_id = $2;
-
 -- name: trial_ids_of_experiment
 SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
 

@@ -14,9 +14,6 @@ WHERE id = $1;
 -- name: workspaces_immutable
 SELECT immutable FROM workspaces WHERE id = $1;
 
--- name: workspaces_delete
-DELETE FROM workspaces WHERE id = $1;
-
 -- name: workspaces_pin
 INSERT INTO workspace_pins (workspace_id, user_id, pinned_us) VALUES ($1, $2, $3)
 ON CONFLICT (workspace_id, user_id) DO NOTHING;
@@ -97,9 +94,6 @@ WHERE id = $1;
 
 -- name: projects_immutable
 SELECT immutable FROM projects WHERE id = $1;
-
--- name: projects_delete
-DELETE FROM projects WHERE id = $1;
 
 -- define: project_select
 SELECT p.id, p.workspace_id, p.user_id, p.name, p.key, p.description, p.notes, p.archived, p.immutable, p.state,

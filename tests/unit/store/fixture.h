@@ -146,6 +146,18 @@ static inline int fixture_teardown(void **state)
     return 0;
 }
 
+/* What a SELECT of one number gives. */
+static inline int64_t fixture_number(struct fixture *f, const char *sql)
+{
+    const struct engine_ops *ops = store_engine(f->st)->ops;
+    struct engine_stmt *s;
+    OK(f, ops->prepare(store_engine(f->st), sql, &s, &f->err));
+    assert_int_equal(ops->step(s, &f->err), 1);
+    int64_t number = ops->integer(s, 0);
+    ops->finalize(s);
+    return number;
+}
+
 static inline void fixture_user(struct fixture *f, int32_t id, const char *name)
 {
     const struct store_user u = {.id = id, .username = name, .active = true, .modified_us = T0};
@@ -169,6 +181,16 @@ static inline void fixture_experiment(struct fixture *f, int32_t id)
     snprintf(job, sizeof(job), "job-%d", id);
     x.job_id = job;
     OK(f, store_experiment_insert(f->st, &x, "tgz", 3, &f->err));
+}
+
+static inline void fixture_give(struct fixture *f, int32_t experiment_id, int32_t user_id)
+{
+    struct store_experiment x;
+    OK(f, store_experiment_get(f->st, experiment_id, false, &f->a, &x, &f->err));
+    struct experiment_row row = {.id = x.id, .owner_id = user_id, .progress = x.progress, .end_us = x.end_us,
+                                 .queue_position = x.queue_position};
+    OK(f, run_state_parse(x.state, &row.state));
+    OK(f, store_experiment_put(f->st, &row, &f->err));
 }
 
 static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id)

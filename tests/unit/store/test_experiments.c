@@ -1,7 +1,6 @@
-/* Experiments: rows, documents, labels, deletion, snapshots, jobs. */
+/* Experiments: rows, documents, labels, deletion, snapshots. */
 #include "store/fixture.h"
 
-#include "store/jobs.h"
 #include "store/task_logs.h"
 
 static void test_experiment__comes_back_whole(void **state)
@@ -139,8 +138,7 @@ static void test_delete__leaves_nothing_behind(void **state)
     const struct store_log_line line = {.time_us = T0, .text = "x\n", .text_n = 2};
     struct store_trial trial;
     struct store_task task;
-    struct store_job *job;
-    size_t n, skipped;
+    size_t skipped;
     int64_t id, seq;
     OK(f, fixture_append_numbered(f, t.task_id, "c1", 1, &line, 1, &id, &skipped, &seq, &f->err));
     bool more = true;
@@ -154,8 +152,7 @@ static void test_delete__leaves_nothing_behind(void **state)
     assert_int_equal(id, 0);
     OK(f, store_task_log_mark(f->st, "c1", &seq, &f->err));
     assert_int_equal(seq, 0);
-    OK(f, store_jobs_all(f->st, &f->a, &job, &n, &f->err));
-    assert_int_equal(n, 0);
+    assert_int_equal(fixture_number(f, "SELECT count(*) FROM jobs"), 0);
 }
 
 static void test_snapshot__is_replaced_and_deleted(void **state)
@@ -172,26 +169,6 @@ static void test_snapshot__is_replaced_and_deleted(void **state)
     FAILS(f, ERR_CONFLICT, "experiment 9 does not exist", store_snapshot_set(f->st, 9, "{}", &f->err));
 }
 
-static void test_jobs__are_kept_in_queue_order(void **state)
-{
-    struct fixture *f = *state;
-    struct store_job *j, one;
-    size_t n;
-    const struct store_job gc = {.id = "gc", .type = "CHECKPOINT_GC", .user_id = 1, .resource_pool = "default",
-                                 .position = 1,
-                                 .has_priority = true, .priority = 42, .has_weight = true, .weight = 0.5,
-                                 .submitted_us = T0 + 50};
-    OK(f, store_job_put(f->st, &gc, &f->err));
-    OK(f, store_jobs_all(f->st, &f->a, &j, &n, &f->err));
-    assert_int_equal(n, 2); /* the experiment of the fixture has one */
-    assert_string_equal(j[0].id, "gc");
-    assert_string_equal(j[1].id, "job-1");
-    OK(f, store_job_get(f->st, "gc", &f->a, &one, &f->err));
-    assert_true(one.has_priority && one.priority == 42 && one.has_weight && one.weight == 0.5);
-    OK(f, store_job_delete(f->st, "gc", &f->err));
-    FAILS(f, ERR_NOT_FOUND, "job 'gc' not found", store_job_get(f->st, "gc", &f->a, &one, &f->err));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,7 +181,6 @@ int main(void)
         TEST_TRIAL(test_labels__the_most_used_first),
         TEST_TRIAL(test_delete__leaves_nothing_behind),
         TEST_TRIAL(test_snapshot__is_replaced_and_deleted),
-        TEST_TRIAL(test_jobs__are_kept_in_queue_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,7 +162,7 @@ static void change_experiment(struct world *w)
         return;
     case 2:
         x->user = 3 - x->user;
-        OK(w->f, store_experiment_set_user(w->f->st, id, x->user, &w->f->err));
+        fixture_give(w->f, id, x->user);
         return;
     default:
         x->name = words[pick(w, WORDS)];

@@ -1,6 +1,7 @@
 /* Configuration templates. */
 #include "store/fixture.h"
 
+#include "store/places.h"
 #include "store/templates.h"
 #include "store/workspaces.h"
 
@@ -67,7 +68,8 @@ static void test_templates__are_listed_by_name_with_filters_and_pages(void **sta
     expect_names(f, &(struct store_template_filter){.workspace_ids = {second, 1}}, 2, "biggest other ");
     expect_names(f, &(struct store_template_filter){.page = {.offset = 1, .limit = 1}}, 3, "biggest ");
     expect_names(f, &(struct store_template_filter){.page = {.limit = -2}}, 3, "");
-    OK(f, store_workspace_delete(f->st, 2, &f->err));
+    struct store_ints none;
+    OK(f, store_place_delete(f->st, (struct store_place){.workspace_id = 2}, &f->a, &none, &f->err));
     expect_names(f, &(struct store_template_filter){0}, 1, "Big ");
 }
 

@@ -65,7 +65,7 @@ static void test_trial__keeps_what_others_set_when_the_core_writes(void **state)
     OK(f, store_trial_set_log_policy_matched(f->st, 1, "oom", &f->err));
     OK(f, store_trial_touch(f->st, 1, T0 + 3, &f->err));
     OK(f, store_trial_put(f->st, &t, false, &f->err));
-    OK(f, store_trial_by_request_id(f->st, 1, t.request_id, &f->a, &out, &f->err));
+    OK(f, store_trial_get(f->st, 1, false, &f->a, &out, &f->err));
     assert_string_equal(out.runner_state, "training");
     assert_string_equal(out.external_id, "ext");
     assert_string_equal(out.metadata, "{\"k\":1}");
@@ -137,31 +137,24 @@ static void test_trials__of_a_page_have_their_own_tasks_and_summaries(void **sta
     assert_non_null(strstr(t[2].summary_metrics, "{\"mine\":{\"loss\":"));
 }
 
-static void test_task__of_no_experiment_comes_back_whole(void **state)
+static void test_task__of_its_own_comes_back_as_the_core_wrote_it(void **state)
 {
     struct fixture *f = *state;
-    const struct store_task in = {.id = "nb", .type = "NOTEBOOK", .job_id = "j", .start_us = T0, .config = "{}",
-                                  .parent_id = "p", .forked_from = "ff", .no_pause = true, .snapshot = "{\"s\":1}",
-                                  .has_log_retention = true, .log_retention_days = 0};
-    struct store_task out, *open;
+    struct task_row in = {.id = "gc", .job_id = "j", .owner_id = 1, .experiment_id = 1, .start_us = T0}, *open;
+    struct store_task out;
     size_t n;
-    const void *context;
-    OK(f, store_task_insert(f->st, &in, &f->err));
-    OK(f, store_task_set_state(f->st, "nb", "PAUSED", &f->err));
-    OK(f, store_task_set_context(f->st, "nb", "tar", 3, &f->err));
-    OK(f, store_task_get(f->st, "nb", &f->a, &out, &f->err));
-    assert_string_equal(out.type, "NOTEBOOK");
-    assert_string_equal(out.state, "PAUSED");
-    assert_string_equal(out.snapshot, "{\"s\":1}");
-    assert_true(out.no_pause && out.has_log_retention && !out.has_trial);
-    OK(f, store_task_context(f->st, "nb", &f->a, &context, &n, &f->err));
-    assert_int_equal(n, 3);
-    OK(f, store_tasks_open(f->st, &f->a, &open, &n, &f->err));
-    assert_int_equal(n, 2);
-    OK(f, store_task_set_end(f->st, "nb", T0 + 1, &f->err));
-    OK(f, store_tasks_open(f->st, &f->a, &open, &n, &f->err));
-    assert_int_equal(n, 1);
-    FAILS(f, ERR_CONFLICT, "task nb", store_task_insert(f->st, &in, &f->err));
+    OK(f, store_task_put(f->st, &in, true, &f->err));
+    OK(f, store_task_get(f->st, "gc", &f->a, &out, &f->err));
+    assert_string_equal(out.type, "CHECKPOINT_GC");
+    assert_true(!out.has_trial && !out.has_log_retention && out.owner_id == 1 && out.experiment_id == 1);
+    OK(f, store_tasks_open_of_their_own(f->st, &f->a, &open, &n, &f->err));
+    assert_int_equal(n, 1); /* and not the trial's */
+    assert_memory_equal(open, &in, sizeof(in));
+    FAILS(f, ERR_CONFLICT, "task gc", store_task_put(f->st, &in, true, &f->err));
+    in.end_us = T0 + 1;
+    OK(f, store_task_put(f->st, &in, false, &f->err));
+    OK(f, store_tasks_open_of_their_own(f->st, &f->a, &open, &n, &f->err));
+    assert_int_equal(n, 0);
 }
 
 static struct allocation_row allocation(const char *task_id, int number)
@@ -252,7 +245,7 @@ static void test_container__comes_back_as_the_core_wrote_it(void **state)
     size_t n;
     OK(f, store_allocation_put(f->st, &x, true, &f->err));
     OK(f, store_container_put(f->st, &in, true, &f->err));
-    OK(f, store_containers_of_allocation(f->st, x.id, &f->a, &out, &n, &f->err));
+    OK(f, store_containers_open(f->st, &f->a, &out, &n, &f->err));
     assert_int_equal(n, 1);
     assert_memory_equal(out, &in, sizeof(in));
     for (int s = 0; s < CONTAINER_STATE_NR; s++) {
@@ -383,7 +376,7 @@ int main(void)
         TEST_TRIAL(test_trial__keeps_what_others_set_when_the_core_writes),
         TEST_TRIAL(test_trial_list__filters_sorts_and_pages),
         TEST_TRIAL(test_trials__of_a_page_have_their_own_tasks_and_summaries),
-        TEST_TRIAL(test_task__of_no_experiment_comes_back_whole),
+        TEST_TRIAL(test_task__of_its_own_comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_allocation__comes_back_as_the_core_wrote_it),
         TEST_TRIAL(test_run_times__are_the_latest_of_what_ended_by_itself),
         TEST_TRIAL(test_container__comes_back_as_the_core_wrote_it),

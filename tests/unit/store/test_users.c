@@ -158,19 +158,6 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     assert_int_equal(n, 1);
 }
 
-static void test_access_tokens__are_revoked_not_lost(void **state)
-{
-    struct fixture *f = *state;
-    struct store_session *s;
-    fixture_user(f, 1, "admin");
-    int64_t id = add_session(f, 1, 1, "ACCESS_TOKEN", NULL, T0 + DAY_US);
-    OK(f, store_session_set_revoked(f->st, id, true, &f->err));
-    OK(f, store_session_set_description(f->st, id, "ci", &f->err));
-    assert_int_equal(sessions(f, &s), 1);
-    assert_true(s[0].revoked);
-    assert_string_equal(s[0].description, "ci");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,7 +168,6 @@ int main(void)
         TEST(test_user_list__every_sort_is_valid_in_both_directions),
         TEST(test_settings__are_replaced_by_key_and_reset),
         TEST(test_sessions__end_by_token_user_allocation_and_time),
-        TEST(test_access_tokens__are_revoked_not_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
