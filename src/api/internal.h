@@ -7,6 +7,7 @@
 struct agent_texts;
 struct log_feeds;
 struct topics;
+struct tunnels;
 
 struct api {
     struct loop *loop;
@@ -18,6 +19,7 @@ struct api {
     struct log_feeds *log_feeds; /* of logs that are followed */
     struct agent_texts *agent_texts; /* of those that have been listed */
     struct api_log_stats log_stats;
+    struct tunnels *tunnels; /* to ports of tasks */
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };
 

@@ -21,6 +21,7 @@ const struct raw_route raw_routes[] = {
      "The files of a checkpoint as .tar, .tar.gz or .zip, by Accept; ranges go on where a download broke off."},
     {"GET", "/experiments/:id/preview_gc", REQ_READ, false, false, raw_preview_gc,
      "Checkpoints that a policy would remove."},
+    {"GET", "/proxy/:service", REQ_READ, false, false, raw_proxy, "A WebSocket to a TCP port of a running trial, TASK:PORT."},
     {"GET", "/users/me", REQ_LOOP, false, false, raw_users_me, "The current user, in the legacy form."},
 };
 const size_t raw_route_n = sizeof(raw_routes) / sizeof(raw_routes[0]);

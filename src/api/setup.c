@@ -6,6 +6,7 @@
 #include "api/internal.h"
 #include "api/log_feed.h"
 #include "api/topics.h"
+#include "net/tunnel.h"
 
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err)
@@ -14,7 +15,8 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
-                      .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new()};
+                      .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
+                      .tunnels = tunnels_new(l)};
     if (!a->identities || !a->topics) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
@@ -27,6 +29,7 @@ void api_free(struct api *a)
 {
     if (!a)
         return;
+    tunnels_free(a->tunnels);
     identities_free(a->identities);
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);

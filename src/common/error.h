@@ -18,6 +18,7 @@
     X(CANCELED,        408, 1,  "Canceled",           1)        \
     X(INTERNAL,        500, 13, "Internal",           1)        \
     X(INVALID,         400, 3,  "InvalidArgument",    1)        \
+    X(BAD_GATEWAY,     502, 14, "Unavailable",        1)        \
     X(DEADLINE,        504, 4,  "DeadlineExceeded",   1)        \
     X(NOT_FOUND,       404, 5,  "NotFound",           1)        \
     X(CONFLICT,        409, 6,  "AlreadyExists",      1)        \

@@ -31,6 +31,7 @@ struct ws {
     struct ws_dial *dial;
     struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
     enum ws_state state;
+    bool held;         /* nothing is read */
     bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
     bool close_after;  /* ws_close() within receive */
     bool dialled_away; /* ws_close() before it was open */
@@ -242,7 +243,7 @@ static void arm_tick(struct ws *w)
 static void tick(struct ws *w)
 {
     int64_t silent_us = clock_monotonic_us() - w->heard_us;
-    if (w->handler.dead_s && silent_us >= w->handler.dead_s * 1000000ll) {
+    if (w->handler.dead_s && !w->held && silent_us >= w->handler.dead_s * 1000000ll) {
         char why[64];
         snprintf(why, sizeof why, "no word from the peer for %d s", w->handler.dead_s);
         ws_end(w, CLOSE_ABNORMAL, why);
@@ -349,6 +350,21 @@ size_t ws_pending(const struct ws *w)
     if (!w->bev || !w->frames)
         return 0;
     return evbuffer_get_length(bufferevent_get_output(w->bev)) + wslay_event_get_queued_msg_length(w->frames);
+}
+
+void ws_hold(struct ws *w, bool on)
+{
+    if (w->state != WS_OPEN || w->held == on)
+        return;
+    w->held = on;
+    if (on) {
+        bufferevent_disable(w->bev, EV_READ);
+        return;
+    }
+    w->heard_us = clock_monotonic_us();
+    bufferevent_enable(w->bev, EV_READ);
+    if (evbuffer_get_length(bufferevent_get_input(w->bev)) > 0)
+        bufferevent_trigger(w->bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
 }
 
 void ws_close(struct ws *w, int code, const char *why)

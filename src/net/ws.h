@@ -40,6 +40,8 @@ int ws_connect(struct loop *l, const struct ws_client_options *o, const struct w
                struct error *err);
 void ws_send(struct ws *w, const void *data, size_t n, bool is_text);
 size_t ws_pending(const struct ws *w); /* bytes queued */
+/* Reads nothing from an open one, so that its peer has to wait; nor is the peer's silence held against it meanwhile. */
+void ws_hold(struct ws *w, bool on);
 /* says goodbye; on_close follows, within 5 s if the peer is silent */
 void ws_close(struct ws *w, int code, const char *why);
 /* Ends it at once: on_close (1001) runs inside this call. For shutting down; not from one of its own callbacks. */

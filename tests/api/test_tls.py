@@ -13,6 +13,7 @@ import tarfile
 import pytest
 from support.certificates import Authority, fingerprint
 from support.cluster import BUILD, PASSWORD, wait_for
+from support.publishing import Publisher, exchange
 
 TRAINING = """
 import os
@@ -208,6 +209,18 @@ def test_det_verifies_by_authority_and_name(signed, det, authority, tmp_path):
     assert by_name("localhost").returncode == 0
     other_name = by_name("other.test")
     assert other_name.returncode == 1 and "other.test" in other_name.stderr
+
+
+def test_a_published_port_goes_by_tls_as_well(signed, authority, tmp_path):
+    signed.start_master()
+    signed.start_agent(**agent_tls(master_cert=authority.cert))
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DET_MASTER": signed.url, "DET_USER": "determined", "DET_PASS": PASSWORD,
+           "DET_MASTER_CERT_FILE": str(authority.cert)}
+    signed.login()
+    with Publisher(signed, tmp_path, BUILD / "det", env=env) as served:
+        served.wait_serving()
+        with served.connect() as c:
+            assert exchange(c, b"by TLS" * 100000) == b"by TLS" * 100000
 
 
 # Agents and tasks

@@ -9,8 +9,9 @@
 bool experiment_is_final(enum wire_experiment_state s);
 /* The trial with the lowest id; 0 while there is none. */
 int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret, struct error *err);
-/* Waits for it and shows its logs as they come. */
-int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err);
+/* Waits for its first trial and shows its logs as they come; meanwhile `ports` (NULL: none) are its. */
+struct publish;
+int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *ports, struct error *err);
 void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n);
 
 /* experiment_test.c: the configuration of a very small experiment, from an effective one (JSON) into YAML. */

@@ -4,6 +4,7 @@
 #include "cli/cmd/experiment.h"
 #include "cli/config_file.h"
 #include "cli/context.h"
+#include "cli/publish.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"
 
@@ -92,8 +93,9 @@ static int create_test(struct cli *cli, const struct args_experiment_create *arg
     return experiment_watch_test(cli, out.experiment->id, err);
 }
 
-static int create(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
-                  struct context *context, struct error *err)
+/* `ports` are opened before anything is created. */
+static int submit_and_follow(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                             struct context *context, struct publish *ports, struct error *err)
 {
     struct wire_create_experiment_response out;
     if (submit(cli, args, s, context, &out, err) < 0)
@@ -102,7 +104,23 @@ static int create(struct cli *cli, const struct args_experiment_create *args, co
     fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
     fflush(cli->out);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
-    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, err) : 0;
+    if (ports)
+        publish_warn(ports, cli, out.config);
+    return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;
+}
+
+static int create(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+                  struct context *context, struct error *err)
+{
+    struct publish *ports = NULL;
+    bool follows = args->follow_first_trial && !args->paused;
+    if (args->publish_n && !follows)
+        cli_say(cli, CLI_YELLOW, "Warning: ports are published while the first trial is followed (-f); --publish does nothing.");
+    else if (args->publish_n && publish_open(args->publish, args->publish_n, &ports, err) < 0)
+        return -1;
+    int rc = submit_and_follow(cli, args, s, context, ports, err);
+    publish_close(ports);
+    return rc;
 }
 
 int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *args, struct error *err)
@@ -112,8 +130,6 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     cleanup_context struct context context = CONTEXT_INIT;
     if (args->local && args->template_n)
         return error_set(err, ERR_USAGE, "--local asks no master, which has the templates: it goes without --template");
-    if (args->publish_n)
-        return error_set(err, ERR_UNIMPLEMENTED, "--publish is planned, but not part of this version");
     if (args->template_n > 1)
         return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
     if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)

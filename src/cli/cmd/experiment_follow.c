@@ -2,6 +2,7 @@
 
 #include "cli/cmd/experiment.h"
 #include "cli/logs.h"
+#include "cli/publish.h"
 
 /* What the queue says of it; NULL: nothing, or it cannot be asked. */
 static const char *waiting_reason(struct cli *cli, int32_t experiment_id)
@@ -26,7 +27,16 @@ void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_lau
             "that can%s%s.", reason ? ": " : "", reason ? reason : "");
 }
 
-int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err)
+static int serve_ports(struct cli *cli, struct publish *ports, int32_t trial_id, struct error *err)
+{
+    struct wire_get_trial_request in = {.trial_id = trial_id};
+    struct wire_get_trial_response out;
+    if (api_call(cli, ROUTE_ID_GET_TRIAL, &in, &out, err) < 0)
+        return -1;
+    return publish_serve(ports, cli, out.trial->task_id, err);
+}
+
+int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *ports, struct error *err)
 {
     int32_t trial = 0;
     fputs("Waiting for first trial to begin...\n", cli->out);
@@ -44,6 +54,8 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct error *err)
             return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial", experiment_id);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
+    if (ports && serve_ports(cli, ports, trial, err) < 0)
+        return -1;
     fprintf(cli->out, "Following first trial with ID %d\n", trial);
     fflush(cli->out);
     return logs_print(cli, &(struct log_query){.trial_id = trial, .follow = true}, err);
