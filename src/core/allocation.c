@@ -11,6 +11,8 @@
 #include "core/task.h"
 #include "core/trial.h"
 
+enum { LOOK_AT_MACHINES_MAX = 512 }; /* agents and containers, for one allocation's ports */
+
 struct allocation *allocation_find(const struct core *c, const char *id)
 {
     struct allocation *a = NULL;
@@ -160,9 +162,13 @@ static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 static void take_ports(struct core *c, struct allocation *a)
 {
     struct port_set here;
-    if (ports_take(&c->ports, a->row.port))
+    if (ports_take(&c->ports, PORTS_EPHEMERAL, a->row.port))
         return;
-    machines_ports(c, a, &here);
+    if (!machines_ports(c, a, LOOK_AT_MACHINES_MAX, &here)) {
+        if (ports_take(&c->ports, PORTS_END, a->row.port))
+            return;
+        machines_ports(c, a, SIZE_MAX, &here);
+    }
     ports_take_here(&c->ports, &here, a->row.port);
 }
 

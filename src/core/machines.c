@@ -47,25 +47,35 @@ void machine_join(struct core *c, struct agent *agent, const char *hostname)
     LIST_INSERT_HEAD(&agent->machine->agents, agent, in_machine);
 }
 
-static void add_ports(const struct machine *m, struct port_set *ret)
+static bool add_ports(const struct machine *m, size_t max, size_t *seen, struct port_set *ret)
 {
     const struct agent *agent;
     const struct container *k;
     if (m == NULL)
-        return;
-    LIST_FOREACH(agent, &m->agents, in_machine)
-        LIST_FOREACH(k, &agent->containers, in_agent)
+        return true;
+    LIST_FOREACH(agent, &m->agents, in_machine) {
+        ++*seen;
+        LIST_FOREACH(k, &agent->containers, in_agent) {
             port_set_add(ret, k->allocation->row.port);
+            ++*seen;
+        }
+        if (*seen > max)
+            return false;
+    }
+    return true;
 }
 
-void machines_ports(const struct core *c, const struct allocation *a, struct port_set *ret)
+bool machines_ports(const struct core *c, const struct allocation *a, size_t max, struct port_set *ret)
 {
     const struct machine *anywhere = find(c, "");
+    size_t seen = 0;
     memset(ret, 0, sizeof *ret);
-    add_ports(anywhere, ret);
+    if (!add_ports(anywhere, max, &seen, ret))
+        return false;
     for (size_t i = 0; i < a->container_n; i++) {
         const struct agent *agent = a->container[i]->agent;
-        if (agent != NULL && agent->machine != anywhere)
-            add_ports(agent->machine, ret);
+        if (agent != NULL && agent->machine != anywhere && !add_ports(agent->machine, max, &seen, ret))
+            return false;
     }
+    return true;
 }

@@ -8,7 +8,8 @@
 /* It is there from now on; not where it was. */
 void machine_join(struct core *c, struct agent *agent, const char *hostname);
 void machine_leave(struct core *c, struct agent *agent);
-/* Ports of all trials that run, or may run, where this allocation does. */
-void machines_ports(const struct core *c, const struct allocation *a, struct port_set *ret);
+/* Ports of all trials that run, or may run, where this allocation does. False: that would be a look at more than `max` agents and
+ * containers. */
+bool machines_ports(const struct core *c, const struct allocation *a, size_t max, struct port_set *ret);
 
 #endif

@@ -69,11 +69,11 @@ void ports_give_back(struct ports *p, const int32_t port[CORE_PORTS])
             mark(&p->used, port[i], has(&p->reserved, port[i]));
 }
 
-bool ports_take(struct ports *p, int32_t ret[CORE_PORTS])
+bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS])
 {
     int32_t port[CORE_PORTS] = {0};
     for (int i = 0; i < CORE_PORTS; i++) {
-        port[i] = lowest(&p->used, &p->reserved, bases[i], PORTS_EPHEMERAL);
+        port[i] = lowest(&p->used, &p->reserved, bases[i], end);
         take(p, port[i]);
         if (port[i] == 0) {
             ports_give_back(p, port);
@@ -88,7 +88,7 @@ void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[C
 {
     struct port_set taken = *here;
     for (int i = 0; i < CORE_PORTS; i++) {
-        ret[i] = lowest(&taken, &p->reserved, bases[i], 65536);
+        ret[i] = lowest(&taken, &p->reserved, bases[i], PORTS_END);
         take(p, ret[i]);
         if (ret[i] != 0)
             mark(&taken, ret[i], true);
