@@ -9,6 +9,7 @@
 #include "core/effects.h"
 #include "core/instances.h"
 #include "core/rm.h"
+#include "core/sched/reasons.h"
 
 #define SHORTEST_PAUSE_US 1000000
 #define LONGEST_PAUSE_US 60000000
@@ -225,19 +226,41 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }
 
-/* Those that are to go get nothing more to do. */
-static size_t end_some(struct core *c, struct pool *p, int max_instances, struct core_termination **ret)
+/* Where the pool keeps all that it may have, and log policies keep something that waits off these, one that idles makes
+ * room for another one. */
+static int least_instances(const struct pool *p)
+{
+    const struct elastic *e = p->elastic;
+    int least = e->opts.min_instances;
+    bool keeps_all = least > 0 && least == e->opts.max_instances && (int)e->instances.n == least;
+    return keeps_all && e->instances.n_in[SCALE_LONG_IDLE] > 0 && sched_is_any_blocked(p->sched) ? least - 1 : least;
+}
+
+static int by_launch(const void *pa, const void *pb)
+{
+    const struct instance *a = *(struct instance *const *)pa, *b = *(struct instance *const *)pb;
+    if (a->launch_us != b->launch_us)
+        return a->launch_us < b->launch_us ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+/* Those that are to go get nothing more to do. Of equals the oldest goes, so that in the end each has its turn. */
+static size_t end_some(struct core *c, struct pool *p, int min_instances, int max_instances, struct core_termination **ret)
 {
     struct elastic *e = p->elastic;
     const struct instances *all = &e->instances;
     struct scale_instance *v = arena_array(&c->out->arena, struct scale_instance, all->n + 1);
+    struct instance **at = arena_array(&c->out->arena, struct instance *, all->n + 1);
     size_t n = 0;
     for (size_t i = 0; i < all->n; i++)
-        v[i] = (struct scale_instance){.is = all->at[i]->is, .launch_us = all->at[i]->launch_us};
-    int most = scale_terminate(v, all->n, e->opts.min_instances, max_instances);
+        at[i] = all->at[i];
+    qsort(at, all->n, sizeof(struct instance *), by_launch);
+    for (size_t i = 0; i < all->n; i++)
+        v[i] = (struct scale_instance){.is = at[i]->is, .launch_us = at[i]->launch_us};
+    int most = scale_terminate(v, all->n, min_instances, max_instances);
     *ret = arena_array(&c->out->arena, struct core_termination, (size_t)most + 1);
     for (size_t i = 0; i < all->n; i++) {
-        struct instance *x = all->at[i];
+        struct instance *x = at[i];
         set_leaving(c, p, x, v[i].terminate);
         if (v[i].terminate)
             (*ret)[n++] = (struct core_termination){arena_strdup(&c->out->arena, x->id), reason_of(c, e, x)};
@@ -281,8 +304,9 @@ static void decide(struct core *c, struct pool *p)
     note_silent(c, e);
     /* Right after a restart, agents that are on their way back are neither surplus nor missing. */
     int max_instances = c->now_us < c->settled_us && all->settling_n > 0 ? INT_MAX : e->opts.max_instances;
-    if (all->leaving_n > 0 || scale_would_terminate(all->n_in, e->opts.min_instances, max_instances))
-        ended = end_some(c, p, max_instances, &terminate);
+    int min_instances = least_instances(p);
+    if (all->leaving_n > 0 || scale_would_terminate(all->n_in, min_instances, max_instances))
+        ended = end_some(c, p, min_instances, max_instances, &terminate);
     if (c->now_us >= e->retry_us && (int)all->n < e->opts.max_instances)
         launch = scale_launch(&e->opts, (int)all->n, starting,
                               scale_desired(&e->waits, e->opts.slots_per_instance, p->opts.max_aux_containers_per_agent));

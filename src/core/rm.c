@@ -50,6 +50,8 @@ void pools_turn(struct core *c)
             p->rm->turn(c, p);
         if (p->elastic != NULL)
             elastic_turn(c, p, changed);
+        if (p->changed) /* machines that are to end are not what jobs wait for any more */
+            p->rm->take_stock(p);
     }
 }
 

@@ -263,6 +263,34 @@ static void test_elastic__an_excluded_node_makes_room_when_it_has_idled(void **s
                "[ 68630] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
 }
 
+/* The same where the pool keeps all that it may have. */
+static void test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size(void **state)
+{
+    struct scale_opts one = two_at_most;
+    one.min_instances = one.max_instances = 1;
+    struct sim *sim = *state;
+    sim_make_elastic(sim, &one);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 20, .max_restarts = 1, .fail_runs = 1, .fail_step = 10});
+    sim_run(sim, 3500);
+    assert_int_equal(sim_log_matched(sim, 1, "m1", LOG_POLICY_EXCLUDE_NODE), 0);
+    sim_run(sim, 80000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[   500] order > launch 1\n"
+               "[  3000] m1 > back\n"
+               "[  3000] m1 > start trial 1 run 1 slots 0\n"
+               "[  4010] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
+               "[ 64010] order > end m1: idle for 1m0s\n"
+               "[ 64510] order > launch 1\n"
+               "[ 67010] m2 > back\n"
+               "[ 67010] m2 > start trial 1 run 2 slots 0 from step 9\n"
+               "[ 68130] trial 1 > COMPLETED, restarts 1\n"
+               "[ 68130] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[ 68130] exp 1 > STOPPING_COMPLETED -> COMPLETED\n");
+    sim_run(sim, 200000); /* nothing waits: it stays */
+    sim_expect(sim, "");
+}
+
 /* The provider's list knows what the master has forgotten. */
 static void test_elastic__the_master_dies_between_launch_and_news(void **state)
 {
@@ -411,6 +439,7 @@ int main(void)
         TEST(test_elastic__what_cannot_be_ended_is_told_so_again),
         TEST(test_elastic__a_trial_that_only_excluded_nodes_could_hold_gets_a_new_one),
         TEST(test_elastic__an_excluded_node_makes_room_when_it_has_idled),
+        TEST(test_elastic__an_excluded_node_is_replaced_in_a_pool_of_fixed_size),
         TEST(test_elastic__the_master_dies_between_launch_and_news),
         TEST(test_elastic__a_restart_launches_nothing_twice),
         TEST(test_elastic__a_restart_waits_for_agents_on_their_way_back),

@@ -96,6 +96,126 @@ static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
                "[ 30140] a1 > start trial 1 run 2 slots 0 from step 250\n");
 }
 
+/* Half of its agents cannot be had, since they run what is more important: the other half runs on. */
+static void test_preemption__never_for_what_would_not_fit_afterwards(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_add_agent(sim, "a1", 2);
+    sim_add_agent(sim, "a2", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 20, .priority = 10});
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 8, .priority = 60});
+    sim_run(sim, 100);
+    sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 2, .priority = 20});
+    sim_run(sim, 3000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a2 > start trial 1 run 1 slots 0,1\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 2 run 1 slots 0,1\n"
+               "[   100] exp 3 > PAUSED -> ACTIVE\n"
+               "[   820] trial 2 > COMPLETED, restarts 0\n"
+               "[   820] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   820] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[  2020] trial 1 > COMPLETED, restarts 0\n"
+               "[  2020] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  2020] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[  2020] a1 > start trial 3 run 1 slots 0,1\n"
+               "[  2020] a2 > start trial 3 run 1 slots 0,1\n"
+               "[  2240] trial 3 > COMPLETED, restarts 0\n"
+               "[  2240] exp 3 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  2240] exp 3 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+/* What fills the gap beside one that waits gives it back when that helps. */
+static void test_preemption__what_backfills_gives_way_as_soon_as_that_helps(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_add_agent(sim, "a1", 2);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 5, .priority = 10});
+    sim_run(sim, 20);
+    sim_create(sim, &(struct sim_experiment){.slots = 2, .steps = 2, .priority = 20});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 50, .priority = 60});
+    sim_run(sim, 1500);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] a1 > start trial 1 run 1 slots 0\n"
+               "[    20] exp 2 > PAUSED -> ACTIVE\n"
+               "[    20] exp 3 > PAUSED -> ACTIVE\n"
+               "[    20] a1 > start trial 3 run 1 slots 1\n"
+               "[   520] trial 1 > COMPLETED, restarts 0\n"
+               "[   520] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   520] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[   530] trial 3 > run 1 preempts after step 5\n"
+               "[   540] a1 > start trial 2 run 1 slots 0,1\n"
+               "[   760] trial 2 > COMPLETED, restarts 0\n"
+               "[   760] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   760] exp 2 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[   760] a1 > start trial 3 run 2 slots 0 from step 5\n");
+}
+
+/* All or nothing: of two gangs that each need both agents none holds one and waits for the other. */
+static void test_preemption__two_gangs_never_hold_a_half_each(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 2});
+    sim_create(sim, &(struct sim_experiment){.slots = 4, .steps = 2});
+    sim_run(sim, 10);
+    sim_add_agent(sim, "a1", 2);
+    sim_run(sim, 1000);
+    sim_add_agent(sim, "a2", 2);
+    sim_run(sim, 2000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[     0] exp 2 > PAUSED -> ACTIVE\n"
+               "[  1010] a2 > start trial 1 run 1 slots 0,1\n"
+               "[  1010] a1 > start trial 1 run 1 slots 0,1\n"
+               "[  1230] trial 1 > COMPLETED, restarts 0\n"
+               "[  1230] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  1230] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[  1230] a2 > start trial 2 run 1 slots 0,1\n"
+               "[  1230] a1 > start trial 2 run 1 slots 0,1\n"
+               "[  1450] trial 2 > COMPLETED, restarts 0\n"
+               "[  1450] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[  1450] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
+static void change_priority(struct sim *sim, int experiment_id, int priority)
+{
+    struct core_resources_patch patch = {.set_priority = true, .priority = priority};
+    sim_step(sim, &(struct core_event){.type = CORE_EXPERIMENT_RESOURCES, .now_us = sim->now_us,
+                                       .resources = {.experiment_id = experiment_id, .patch = &patch}}, NULL);
+}
+
+/* The second job has come later than the first. Of equals that have changed their priority the earlier one still goes first,
+ * whoever changed last. */
+static void test_queue__a_change_of_priority_keeps_the_order_of_equals(void **state)
+{
+    struct sim *sim = *state;
+    sim_set_sched(sim, &preemptive);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .priority = 50});
+    sim_run(sim, 10);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 2, .priority = 50});
+    sim_run(sim, 10);
+    change_priority(sim, 2, 1);
+    change_priority(sim, 1, 1);
+    sim_add_agent(sim, "a1", 1);
+    sim_run(sim, 2000);
+    sim_expect(sim,
+               "[     0] exp 1 > PAUSED -> ACTIVE\n"
+               "[    10] exp 2 > PAUSED -> ACTIVE\n"
+               "[    20] a1 > start trial 1 run 1 slots 0\n"
+               "[   240] trial 1 > COMPLETED, restarts 0\n"
+               "[   240] exp 1 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   240] exp 1 > STOPPING_COMPLETED -> COMPLETED\n"
+               "[   240] a1 > start trial 2 run 1 slots 0\n"
+               "[   460] trial 2 > COMPLETED, restarts 0\n"
+               "[   460] exp 2 > ACTIVE -> STOPPING_COMPLETED\n"
+               "[   460] exp 2 > STOPPING_COMPLETED -> COMPLETED\n");
+}
+
 /* Where every slot is taken, the newcomer gets its share all the same. */
 static void test_fair_share__a_full_pool_is_shared_anew(void **state)
 {
@@ -193,6 +313,10 @@ int main(void)
         TEST(test_preemption__a_gang_gets_what_was_vacated_for_it),
         TEST(test_preemption__what_aging_has_given_survives_a_restart_of_the_master),
         TEST(test_preemption__a_job_ages_while_the_master_is_away),
+        TEST(test_preemption__never_for_what_would_not_fit_afterwards),
+        TEST(test_preemption__what_backfills_gives_way_as_soon_as_that_helps),
+        TEST(test_preemption__two_gangs_never_hold_a_half_each),
+        TEST(test_queue__a_change_of_priority_keeps_the_order_of_equals),
         TEST(test_fair_share__a_full_pool_is_shared_anew),
         TEST(test_fair_share__a_gang_has_its_share_in_one_place),
         TEST(test_fair_share__small_jobs_do_not_make_the_shares_of_large_ones_differ),

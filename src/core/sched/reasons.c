@@ -17,6 +17,24 @@ static bool is_blocked_only(const struct sched *s, const struct sched_request *r
     return r->blocked_n > 0 && places_could_fit(&s->places, &unblocked);
 }
 
+static bool is_any_blocked_in(const struct sched *s, const struct sched_level *l)
+{
+    for (const struct sched_shape *shape = l->first; shape != NULL; shape = shape->next) {
+        const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
+        if (first->blocked_n > 0 && !places_could_fit(&s->places, first) && is_blocked_only(s, first))
+            return true;
+    }
+    return false;
+}
+
+bool sched_is_any_blocked(const struct sched *s)
+{
+    for (int i = 0; i < SCHED_LEVELS; i++)
+        if (is_any_blocked_in(s, &s->with_slots[i]) || is_any_blocked_in(s, &s->without[i]))
+            return true;
+    return false;
+}
+
 /* Whatever room is made, it cannot be placed. */
 static bool cannot_ever(const struct sched *s, const struct sched_request *r, enum sched_why *ret)
 {

@@ -27,6 +27,8 @@ struct sched_reason {
 
 /* r waits. As of the last pass: what was changed since may have made room for it. */
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret);
+/* Does something wait only because it may not run on the agents that could hold it? */
+bool sched_is_any_blocked(const struct sched *s);
 const struct agent_size *sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
 
 /* Slots that wait for nobody, and all slots that open agents have. */

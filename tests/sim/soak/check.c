@@ -197,10 +197,11 @@ void check_everything(struct soak *s)
         check_no_job_is_lost(s, x);
     }
     check_allocations(s, &arena);
-    for (int i = 0; i < s->size.agents; i++)
+    for (int i = 0; i < s->agent_n; i++)
         check_agent(s, &s->agent[i]);
     for (int i = 0; i < s->pool_n; i++)
         check_queue(s, &s->pool[i], &arena);
+    provider_check(s);
     check_fairness(s);
     check_reasons(s);
 }
@@ -218,6 +219,7 @@ void check_nothing_is_left(struct soak *s)
         CHECK(s, core_agent_by_id(s->core, s->agent[i].id, &view), "%s is not there", s->agent[i].id);
         CHECK(s, view.slots_used == 0 && view.aux_used == 0 && view.container_n == 0, "%s is not idle", s->agent[i].id);
     }
+    provider_check_rest(s);
     for (size_t i = 0; core_pool(s->core, i, &pool); i++)
         CHECK(s, pool.slots_used == 0 && pool.aux_used == 0, "pool %s is not idle", pool.name);
 }

@@ -6,14 +6,17 @@
 /* Every kind of pool; the last one holds jobs of one slot and equal weight only, where fairness can be told to the slot. */
 void choose_pools(struct soak *s)
 {
-    static const char *const names[POOLS] = {"one", "two", "three", "four"};
+    static const char *const names[POOLS] = {"one", "two", "three", "four", "five"};
     bool first = s->pool_n == 0;
-    if (first)
-        s->pool_n = 1 + one_of(s, POOLS);
+    if (first) {
+        s->static_n = 1 + one_of(s, STATIC_POOLS);
+        s->pool_n = s->static_n + one_of(s, 2);
+        s->provider.pool = s->pool_n > s->static_n ? s->static_n : -1;
+    }
     for (int i = 0; i < s->pool_n; i++) {
         struct core_pool_opts *p = &s->pool[i];
         if (first) {
-            s->narrow[i] = i == POOLS - 1 || once_in(s, 6);
+            s->narrow[i] = i == STATIC_POOLS - 1 || once_in(s, 6);
             s->even[i] = s->narrow[i] || once_in(s, 2);
         }
         *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100,
@@ -21,6 +24,8 @@ void choose_pools(struct soak *s)
         p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
                                        .preemption = !once_in(s, 3), .fitting = once_in(s, 2) ? FITTING_WORST : FITTING_BEST,
                                        .allow_heterogeneous_fits = once_in(s, 4), .aging_us = once_in(s, 3) ? 600 * SECOND : 0};
+        if (i == s->provider.pool)
+            provider_choose(s, first);
     }
 }
 
@@ -61,7 +66,7 @@ static void away(struct soak *s, struct agent *a)
     if (!s->even[a->pool] && once_in(s, 5)) /* somebody has taken out a card, or put one in */
         a->slots_next = a->slots > 1 && once_in(s, 2) ? a->slots - 1 : 8;
     if (a->index > 0 && once_in(s, 20)) /* the first pool always has one: tasks of their own are never killed */
-        a->pool = one_of(s, s->pool_n);
+        a->pool = one_of(s, s->static_n);
     if (s->even[a->pool])
         a->slots_next = EVEN_SLOTS;
     agent_disconnect(s, a, about(s, 20 * SECOND));

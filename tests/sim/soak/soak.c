@@ -56,18 +56,22 @@ static void begin(struct soak *s, uint64_t seed, bool tells)
 {
     *s = (struct soak){.seed = seed, .tells = tells, .size = sizes[seed % SIZES], .now_us = START_US};
     rng_init(&s->rng, (uint32_t)seed);
+    int places = 5 + s->size.agents / 4;
+    s->agent_n = s->size.agents + (places < MACHINES_MAX ? places : MACHINES_MAX);
+    s->agent = must(calloc((size_t)s->agent_n, sizeof *s->agent));
     choose_pools(s);
-    s->agent = must(calloc((size_t)s->size.agents, sizeof *s->agent));
+    for (int i = 0; i < s->agent_n; i++) {
+        s->agent[i].index = i;
+        s->agent[i].tick.fire = agent_tick;
+        LIST_INIT(&s->agent[i].held);
+        LIST_INIT(&s->agent[i].tasks);
+    }
     master_start(s);
     for (int i = 0; i < s->size.agents; i++) {
         struct agent *a = &s->agent[i];
         snprintf(a->id, sizeof a->id, "agent-%d", i);
-        a->index = i;
-        a->pool = i == 0 ? 0 : one_of(s, s->pool_n);
+        a->pool = i == 0 ? 0 : one_of(s, s->static_n);
         a->slots = a->slots_next = !s->even[a->pool] && once_in(s, 10) ? one_of(s, 17) : EVEN_SLOTS;
-        a->tick.fire = agent_tick;
-        LIST_INIT(&a->held);
-        LIST_INIT(&a->tasks);
         agent_connect(s, a);
     }
     s->users.fire = users_tick;
@@ -100,6 +104,14 @@ static void run_for(struct soak *s, int64_t us)
         s->now_us = until_us;
 }
 
+/* Long enough for machines to idle, and for those that come too late to be replaced. */
+static void rest(struct soak *s)
+{
+    int64_t until_us = s->now_us + (s->provider.pool < 0 ? 0 : 3600 * SECOND);
+    while (timers_next_us(&s->timers) <= until_us && !is_late())
+        let_pass(s);
+}
+
 /* Everything comes back, and everything ends: by itself, but for what has nowhere to go. false: there was no time for it. */
 static bool wind_down(struct soak *s)
 {
@@ -121,6 +133,7 @@ static bool wind_down(struct soak *s)
             return false;
         CHECK(s, s->open_n < n, "%zu experiments do not end: one of them is %d", n, s->open[0]->row.id);
     }
+    rest(s);
     while (s->tasks != NULL && timers_next_us(&s->timers) < s->now_us + 600 * SECOND && !is_late())
         let_pass(s);
     if (is_late())
@@ -152,10 +165,10 @@ static long run(uint64_t seed, bool tells)
     double seconds = cpu_seconds() - start;
     printf("seed %llu%s: %d agents, %d jobs in %d pools, %ld events in %.1f s (the first %ld in %.1f s), %.1f hours: %ld placed, "
            "%ld gangs, %ld preempted, %ld refused, %ld crashes; %ld full checks, %ld of fairness, %ld of these between gangs, "
-           "%ld with the obvious scheduler; %ld tasks, %ld reasons\n",
+           "%ld with the obvious scheduler; %ld tasks, %ld reasons, %ld with a time; %ld machines, %ld looks at them\n",
            (unsigned long long)seed, ended ? "" : " (unfinished)", s.size.agents, s.size.jobs, s.pool_n, s.events, seconds, s.size.events, loaded,
            (double)(s.now_us - START_US) / (3600 * SECOND), s.placed, s.gangs, s.preempted, s.refused, s.crashes, s.full_checks,
-           s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n, s.reason_checks);
+           s.fairness_checks, s.gang_shares, s.plain_checks, s.own_tasks_n, s.reason_checks, s.estimates, s.provider.launched, s.provider.checks);
     fflush(stdout);
     long events = s.events;
     end(&s);

@@ -3,8 +3,10 @@
  * with another configuration. Everything follows from one seed.
  *
  *     users.c, machines.c  what people and machines do      world.c  agents and tasks, and the time they take
+ *     provider.c           the machines of an elastic pool
  *     store.c              rows, as PUT effects leave them   check.c  what must hold after an event, and at any time
- *     fairness.c           against the obvious scheduler, and against weighted max-min fairness; reasons for waiting
+ *     fairness.c           against the obvious scheduler, and against weighted max-min fairness
+ *     reasons.c            what is said of jobs that wait
  *
  * sim.h's cluster is for stories that people read; this one is for size: rows are found by hash, time is a heap, and an
  * event costs what it changes. */
@@ -19,6 +21,7 @@
 #include "common/strbuf.h"
 #include "core/core.h"
 #include "core/timers.h"
+#include "plain_sched.h"
 
 #define MS INT64_C(1000)
 #define SECOND INT64_C(1000000)
@@ -113,8 +116,13 @@ struct worker {
     UT_hash_handle hh;
 };
 
+/* Of those that a provider has launched. */
+enum machine { MACHINE_NONE, MACHINE_PENDING, MACHINE_RUNS, MACHINE_STOPPED };
+
 struct agent {
-    char id[24];
+    char id[40];
+    enum machine machine;
+    int64_t launch_us, idle_since_us; /* since: at least, as far as the master can know */
     int index, pool;
     int slots, slots_next; /* next: when it comes again */
     bool connected;        /* as the core sees it */
@@ -129,7 +137,22 @@ struct agent {
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-enum { POOLS = 4, POOL_NAME_MAX = 16, EVEN_SLOTS = 8 };
+enum { STATIC_POOLS = 4, POOLS, POOL_NAME_MAX = 16, EVEN_SLOTS = 8, MACHINES_MAX = 100 };
+
+struct provider {
+    int pool;       /* -1: none is elastic */
+    int slots;      /* of each machine */
+    uint64_t order; /* the last one, and what of it is not carried out yet */
+    int launch, terminate[MACHINES_MAX], terminate_n;
+    struct tick tick;
+    long launched, lists, checks;
+};
+
+/* How long what came to its own end had run, the newest last. */
+struct run_times {
+    int64_t *us;
+    size_t n, cap;
+};
 enum crash { CRASH_NEVER, CRASH_BEFORE_COMMIT, CRASH_AFTER_COMMIT, CRASH_AFTER_EFFECTS, CRASH_NR };
 
 struct soak_size {
@@ -150,8 +173,11 @@ struct soak {
     struct core_pool_opts pool[POOLS];
     bool narrow[POOLS]; /* only jobs of one slot */
     bool even[POOLS];   /* agents of EVEN_SLOTS, and jobs that share them evenly */
-    int pool_n;
-    struct agent *agent;
+    int pool_n, static_n; /* static_n: those with agents of their own */
+    struct provider provider;
+    struct run_times run_times[POOLS];
+    struct agent *agent; /* those that are always there, then places for machines */
+    int agent_n;
     struct worker *tasks;
     struct stored_experiment *experiments;
     struct stored_trial *trials;
@@ -165,7 +191,7 @@ struct soak {
     int crash_in; /* steps; 0: not planned */
     enum crash crash_mode;
     bool winding_down, tells;
-    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares, own_tasks_n, reason_checks;
+    long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares, own_tasks_n, reason_checks, estimates;
 };
 
 /* What must hold does not: says where, and how to see it again, and ends the program. */
@@ -225,14 +251,29 @@ const char *soak_pool_name(const struct soak *s, const char *name); /* one that 
 void machines_tick(struct soak *s, struct tick *t);
 void machines_mend(struct soak *s); /* everything is there, and enabled */
 
+/* provider.c */
+void provider_choose(struct soak *s, bool first); /* what the pool may have */
+void provider_order(struct soak *s, const struct core_effect *order);
+void provider_master_down(struct soak *s);
+void provider_master_up(struct soak *s);
+int provider_machines(const struct soak *s);
+void provider_check(struct soak *s);
+void provider_check_rest(struct soak *s);
+/* As many agents as the pool may grow to. */
+size_t provider_might_have(const struct soak *s, struct arena *arena, struct plain_agent **ret);
+
 /* check.c */
 void check_everything(struct soak *s);
 void check_nothing_is_left(struct soak *s);
 
+/* reasons.c */
+void run_times_keep(struct soak *s, const struct allocation_row *row); /* which has ended */
+void run_times_read(const struct soak *s, struct arena *arena, struct core_rows *ret);
+void check_reasons(struct soak *s);
+
 /* fairness.c */
 void check_against_plain(struct soak *s);
 void check_fairness(struct soak *s);
-void check_reasons(struct soak *s); /* what people are told of jobs that wait is so */
 /* What could not be placed on agents that did nothing else, nor within its max_slots. */
 void kill_what_has_no_place(struct soak *s);
 

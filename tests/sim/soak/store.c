@@ -36,8 +36,9 @@ static struct stored_container *find_container(const struct soak *s, const char 
 
 struct agent *agent_named(const struct soak *s, const char *id)
 {
-    int i = (int)strtol(id + strlen("agent-"), NULL, 10);
-    CHECK(s, i >= 0 && i < s->size.agents, "agent %s", id);
+    const char *dash = strchr(id, '-');
+    int i = dash != NULL ? (int)strtol(dash + 1, NULL, 10) : -1;
+    CHECK(s, i >= 0 && i < s->agent_n && strcmp(s->agent[i].id, id) == 0, "agent %s", id);
     return &s->agent[i];
 }
 
@@ -215,7 +216,10 @@ static void put_allocation(struct soak *s, const struct core_effect *e)
     }
     s->placed += a->row.state == ALLOCATION_PENDING && e->allocation->state > ALLOCATION_PENDING && e->allocation->end_us == 0;
     s->preempted += a->row.preempt_deadline_us == 0 && e->allocation->preempt_deadline_us != 0;
+    bool ends = a->row.end_us == 0 && e->allocation->end_us != 0;
     memcpy(&a->row, e->allocation, sizeof a->row);
+    if (ends)
+        run_times_keep(s, &a->row);
 }
 
 static void release(struct soak *s, struct stored_container *k)
@@ -228,6 +232,7 @@ static void release(struct soak *s, struct stored_container *k)
         k->agent->holder[k->row.device_id[i]] = NULL;
     }
     LIST_REMOVE(k, in_agent);
+    k->agent->idle_since_us = s->now_us;
     k->agent = NULL;
 }
 
@@ -272,6 +277,13 @@ static void put_agent(struct soak *s, const struct core_effect *e)
     CHECK(s, a->stored == !e->insert, "agent %s", a->id);
     a->stored = true;
     memcpy(&a->row, e->agent, sizeof a->row);
+}
+
+static void delete_agent(struct soak *s, const struct core_effect *e)
+{
+    struct agent *a = agent_named(s, e->agent_id);
+    CHECK(s, a->stored && a->machine != MACHINE_RUNS, "%s is forgotten", a->id);
+    a->stored = false;
 }
 
 /* ---- searchers --------------------------------------------------------------------------------------------------- */
@@ -325,6 +337,9 @@ static void apply_one(struct soak *s, const struct core_effect *e)
         return;
     case CORE_PUT_AGENT:
         put_agent(s, e);
+        return;
+    case CORE_DELETE_AGENT:
+        delete_agent(s, e);
         return;
     case CORE_PUT_SEARCHER:
         put_searcher(s, e->searcher.experiment_id, e->searcher.snapshot);
@@ -393,6 +408,8 @@ void store_free(struct soak *s)
     struct stored_experiment *x, *next_x;
     HASH_ITER(hh, s->experiments, x, next_x)
         free_experiment(s, x);
+    for (int i = 0; i < POOLS; i++)
+        free(s->run_times[i].us);
     free(s->open);
     free(s->over);
 }
@@ -406,7 +423,7 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
     struct task_row *own = arena_array(arena, struct task_row, HASH_COUNT(s->own_tasks) + 1);
     struct allocation_row *a = arena_array(arena, struct allocation_row, s->allocation_n + 1);
     struct container_row *k = arena_array(arena, struct container_row, HASH_COUNT(s->containers) + 1);
-    struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->size.agents + 1);
+    struct agent_row *agent = arena_array(arena, struct agent_row, (size_t)s->agent_n + 1);
     struct core_rows r = {.experiment = x, .trial = t, .task = own, .allocation = a, .container = k, .agent = agent,
                           .last_experiment_id = s->last_experiment_id, .last_trial_id = s->last_trial_id};
     struct stored_trial *trial;
@@ -425,8 +442,9 @@ struct core_rows store_read(struct soak *s, struct arena *arena)
         LIST_FOREACH(container, &from->containers, in_allocation)
             k[r.container_n++] = container->row;
     }
-    for (int i = 0; i < s->size.agents; i++)
+    for (int i = 0; i < s->agent_n; i++)
         if (s->agent[i].stored)
             agent[r.agent_n++] = s->agent[i].row;
+    run_times_read(s, arena, &r);
     return r;
 }

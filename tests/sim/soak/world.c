@@ -104,6 +104,9 @@ static void carry_out(struct soak *s, const struct core_effect *e)
         if (k != NULL)
             worker_preempt(s, k);
         return;
+    case CORE_ORDER_INSTANCES:
+        provider_order(s, e);
+        return;
     default:
         return;
     }
@@ -130,7 +133,8 @@ void soak_crash(struct soak *s)
     int64_t back_us = about(s, 10 * SECOND);
     s->master_back.fire = master_back;
     tick_in(s, &s->master_back, back_us);
-    for (int i = 0; i < s->size.agents; i++) {
+    provider_master_down(s);
+    for (int i = 0; i < s->agent_n; i++) {
         struct agent *a = &s->agent[i];
         if (a->connected)
             agent_disconnect(s, a, back_us + about(s, once_in(s, 20) ? 60 * SECOND : 2 * SECOND));
@@ -268,6 +272,7 @@ void master_start(struct soak *s)
     struct core_rows rows = store_read(s, &a);
     s->core = core_new(&opts);
     core_restore(s->core, &rows, s->now_us, &effects, NULL);
+    provider_master_up(s);
     s->events++;
     finish(s, &(struct core_event){.type = CORE_TIMER}, NULL, &effects);
 }
@@ -333,6 +338,7 @@ void agent_connect(struct soak *s, struct agent *a)
         k->untold = false;
     }
     a->connected = true;
+    a->idle_since_us = s->now_us;
     a->hangs_until_us = 0;
     tick_clear(s, &a->tick);
     soak_step(s, &ev);
