@@ -7,19 +7,18 @@ enum { ROUNDS = 100, PAGE = 200 };
 
 static void measure_question(struct store *st, const char *what, const struct store_experiment_filter *f)
 {
-    static int64_t took[ROUNDS];
+    struct bench_times t = {.n = 0};
     struct search_found found = {0};
-    int64_t cpu = bench_cpu_us();
     for (int i = 0; i < ROUNDS; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct store_experiment *x;
         size_t n;
-        int64_t start = clock_monotonic_us();
+        bench_start(&t);
         MUST(store_experiment_find(st, f, &a, &found, &bench_err));
         MUST(store_experiments_shown(st, found.ids, &a, &x, &n, &bench_err));
-        took[i] = clock_monotonic_us() - start;
+        bench_stop(&t);
     }
-    bench_took(what, found.window.total, took, ROUNDS, bench_cpu_us() - cpu);
+    bench_took(what, found.window.total, &t);
 }
 
 static void measure(struct store *st, const char *what, struct store_experiment_filter f)

@@ -25,21 +25,20 @@ static int show(struct store *st, const struct question *q, const struct search_
 
 static void ask(struct store *st, const char *what, struct question q)
 {
-    static int64_t took[ROUNDS_MAX];
+    struct bench_times t = {.n = 0};
     struct search_found found = {0};
     char name[160];
-    int64_t cpu = bench_cpu_us();
     for (int i = 0; i < rounds; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct search *search;
-        int64_t start = clock_monotonic_us();
+        bench_start(&t);
         MUST(search_parse(q.kind, q.filter, q.sort, 1800000000000000, &a, &search, &bench_err));
         MUST(store_search(st, search, 1, (struct page){.offset = q.offset, .limit = PAGE}, &a, &found, &bench_err));
         MUST(show(st, &q, &found, &a));
-        took[i] = clock_monotonic_us() - start;
+        bench_stop(&t);
     }
     snprintf(name, sizeof(name), "%s: %s", q.kind == SEARCH_RUNS ? "runs" : "experiments", what);
-    bench_took(name, found.window.total, took, rounds, bench_cpu_us() - cpu);
+    bench_took(name, found.window.total, &t);
 }
 
 /* ---- every column ------------------------------------------------------------------------------------------------ */
