@@ -75,6 +75,8 @@ class TrialInfo:
         Seed for everything random, in [0, 2³¹).
     hparams : dict
         The sampled hyperparameters.
+
+    Made by :func:`get_cluster_info`.
     """
 
     def __init__(

@@ -141,14 +141,14 @@ class InvalidExperimentException(BaseException):
 
 
 class InvalidConfigurationException(InvalidExperimentException):
-    """The experiment configuration does not fit the trial."""
+    """The experiment configuration ``config`` does not fit the trial; ``message`` says why."""
 
     def __init__(self, config: Dict[str, Any], message: str) -> None:
         super().__init__(f"{message}\nconfiguration: {config}")
 
 
 class InvalidDataTypeException(InvalidExperimentException):
-    """Data of a type that the trial cannot take."""
+    """Data of a type ``typ`` that the trial cannot take; ``message`` says what to do."""
 
     def __init__(self, typ: Type, message: str) -> None:
         super().__init__(f"unsupported data type {typ.__name__}: {message}")

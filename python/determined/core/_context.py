@@ -107,6 +107,11 @@ class Context:
 
         Every part is closed, whatever becomes of the others. The first error is raised, unless ``exc_val`` says that
         there is another one on its way (an exit with status 0 is none).
+
+        Parameters
+        ----------
+        exc_type, exc_val, exc_tb : optional
+            What ``__exit__()`` is given.
         """
         first: Optional[Exception] = None
         for close in self._closers():

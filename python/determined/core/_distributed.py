@@ -140,7 +140,13 @@ class DistributedContext:
 
     @classmethod
     def from_torch_distributed(cls, chief_ip: Optional[str] = None) -> "DistributedContext":
-        """Build it from the environment that torchrun gives to its workers."""
+        """Build it from the environment that torchrun gives to its workers.
+
+        Parameters
+        ----------
+        chief_ip : str, optional
+            Address of the machine of rank 0; by default that which the launcher tells.
+        """
         return cls(
             rank=_env_int("RANK"),
             size=_env_int("WORLD_SIZE"),
@@ -166,7 +172,15 @@ class DistributedContext:
 
     @classmethod
     def from_horovod(cls, hvd: Any, chief_ip: Optional[str] = None) -> "DistributedContext":
-        """Build it from an initialised ``horovod.<framework>`` module."""
+        """Build it from Horovod.
+
+        Parameters
+        ----------
+        hvd : module
+            An initialised ``horovod.<framework>``.
+        chief_ip : str, optional
+            Address of the machine of rank 0; by default that which the launcher tells.
+        """
         return cls(
             rank=hvd.rank(),
             size=hvd.size(),
@@ -251,7 +265,18 @@ class DistributedContext:
         return self._local.gather(stuff) if self._local is not None else [stuff]
 
     def allgather(self, stuff: Any) -> List:
-        """Collect ``stuff`` of every process at every process, in rank order."""
+        """Collect ``stuff`` of every process at every process, in rank order.
+
+        Parameters
+        ----------
+        stuff : object
+            Anything that can be pickled.
+
+        Returns
+        -------
+        list
+            One element for each process, of length ``size``.
+        """
         return self._all.allgather(stuff) if self._all is not None else [stuff]
 
     def allgather_local(self, stuff: Any) -> List:
@@ -259,7 +284,13 @@ class DistributedContext:
         return self._local.allgather(stuff) if self._local is not None else [stuff]
 
     def broadcast(self, stuff: Any) -> Any:
-        """Give every process what rank 0 passes."""
+        """Give every process what rank 0 passes.
+
+        Parameters
+        ----------
+        stuff : object
+            Anything that can be pickled; what other ranks pass does not matter.
+        """
         return self._all.broadcast(stuff) if self._all is not None else stuff
 
     def broadcast_local(self, stuff: Any = None) -> Any:

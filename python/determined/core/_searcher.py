@@ -120,6 +120,13 @@ class SearcherContext:
     ) -> Iterator[SearcherOperation]:
         """Iterate over the operations: one, of the configured length.
 
+        Parameters
+        ----------
+        searcher_mode : SearcherMode
+            Which processes call this.
+        auto_ack : bool
+            Of no consequence where there is one operation only.
+
         Raises
         ------
         RuntimeError

@@ -228,7 +228,18 @@ class Determined:
         return checkpoint
 
     def iter_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:
-        """Reports of a group, trial by trial, in the order of their steps."""
+        """Reports of a group, trial by trial, in the order of their steps.
+
+        Parameters
+        ----------
+        trial_ids : list of int
+        group : str
+            ``"training"``, ``"validation"`` or any other that was reported.
+
+        Yields
+        ------
+        TrialMetrics
+        """
         return _metrics.iterate(self._session, trial_ids, group)
 
     def stream_trials_metrics(self, trial_ids: List[int], group: str) -> Iterable[_metrics.TrialMetrics]:

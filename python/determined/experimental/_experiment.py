@@ -205,6 +205,10 @@ class Experiment:
     def move_to_project(self, workspace_name: str, project_name: str) -> None:
         """Move it to another project.
 
+        Parameters
+        ----------
+        workspace_name, project_name : str
+
         Raises
         ------
         ValueError
@@ -264,7 +268,13 @@ class Experiment:
             yield Trial._from_answer(answer, self._session)
 
     def list_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
-        """All its trials."""
+        """All its trials.
+
+        Parameters
+        ----------
+        sort_by : TrialSortBy
+        order_by : OrderBy
+        """
         return list(self.iter_trials(sort_by, order_by))
 
     def get_trials(self, sort_by: TrialSortBy = TrialSortBy.ID, order_by: OrderBy = OrderBy.ASCENDING) -> List[Trial]:
@@ -326,7 +336,7 @@ class Experiment:
         return _checkpoint.listed(self._session, f"{self._path}/checkpoints", sort_by, order_by, max_results)
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
-        """The best one. Deprecated: ``list_checkpoints(max_results=1)``."""
+        """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
         _api.deprecated("Experiment.top_checkpoint()", "Experiment.list_checkpoints(max_results=1)")
         order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
         found = self.list_checkpoints(sort_by, order, 1)

@@ -224,7 +224,7 @@ class Trial:
         )
 
     def top_checkpoint(self, sort_by: Optional[str] = None, smaller_is_better: Optional[bool] = None) -> Checkpoint:
-        """The best one. Deprecated: ``list_checkpoints(max_results=1)``."""
+        """The best one. Deprecated: :meth:`list_checkpoints` with ``max_results=1``."""
         _api.deprecated("Trial.top_checkpoint()", "Trial.list_checkpoints(max_results=1)")
         order = None if sort_by is None else OrderBy.ASC if smaller_is_better else OrderBy.DESC
         return _checkpoint.best(self.list_checkpoints(sort_by, order, 1), f"trial {self.id}")

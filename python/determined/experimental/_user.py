@@ -92,6 +92,13 @@ class User:
         agent_user: Optional[str] = None,
         agent_group: Optional[str] = None,
     ) -> None:
-        """Run its tasks as this account of the agents' machines."""
+        """Run its tasks as this account of the agents' machines.
+
+        Parameters
+        ----------
+        agent_uid, agent_gid : int, optional
+        agent_user, agent_group : str, optional
+            Names that go with them.
+        """
         given = {"agentUid": agent_uid, "agentGid": agent_gid, "agentUser": agent_user, "agentGroup": agent_group}
         self._patch(agentUserGroup={name: value for name, value in given.items() if value is not None})

@@ -91,7 +91,14 @@ class Project:
         self.archived = False
 
     def add_note(self, name: str, contents: str) -> None:
-        """Add a note."""
+        """Add a note.
+
+        Parameters
+        ----------
+        name : str
+            Its title.
+        contents : str
+        """
         answer = self._session.post(f"{self._path}/notes", {"name": name, "contents": contents})
         self.notes = [dict(note) for note in answer["notes"]]
 
@@ -210,7 +217,18 @@ class Workspace:
         return [ResourcePool(self._session, str(n)) for n in _api.pages(self._session, path, "resourcePools", {})]
 
     def create_project(self, name: str, description: Optional[str] = None) -> Project:
-        """Make a project in it."""
+        """Make a project in it.
+
+        Parameters
+        ----------
+        name : str
+        description : str, optional
+
+        Raises
+        ------
+        errors.Conflict
+            If it has one of that name.
+        """
         body = {"name": name, "description": description or "", "workspaceId": self.id}
         answer = self._session.post(f"/api/v1/workspaces/{self.id}/projects", body)
         return Project._from_answer(answer["project"], self._session)

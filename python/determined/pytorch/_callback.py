@@ -20,7 +20,15 @@ class PyTorchCallback:
     """
 
     def on_trial_startup(self, first_batch_idx: int, checkpoint_uuid: Optional[str]) -> None:
-        """Before anything else; training is about to begin at batch ``first_batch_idx``, from a checkpoint or not."""
+        """Before anything else.
+
+        Parameters
+        ----------
+        first_batch_idx : int
+            Where training is about to begin; 0 for a trial that begins.
+        checkpoint_uuid : str or None
+            What it goes on from.
+        """
 
     def on_trial_shutdown(self) -> None:
         """After everything else, whatever happened."""
@@ -29,13 +37,21 @@ class PyTorchCallback:
         """Data and checkpoint are loaded; the first batch is next."""
 
     def on_training_epoch_start(self, epoch_idx: int) -> None:
-        """Before the first batch of an epoch."""
+        """Before the first batch of epoch ``epoch_idx``, from 0."""
 
     def on_training_epoch_end(self, epoch_idx: int) -> None:
-        """After the last batch of an epoch."""
+        """After the last batch of epoch ``epoch_idx``."""
 
     def on_training_workload_end(self, avg_metrics: Dict[str, Any], batch_metrics: Dict[str, Any]) -> None:
-        """Training metrics were reported: averages, and those of each batch since the last time."""
+        """Training metrics were reported.
+
+        Parameters
+        ----------
+        avg_metrics : dict
+            Their averages since the last time, over all processes.
+        batch_metrics : list of dict
+            Those of each batch, as numbers and NumPy arrays.
+        """
 
     def on_validation_start(self) -> None:
         """Before validation."""
@@ -59,10 +75,10 @@ class PyTorchCallback:
         """Like :meth:`on_checkpoint_write_end`, its name of today."""
 
     def on_checkpoint_write_end(self, checkpoint_dir: str) -> None:
-        """The checkpoint's files are written; more may be put into the directory."""
+        """The checkpoint's files are written to the directory ``checkpoint_dir``; more may be put there."""
 
     def on_checkpoint_upload_end(self, uuid: str) -> None:
-        """The checkpoint is stored and reported."""
+        """The checkpoint is stored and reported; ``uuid`` is its id in the storage."""
 
     def state_dict(self) -> Dict[str, Any]:
         """What to put into checkpoints."""

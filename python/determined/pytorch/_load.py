@@ -55,6 +55,8 @@ def load_trial_from_checkpoint_path(
         Arguments of its constructor besides the context.
     torch_load_kwargs : dict, optional
         Arguments of ``torch.load()``; ``map_location="cpu"`` unless told otherwise.
+    **kwargs
+        Older form of ``torch_load_kwargs``.
 
     Returns
     -------

@@ -38,13 +38,22 @@ class LRScheduler:
         self._frequency = frequency
 
     def step(self, *args: Any, **kwargs: Any) -> None:
-        """Step now; arguments go to the scheduler."""
+        """Step now; ``args`` and ``kwargs`` go to the scheduler."""
         self._scheduler.step(*args, **kwargs)
 
     def after_batch(self, batch_idx: int, aggregation_frequency: int, epoch_len: int) -> None:
         """Step as often as is due, now that batch ``batch_idx`` (from 0) is done and the optimizer has stepped.
 
         With gradients aggregated over several batches, this is called once for them all.
+
+        Parameters
+        ----------
+        batch_idx : int
+            From 0.
+        aggregation_frequency : int
+            Batches for each step of the optimizer.
+        epoch_len : int
+            Batches of an epoch.
         """
         for _ in range(self._due(batch_idx, aggregation_frequency, epoch_len)):
             self._scheduler.step()

@@ -51,7 +51,7 @@ def _share(length: int, num_workers: int, rank: int) -> int:
 
 
 class DistributedSampler(torch.utils.data.Sampler):
-    """Every ``num_workers``-th index, from the ``rank``-th on."""
+    """Every ``num_workers``-th index of ``sampler``, from the ``rank``-th on."""
 
     def __init__(self, sampler: torch.utils.data.Sampler, num_workers: int, rank: int) -> None:
         self._sampler, self._num_workers, self._rank = sampler, num_workers, rank
@@ -64,7 +64,7 @@ class DistributedSampler(torch.utils.data.Sampler):
 
 
 class DistributedBatchSampler(torch.utils.data.BatchSampler):
-    """Every ``num_workers``-th batch, from the ``rank``-th on."""
+    """Every ``num_workers``-th batch of ``batch_sampler``, from the ``rank``-th on."""
 
     def __init__(self, batch_sampler: torch.utils.data.BatchSampler, num_workers: int, rank: int) -> None:
         self.batch_sampler, self.num_workers, self.rank = batch_sampler, num_workers, rank
@@ -77,7 +77,7 @@ class DistributedBatchSampler(torch.utils.data.BatchSampler):
 
 
 class SkipSampler(torch.utils.data.Sampler):
-    """Without the first ``skip`` indices. The length is that of a whole round, which is what an epoch is."""
+    """``sampler`` without the first ``skip`` indices. The length is that of a whole round, of an epoch."""
 
     def __init__(self, sampler: torch.utils.data.Sampler, skip: int) -> None:
         self._sampler, self._skip = sampler, skip
@@ -90,7 +90,7 @@ class SkipSampler(torch.utils.data.Sampler):
 
 
 class SkipBatchSampler(torch.utils.data.BatchSampler):
-    """Without the first ``skip`` batches. The length is that of a whole round, which is what an epoch is."""
+    """``batch_sampler`` without the first ``skip`` batches. The length is that of a whole round, of an epoch."""
 
     def __init__(self, batch_sampler: torch.utils.data.BatchSampler, skip: int) -> None:
         self.batch_sampler, self.skip = batch_sampler, skip
@@ -104,7 +104,7 @@ class SkipBatchSampler(torch.utils.data.BatchSampler):
 
 
 class ReproducibleShuffleSampler(torch.utils.data.Sampler):
-    """The indices in random order: another one in each round, but the same ones for the same seed."""
+    """The indices of ``sampler`` in random order: another one in each round, the same ones for the same seed."""
 
     def __init__(self, sampler: torch.utils.data.Sampler, seed: int) -> None:
         self._sampler = sampler
@@ -118,7 +118,7 @@ class ReproducibleShuffleSampler(torch.utils.data.Sampler):
 
 
 class ReproducibleShuffleBatchSampler(torch.utils.data.Sampler):
-    """The batches in random order: another one in each round, but the same ones for the same seed."""
+    """The batches of ``batch_sampler`` in random order: another one in each round, the same ones for the same seed."""
 
     def __init__(self, batch_sampler: torch.utils.data.BatchSampler, seed: int) -> None:
         self.batch_sampler = batch_sampler

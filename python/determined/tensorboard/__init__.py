@@ -47,6 +47,10 @@ def get_base_path(checkpoint_config: Optional[Dict[str, Any]] = None) -> pathlib
 def get_experiment_sync_path(cluster_id: str, experiment_id: str) -> pathlib.Path:
     """Where the event files of an experiment lie, relative to the root of its checkpoint storage.
 
+    Parameters
+    ----------
+    cluster_id, experiment_id : str
+
     >>> get_experiment_sync_path("c", "7").as_posix()
     'c/tensorboard/experiment/7'
     """
@@ -57,6 +61,10 @@ def get_experiment_sync_path(cluster_id: str, experiment_id: str) -> pathlib.Pat
 
 def get_sync_path(cluster_id: str, experiment_id: str, trial_id: str) -> pathlib.Path:
     """Where the event files of a trial lie, relative to the root of its experiment's checkpoint storage.
+
+    Parameters
+    ----------
+    cluster_id, experiment_id, trial_id : str
 
     >>> get_sync_path("c", "7", "11").as_posix()
     'c/tensorboard/experiment/7/trial/11'

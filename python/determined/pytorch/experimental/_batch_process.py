@@ -96,7 +96,16 @@ class TorchBatchProcessorContext(ReducerContext):
         self._uploaded = True
 
     def report_metrics(self, group: str, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Report metrics of any group; see ``core_context.train.report_metrics()``."""
+        """Report metrics of any group.
+
+        Parameters
+        ----------
+        group : str
+        steps_completed : int
+            What they are drawn over; of your choice here.
+        metrics : dict
+            Numbers by name.
+        """
         self._core_context.train.report_metrics(group=group, steps_completed=steps_completed, metrics=metrics)
 
     def report_task_using_model_version(self, model_version: Any) -> None:

@@ -70,7 +70,7 @@ class BatchMetricWriter:
         self.writer.flush()
 
     def on_validation_step_end(self, steps_completed: int, metrics: Dict[str, Any]) -> None:
-        """Write validation metrics, with ``val_`` before names that do not begin with ``val``."""
+        """Write validation ``metrics`` at ``steps_completed``; names without ``val`` before get ``val_``."""
         self._write(_curves.validation_points(steps_completed, metrics))
         self.writer.flush()
 
