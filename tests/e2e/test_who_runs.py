@@ -1,4 +1,5 @@
 """The job queue by hand: who runs on the only slot, and what `det job` shows of it."""
+import csv
 import json
 import signal
 
@@ -58,6 +59,20 @@ def two_pools(new_cluster):
         c.start_agent(pool, slots=1, resource_pool=pool)
     c.login()
     return c
+
+
+def test_the_list_of_pools_says_what_runs_and_waits_in_them(two_pools):
+    c = two_pools
+    x, y = (c.create(entrypoint="sleep 600") for _ in range(2))
+    wait_for("one to run", lambda: any("1/1" in line for line in det(c, "resource-pool", "list").splitlines()))
+    head, *rows = list(csv.reader(det(c, "resource-pool", "list", "--csv").splitlines()))
+    assert head == ["Name", "Description", "Scheduler", "Default", "Agents", "Slots (used/all)", "Aux Tasks (running/most)",
+                    "Jobs (running/waiting)"]
+    assert rows == [["default", "", "priority", "compute, aux", "1", "1/1", "0/100", "1/1"],
+                    ["other", "", "priority", "", "1", "0/1", "0/100", "0/0"]]
+    for experiment in (x, y):
+        c.post(f"/api/v1/experiments/{experiment}/kill")
+        c.wait_experiment(experiment)
 
 
 def test_a_job_that_goes_to_another_pool_stops_there_and_runs_here(two_pools):
