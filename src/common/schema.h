@@ -119,6 +119,7 @@ enum schema_phase {
     SCHEMA_PARTIAL,  /* judge names and types of what is there; it may need what another document has */
     SCHEMA_PRESENT,  /* judge what is there */
     SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE) */
+    SCHEMA_MISSING,  /* only that: what is there may be wrong, and was judged elsewhere */
 };
 
 /* Checks `v` against `key`. `checks` ends with a NULL name and adds to the built-in ones (schema_builtin_checks). */

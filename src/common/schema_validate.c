@@ -255,7 +255,9 @@ static void unknown_member(struct validation *w, const struct schema_key *key, c
 
 static void check_missing(struct validation *w, const struct schema_key *key, struct json_object *v, const char *kind)
 {
-    unsigned wanted = SCHEMA_REQUIRED | (w->phase == SCHEMA_FINISHED ? SCHEMA_COMPLETE : 0);
+    unsigned wanted = w->phase == SCHEMA_MISSING    ? SCHEMA_COMPLETE
+                      : w->phase == SCHEMA_FINISHED ? SCHEMA_REQUIRED | SCHEMA_COMPLETE
+                                                    : SCHEMA_REQUIRED;
     for (size_t i = 0; i < key->child_n; i++) {
         const struct schema_key *c = &key->child[i];
         /* While the kind is unknown, only what every kind needs can be missing. */
@@ -362,10 +364,39 @@ static void check_typed(struct validation *w, const struct schema_key *key, stru
     }
 }
 
+static bool is_choice(const struct schema_key *key, const char *s)
+{
+    for (const char *const *c = key->choice; *c; c++)
+        if (strcmp(s, *c) == 0)
+            return true;
+    return false;
+}
+
+static void look_for_missing(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    if (!json_object_is_type(v, json_type_object))
+        return;
+    const char *kind = schema_kind(key, v);
+    if (kind && key->selector && !is_choice(schema_member(key, key->selector, NULL), kind))
+        kind = NULL;
+    json_object_object_foreach(v, name, value) {
+        const struct schema_key *member = schema_member(key, name, kind);
+        size_t length = enter_member(w, name);
+        if (member)
+            look_for_missing(w, member, value);
+        strbuf_truncate(&w->path, length);
+    }
+    check_missing(w, key, v, kind);
+}
+
 static void validate(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     if (!v)
         return;
+    if (w->phase == SCHEMA_MISSING) {
+        look_for_missing(w, key, v);
+        return;
+    }
     if (!has_type(key->types, v)) {
         wrong_type(w, key, v);
         return;

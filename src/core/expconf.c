@@ -65,39 +65,94 @@ static int check_version(struct json_object *config, struct error *err)
     return 0;
 }
 
-int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+static bool is_set(struct json_object *config, const char *name)
+{
+    struct json_object *v = json_object_object_get(config, name);
+    return v && json_object_get_string_len(v) > 0;
+}
+
+static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place,
+                        struct schema_problems *problems)
+{
+    if (!unmanaged && !json_object_object_get(config, "entrypoint"))
+        schema_problem(problems, place, "", "\"entrypoint\" must be set, as the cluster runs this experiment");
+    if (is_set(config, "workspace") != is_set(config, "project"))
+        schema_problem(problems, place, "", "\"workspace\" and \"project\" must be set together");
+}
+
+static struct json_object *cluster_storage(const struct expconf_context *ctx)
+{
+    return schema_merge(schema_find(keys(), "checkpoint_storage"), ctx->workspace_storage, ctx->checkpoint_storage);
+}
+
+/* Of a document that has mistakes anyway, so that whoever mends them need not come back for what it lacks. */
+static void check_missing(struct json_object *config, const struct expconf_context *ctx, const struct schema_place *place,
+                          struct schema_problems *problems)
+{
+    if (!json_object_is_type(config, json_type_object))
+        return;
+    cleanup_json struct json_object *whole = json_object_new_object(), *lower = cluster_storage(ctx);
+    json_object_object_foreach(config, name, value)
+        json_object_object_add(whole, name, json_object_get(value));
+    struct json_object *storage = schema_merge(schema_find(keys(), "checkpoint_storage"),
+                                               json_object_object_get(config, "checkpoint_storage"), lower);
+    if (storage)
+        json_object_object_add(whole, "checkpoint_storage", storage);
+    schema_validate(keys(), whole, SCHEMA_MISSING, expconf_checks, place, problems);
+    expconf_check_storage(whole, place, problems);
+    expconf_check_searcher(whole, place, problems);
+    check_whole(whole, ctx->unmanaged, place, problems);
+}
+
+/* What is there is right. ctx: if it is not, what is missing is told as well; NULL: nothing can be. */
+static int check_present(struct json_object *config, const struct yaml_positions *positions, const struct expconf_context *ctx,
+                         struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.positions = positions, .root = "<config>"};
     schema_validate(keys(), config, SCHEMA_PRESENT, expconf_checks, &place, &problems);
+    if (problems.n && ctx)
+        check_missing(config, ctx, &place, &problems);
     int r = schema_problems_error(&problems, err);
     schema_problems_release(&problems);
     return r;
 }
 
-int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err)
+int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err)
+{
+    return check_present(config, positions, NULL, err);
+}
+
+/* *ret_positions: to be freed by the caller; also of a document with mistakes. */
+static int parse(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
+                 struct yaml_positions **ret_positions, struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
-    struct yaml_positions *positions = NULL;
-    if (expconf_read(yaml, n, &config, &positions, err) < 0)
+    if (expconf_read(yaml, n, &config, ret_positions, err) < 0 || check_version(config, err) < 0 ||
+        check_present(config, *ret_positions, ctx, err) < 0)
         return -1;
-    int r = check_version(config, err) < 0 || expconf_check_present(config, positions, err) < 0 ? -1 : 0;
+    *ret = take_ptr(config);
+    return 0;
+}
+
+int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err)
+{
+    struct yaml_positions *positions = NULL;
+    int r = parse(yaml, n, NULL, ret, &positions, err);
     yaml_positions_free(positions);
-    if (r == 0)
-        *ret = take_ptr(config);
     return r;
 }
 
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
 /* The document of the request over its template, checked. Mistakes of the request's own document come with their
- * lines. */
+ * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. */
 static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
-                        struct error *err)
+                        struct yaml_positions **ret_positions, struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
     if (!ctx->template_config) {
-        if (expconf_parse(yaml, n, &config, err) < 0)
+        if (parse(yaml, n, ctx, &config, ret_positions, err) < 0)
             return -1;
         expconf_normalize(config);
         expconf_normalize_hyperparameters(config);
@@ -211,8 +266,7 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
 {
     cleanup_json struct json_object *defaults = task_defaults(ctx, pool);
     cleanup_json struct json_object *lower = config_of_defaults(defaults, slots_of(config) > 0);
-    struct json_object *storage = schema_merge(schema_find(keys(), "checkpoint_storage"), ctx->workspace_storage,
-                                               ctx->checkpoint_storage);
+    struct json_object *storage = cluster_storage(ctx);
     if (storage)
         json_object_object_add(lower, "checkpoint_storage", storage);
     if (registry_auth_of(json_object_object_get(config, "environment")))
@@ -252,28 +306,19 @@ struct json_object *expconf_fill(struct json_object *config)
     return schema_fill(keys(), merged);
 }
 
-static bool is_set(struct json_object *config, const char *name)
+static void check_complete(struct json_object *config, bool unmanaged, const struct schema_place *place,
+                           struct schema_problems *problems)
 {
-    struct json_object *v = json_object_object_get(config, name);
-    return v && json_object_get_string_len(v) > 0;
-}
-
-static void check_whole(struct json_object *config, bool unmanaged, const struct schema_place *place,
-                        struct schema_problems *problems)
-{
-    if (!unmanaged && !json_object_object_get(config, "entrypoint"))
-        schema_problem(problems, place, "", "\"entrypoint\" must be set, as the cluster runs this experiment");
-    if (is_set(config, "workspace") != is_set(config, "project"))
-        schema_problem(problems, place, "", "\"workspace\" and \"project\" must be set together");
+    schema_validate(keys(), config, SCHEMA_FINISHED, expconf_checks, place, problems);
+    expconf_check_storage(config, place, problems);
+    check_whole(config, unmanaged, place, problems);
 }
 
 int expconf_check_complete(struct json_object *config, bool unmanaged, struct error *err)
 {
     struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
     struct schema_place place = {.root = "<config>"};
-    schema_validate(keys(), config, SCHEMA_FINISHED, expconf_checks, &place, &problems);
-    expconf_check_storage(config, &place, &problems);
-    check_whole(config, unmanaged, &place, &problems);
+    check_complete(config, unmanaged, &place, &problems);
     int r = schema_problems_error(&problems, err);
     schema_problems_release(&problems);
     return r;
@@ -289,19 +334,36 @@ int expconf_check_runnable(struct json_object *config, struct error *err)
     return r;
 }
 
+static int check_new(struct json_object *config, const struct expconf_context *ctx, const struct yaml_positions *positions,
+                     struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.positions = positions, .root = "<config>"};
+    check_complete(config, ctx->unmanaged, &place, &problems);
+    expconf_check_searcher(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *merged = NULL;
+    struct yaml_positions *positions = NULL;
     const struct expconf_pool *pool = NULL;
-    if (read_request(yaml, n, ctx, &config, err) < 0 || expconf_resolve_pool(config, ctx, &pool, err) < 0)
-        return -1;
-    merged = add_cluster_defaults(config, ctx, pool);
-    add_request_defaults(merged, ctx, pool);
-    if (expconf_check_complete(merged, ctx->unmanaged, err) < 0 || expconf_check_runnable(merged, err) < 0)
-        return -1;
-    *ret = expconf_view(expconf_fill(merged), yaml, n);
-    return 0;
+    int r = read_request(yaml, n, ctx, &config, &positions, err);
+    if (r == 0)
+        r = expconf_resolve_pool(config, ctx, &pool, err);
+    if (r == 0) {
+        merged = add_cluster_defaults(config, ctx, pool);
+        add_request_defaults(merged, ctx, pool);
+        r = check_new(merged, ctx, positions, err);
+    }
+    yaml_positions_free(positions);
+    if (r == 0)
+        *ret = expconf_view(expconf_fill(merged), yaml, n);
+    return r;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */

@@ -135,7 +135,8 @@ CHECK(check_searcher)
 
 CHECK(check_entrypoint)
 {
-    if (json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0)
+    const char *s = json_object_is_type(v, json_type_string) ? json_object_get_string(v) : NULL;
+    if ((json_object_is_type(v, json_type_array) && json_object_array_length(v) == 0) || (s && s[strspn(s, " \t\n")] == '\0'))
         problem("must name a program");
 }
 

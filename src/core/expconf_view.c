@@ -88,6 +88,15 @@ static size_t find_searcher(const char *name)
     return i;
 }
 
+/* Those that are not are refused by the table. */
+static bool is_name_of_searcher(const char *name)
+{
+    const char *const *c = schema_find(experiment_config_keys, "searcher.name")->choice;
+    while (*c && strcmp(*c, name) != 0)
+        c++;
+    return *c;
+}
+
 void expconf_check_searcher(struct json_object *config, const struct schema_place *place,
                             struct schema_problems *problems)
 {
@@ -97,7 +106,9 @@ void expconf_check_searcher(struct json_object *config, const struct schema_plac
         return;
     size_t i = find_searcher(name);
     if (i == SEARCHER_N) {
-        schema_problem(problems, place, "searcher",
+        if (!is_name_of_searcher(name))
+            return;
+        schema_problem(problems, place, "searcher.name",
                        "the searcher \"%s\" cannot run; choose adaptive_asha, async_halving, random, "
                        "grid or single",
                        name);

@@ -141,7 +141,7 @@ def test_a_port_that_is_taken_creates_nothing(master, tmp_path):
     assert done.returncode == 1 and f"port {port} of this machine is in use" in done.stderr and "Created" not in done.stdout
 
 
-def test_what_will_not_work_is_a_warning(cluster, tmp_path):
+def test_a_port_that_will_not_work_is_a_warning(cluster, tmp_path):
     (tmp_path / "c.yaml").write_text("entrypoint: 'true'\nsearcher: {name: single, metric: m}\n")
     done = run_det(cluster, "experiment", "create", tmp_path / "c.yaml", "-f", "-p", free_port())
     assert done.returncode == 0 and "environment.proxy_ports with proxy_tcp: true" in done.stderr

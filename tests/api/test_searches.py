@@ -121,6 +121,27 @@ def test_retired_names_run_and_say_so(master):
     master.post(f"/api/v1/experiments/{x}/kill")
 
 
+def test_det_says_at_once_that_a_searcher_has_been_retired(master, tmp_path):
+    config = tmp_path / "old.yaml"
+    config.write_text("entrypoint: run\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, max_length: {batches: 9}, budget: {batches: 99}}\n")
+    done = run_det(master, "experiment", "create", config, "--paused")
+    assert done.returncode == 0 and 'Warning: the searcher "sync_halving" has been retired and runs as async_halving.' in done.stderr
+    config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\n")
+    assert "retired" not in run_det(master, "experiment", "create", config, "--paused").stderr
+
+
+def test_det_tells_all_mistakes_and_what_is_missing_at_once(master, tmp_path):
+    config = tmp_path / "bad.yaml"
+    config.write_text("max_restarts: -1\nsearcher:\n  name: adaptive_asha\n  max_trials: 0\n")
+    done = run_det(master, "experiment", "create", config)
+    assert done.returncode == 1 and done.stderr.splitlines() == [
+        "Failed to create an experiment:", f"{config}:1:15: <config>.max_restarts: must be at least 0, found -1",
+        f"{config}:4:15: <config>.searcher.max_trials: must be at least 1, found 0",
+        f'{config}:3:3: <config>.searcher: "metric" must be set',
+        f"{config}:3:3: <config>.searcher: adaptive_asha needs max_length, or max_time together with time_metric",
+        f'{config}:1:1: <config>: "entrypoint" must be set, as the cluster runs this experiment']
+
+
 @pytest.mark.parametrize("searcher, sentence", [
     ({"name": "custom", "metric": "loss"}, '"custom" cannot run; choose adaptive_asha, async_halving, random, grid or single'),
     ({"name": "adaptive_asha", "metric": "loss", "max_trials": 4}, "needs max_length, or max_time together with time_metric"),

@@ -7,6 +7,7 @@
 #include "cli/publish.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"
+#include "core/expconf.h"
 
 static void say_prepared(struct cli *cli, const struct context *c, const char *end)
 {
@@ -93,6 +94,17 @@ static int create_test(struct cli *cli, const struct args_experiment_create *arg
     return experiment_watch_test(cli, out.experiment->id, err);
 }
 
+static void warn_of_retired_searcher(struct cli *cli, const char *config)
+{
+    struct exp_config *c = NULL;
+    if (exp_config_from_json(config, strlen(config), &c, NULL) < 0)
+        return;
+    if (c->searcher.runs_as)
+        cli_say(cli, CLI_YELLOW, "Warning: the searcher \"%s\" has been retired and runs as %s.", c->searcher.name,
+                c->searcher.runs_as);
+    exp_config_free(c);
+}
+
 /* `ports` are opened before anything is created. */
 static int submit_and_follow(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
                              struct context *context, struct publish *ports, struct error *err)
@@ -104,6 +116,7 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
     fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
     fflush(cli->out);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
+    warn_of_retired_searcher(cli, out.config);
     if (ports)
         publish_warn(ports, cli, out.config);
     return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;

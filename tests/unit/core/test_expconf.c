@@ -268,15 +268,17 @@ static void test_expconf__what_is_missing_is_named(void **state)
     cluster_init(&k);
     k.ctx.checkpoint_storage = NULL;
     expect_refused(&k.ctx, "workspace: w",
-                   "<config>: \"searcher\" must be set\n<config>: \"checkpoint_storage\" must be set\n"
-                   "<config>: \"entrypoint\" must be set, as the cluster runs this experiment\n"
-                   "<config>: \"workspace\" and \"project\" must be set together");
+                   "<config> (line 1, column 1): \"searcher\" must be set\n"
+                   "<config> (line 1, column 1): \"checkpoint_storage\" must be set\n"
+                   "<config> (line 1, column 1): \"entrypoint\" must be set, as the cluster runs this experiment\n"
+                   "<config> (line 1, column 1): \"workspace\" and \"project\" must be set together");
     k.ctx.checkpoint_storage = k.storage;
     expect_refused(
         &k.ctx, "entrypoint: x\nsearcher: {name: custom, metric: m}",
-        "<config>.searcher: the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, random, grid or single");
+        "<config>.searcher.name (line 2, column 18): the searcher \"custom\" cannot run; choose adaptive_asha, async_halving, "
+        "random, grid or single");
     expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: m, max_trials: 4}",
-                   "<config>.searcher: adaptive_asha needs max_length, or max_time together with time_metric");
+                   "<config>.searcher (line 2, column 11): adaptive_asha needs max_length, or max_time together with time_metric");
     expect_refused(
         &k.ctx,
         "entrypoint: x\nsearcher: {name: grid, metric: m}\nhyperparameters: {g: {a: {type: int, minval: 1, maxval: 9}}}",
@@ -284,6 +286,30 @@ static void test_expconf__what_is_missing_is_named(void **state)
     k.ctx.unmanaged = true;
     cleanup_exp_config struct exp_config *c = prepare(&k.ctx, "searcher: {name: single, metric: m}");
     assert_null(c->entrypoint);
+    cluster_release(&k);
+}
+
+/* A mistake does not hide what is missing, nor does what is missing hide a mistake. */
+static void test_expconf__mistakes_and_what_is_missing_come_together(void **state)
+{
+    struct cluster k;
+    cluster_init(&k);
+    expect_refused(&k.ctx, "max_restarts: -1\ncheckpoint_storage: {type: s3, save_trial_best: -1}\nsearcher:\n  name: async_halving\n"
+                           "  max_trials: none\n",
+                   "<config>.max_restarts (line 1, column 15): must be at least 0, found -1\n"
+                   "<config>.checkpoint_storage.save_trial_best (line 2, column 49): must be at least 0, found -1\n"
+                   "<config>.searcher.max_trials (line 5, column 15): expected a whole number, found a text: \"none\"\n"
+                   "<config>.checkpoint_storage (line 2, column 21): \"bucket\" must be set\n"
+                   "<config>.searcher (line 4, column 3): \"metric\" must be set\n"
+                   "<config>.searcher (line 4, column 3): \"num_rungs\" must be set\n"
+                   "<config>.searcher (line 4, column 3): async_halving needs max_length, or max_time together with time_metric\n"
+                   "<config> (line 1, column 1): \"entrypoint\" must be set, as the cluster runs this experiment");
+    expect_refused(&k.ctx, "entrypoint: ' '\nsearcher: 5", "<config>.entrypoint (line 1, column 13): must name a program\n"
+                   "<config>.searcher (line 2, column 11): expected a mapping, found a whole number: 5");
+    expect_refused(&k.ctx, "entrypoint: x\nsearcher: {name: other}",
+                   "<config>.searcher (line 2, column 11): name must be one of single, random, grid, async_halving, adaptive_asha, "
+                   "sync_halving, adaptive, adaptive_simple, custom; found \"other\"\n"
+                   "<config>.searcher (line 2, column 11): \"metric\" must be set");
     cluster_release(&k);
 }
 
@@ -505,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_expconf__every_mistake_is_named_at_once),
         cmocka_unit_test(test_expconf__broken_yaml_names_line_and_column),
         cmocka_unit_test(test_expconf__what_is_missing_is_named),
+        cmocka_unit_test(test_expconf__mistakes_and_what_is_missing_come_together),
         cmocka_unit_test(test_expconf__retired_searchers_run_as_their_successors),
         cmocka_unit_test(test_expconf__template_lies_below_the_configuration),
         cmocka_unit_test(test_expconf__a_template_is_part_of_a_configuration),
