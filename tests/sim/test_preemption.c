@@ -68,6 +68,25 @@ static void test_preemption__what_aging_has_given_survives_a_restart_of_the_mast
                "[ 52160] a1 > start trial 2 run 2 slots 0 from step 210\n");
 }
 
+/* Every two seconds somebody comes with more important work of three seconds. Without aging the first job would wait for
+ * ever; with it, it has come to the top after ten steps, and then nobody stops it. */
+static void test_preemption__with_aging_nothing_starves(void **state)
+{
+    struct sched_opts aging = preemptive;
+    struct sim *sim = *state;
+    aging.aging_us = 1000000;
+    sim_set_sched(sim, &aging);
+    sim_add_agent(sim, "a1", 1);
+    for (int i = 0; i < 15; i++) {
+        sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 30, .priority = 1});
+        if (i == 0)
+            sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 30, .priority = 11});
+        sim_run(sim, 2000);
+    }
+    assert_int_equal(sim_experiment_state(sim, 2), RUN_COMPLETED);
+    assert_int_not_equal(sim_experiment_state(sim, 15), RUN_COMPLETED);
+}
+
 /* One that waits while the master restarts is as old afterwards as if nothing had been. */
 static void test_preemption__a_job_ages_while_the_master_is_away(void **state)
 {
@@ -312,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_preemption__a_gang_gets_what_was_vacated_for_it),
         TEST(test_preemption__what_aging_has_given_survives_a_restart_of_the_master),
+        TEST(test_preemption__with_aging_nothing_starves),
         TEST(test_preemption__a_job_ages_while_the_master_is_away),
         TEST(test_preemption__never_for_what_would_not_fit_afterwards),
         TEST(test_preemption__what_backfills_gives_way_as_soon_as_that_helps),

@@ -80,6 +80,18 @@ static void begin(struct soak *s, uint64_t seed, bool tells)
     tick_in(s, &s->machines, 1);
 }
 
+static bool is_crossed(long before, long now, int every)
+{
+    return every > 0 && before / every != now / every;
+}
+
+/* What the core wants to do at this very moment, it does first. */
+static bool is_under_way(const struct soak *s)
+{
+    const struct timer *t = &s->master_timer.timer;
+    return s->core != NULL && t->place != 0 && t->due_us <= s->now_us;
+}
+
 static void let_pass(struct soak *s)
 {
     struct timer *t;
@@ -88,10 +100,15 @@ static void let_pass(struct soak *s)
         struct tick *tick = (struct tick *)((char *)t - offsetof(struct tick, timer));
         long before = s->events;
         tick->fire(s, tick);
-        if (s->size.full_check_every > 0 && before / s->size.full_check_every != s->events / s->size.full_check_every)
+        s->full_check_due = s->full_check_due || is_crossed(before, s->events, s->size.full_check_every);
+        s->plain_check_due = s->plain_check_due || is_crossed(before, s->events, s->size.plain_check_every);
+        if (is_under_way(s))
+            continue;
+        if (s->full_check_due)
             check_everything(s);
-        if (s->size.plain_check_every > 0 && before / s->size.plain_check_every != s->events / s->size.plain_check_every)
+        if (s->plain_check_due)
             check_against_plain(s);
+        s->full_check_due = s->plain_check_due = false;
     }
 }
 

@@ -190,7 +190,7 @@ struct soak {
     int32_t last_experiment_id, last_trial_id;
     int crash_in; /* steps; 0: not planned */
     enum crash crash_mode;
-    bool winding_down, tells;
+    bool winding_down, tells, full_check_due, plain_check_due;
     long events, placed, gangs, preempted, refused, crashes, full_checks, plain_checks, fairness_checks, gang_shares, own_tasks_n, reason_checks, estimates;
 };
 

@@ -174,6 +174,14 @@ static void check_nothing_changed(struct soak *s, const struct core_event *ev, c
         CHECK(s, !is_row(&effects->item[i]), "event %d was refused, and effect %d came of it", ev->type, effects->item[i].type);
 }
 
+static void print_order(const struct core_effect *e)
+{
+    printf("    order %llu: launch %d", (unsigned long long)e->order.number, e->order.launch);
+    for (size_t i = 0; i < e->order.terminate_n; i++)
+        printf(", end %s (%s)", e->order.terminate[i].id, e->order.terminate[i].reason);
+    printf("\n");
+}
+
 /* For who looks for the cause of something. */
 static void print_step(const struct soak *s, const struct core_event *ev, const struct core_effects *effects)
 {
@@ -187,6 +195,8 @@ static void print_step(const struct soak *s, const struct core_event *ev, const 
             printf("    %s on %s: %s\n", e->container->id, e->container->agent_id, container_state_name(e->container->state));
         else if (e->type == CORE_PUT_AGENT)
             printf("    %s%s\n", e->agent->id, e->agent->enabled ? "" : " disabled");
+        else if (e->type == CORE_ORDER_INSTANCES)
+            print_order(e);
         else if (e->type == CORE_EXPERIMENT_STATE)
             printf("    experiment %d %s\n", e->state.experiment_id, run_state_name(e->state.to));
     }
