@@ -125,13 +125,17 @@ def _save_code(path: pathlib.Path, trial_class: type) -> None:
     """Copy the user's code, which is needed to build the trial again.
 
     Off the cluster nobody knows where code ends and data begin, so it is the Python files beside that of the trial's
-    class.
+    class. One that was typed, into a notebook for instance, has none: whoever loads it passes the class.
     """
     if save_submitted_code(path):
         return
     target = path / CODE_DIR
     target.mkdir()
-    for file in pathlib.Path(inspect.getfile(trial_class)).parent.glob("*.py"):
+    try:
+        source = pathlib.Path(inspect.getfile(trial_class))
+    except (OSError, TypeError):
+        return
+    for file in source.parent.glob("*.py"):
         shutil.copyfile(file, target / file.name)
 
 
