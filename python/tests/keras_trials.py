@@ -114,6 +114,35 @@ class PlainTrial(LineTrial):
         return X[:32], Y[:32]
 
 
+class WordsTrial(PlainTrial):
+    """With an embedding, whose gradient names the rows that it has."""
+
+    def build_model(self):
+        layers = [keras.layers.Embedding(8, 3), keras.layers.Flatten(), keras.layers.Dense(1)]
+        model = self.context.wrap_model(keras.Sequential([keras.Input((2,), dtype="int32"), *layers]))
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        return model
+
+    def build_training_data_loader(self):
+        return np.arange(64).reshape(32, 2) % 7, Y[:32]
+
+    def build_validation_data_loader(self):
+        return np.arange(20).reshape(10, 2) % 7, Y[:10]
+
+
+class UnevenTrial(PlainTrial):
+    """Batches are of another size in each process, and in each step."""
+
+    def build_training_data_loader(self):
+        rank = self.context.distributed.rank
+
+        class Shrinking(Rows):
+            def __getitem__(self, index):
+                return X[: 8 - index - rank], Y[: 8 - index - rank]
+
+        return Shrinking()
+
+
 class StopAfter(callbacks.Callback):
     """Stops training after so many batches, and counts all batches that were ever trained."""
 

@@ -238,6 +238,57 @@ def test_torch_distributed__with_a_wrong_command_line(task, args, message):
     assert process.returncode == 1 and process.err.startswith("usage: torch_distributed") and message in process.err
 
 
+PLACES = """
+import os, signal, sys, time
+
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE")
+print("place", *(os.environ[n] for n in names), flush=True)
+if os.environ.get("WAITING"):
+    open(os.environ["RANK"], "w").close()
+    signal.pause()
+if os.environ["RANK"] == "3":
+    os._exit(11)
+time.sleep(600)
+"""
+
+
+def test_tensorflow__starts_a_trial_class_in_each_slot_and_has_the_status_of_the_one_that_fails(task, cluster):
+    (task.directory / "model_def.py").write_text(PLACES)
+    cluster.write(slot_ids=[0, 1])
+    rendezvous = {"container_addrs": ["127.0.0.1"] * 2, "container_rank": 1, "container_slot_counts": [2, 2]}
+    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+    process = task.run("determined.launch.tensorflow", "--trial", "model_def:T", DET_TRIAL_KEY="k")
+    assert process.returncode == 11 and "worker 3 (process" in process.err, process.err
+    said = sorted(line for line in process.out.splitlines() if "place" in line)
+    assert said == ["[rank=2] place 2 0 4 2 1 2", "[rank=3] place 3 1 4 2 1 2"], process.out
+
+
+def test_tensorflow__passes_a_signal_on_to_every_process_of_a_trial_class(task, cluster):
+    (task.directory / "model_def.py").write_text(PLACES)
+    cluster.write(slot_ids=[0, 1])
+    process = task.start("determined.launch.tensorflow", "--trial", "model_def:T", WAITING="1")
+    while not all((task.directory / rank).exists() for rank in "01"):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM, err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "empty script is not allowed"),
+        (["--trial", "a:B", "x"], "extra arguments to --trial: ['x']"),
+        (["--trial", "a:B"], "a process for each slot, and this task has none"),
+    ],
+)
+def test_tensorflow__with_a_wrong_command_line(task, cluster, args, message):
+    cluster.write(slot_ids=[])
+    process = task.run("determined.launch.tensorflow", *args)
+    assert process.returncode == 1 and message in process.err, process.err
+
+
 def test_masked__hides_what_is_secret_wherever_it_is():
     config = {
         "checkpoint_storage": {

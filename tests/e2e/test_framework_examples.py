@@ -1,14 +1,20 @@
 """The examples of other frameworks than PyTorch alone: created with det, trained to their end, paused and gone on with."""
 import os
 import re
+import shutil
+import signal
 
 import pytest
 from e2e.helpers import FINAL, log_of, the_trial
+from e2e.processes import cluster_of, ranks, ranks_in_log
+from e2e.test_examples import training_steps
 from support.cluster import ROOT, Cluster, wait_for
 from support.det import det
+from support.machines import need_namespaces
 
 FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
 TENSORFLOW = ROOT / ".venv-tensorflow/bin/python"
+ON_TENSORFLOW = ("--config", "environment.environment_variables=[KERAS_BACKEND=tensorflow]")
 # Example → (metric, whether it is good).
 EXAMPLES = {
     "keras_iris": ("accuracy", lambda x: x > 0.6),
@@ -90,10 +96,51 @@ def test_keras_trains_on_tensorflow(tmp_path):
         c.start_master()
         c.start_agent(slots=2)
         c.login()
-        experiment = create(c, "keras_iris", "--config", "environment.environment_variables=[KERAS_BACKEND=tensorflow]")
+        experiment = create(c, "keras_iris", *ON_TENSORFLOW)
         check(c, experiment, "keras_iris")
-        on_tensorflow = ("--config", "environment.environment_variables=[KERAS_BACKEND=tensorflow]")
-        check(c, create(c, "keras_trial_iris", *on_tensorflow), "keras_trial_iris")
-        refused = create(c, "keras_trial_iris", *on_tensorflow, "--config", "resources.slots_per_trial=2", "--config", "max_restarts=0")
-        assert c.wait_experiment(refused)["state"] == "STATE_ERROR"
-        assert "trains in one where Keras computes with tensorflow" in log_of(c, refused)
+        check(c, create(c, "keras_trial_iris", *ON_TENSORFLOW), "keras_trial_iris")
+
+
+# Stands still after 60 batches of its first run, so that there is time to do something to it.
+HOLDING = """
+import time
+
+import determined as det
+import iris
+from determined.keras import callbacks
+
+
+class Holding(callbacks.Callback):
+    trained = 0
+
+    def on_train_batch_begin(self, batch, logs=None):
+        while self.trained == 60 and det.get_cluster_info().trial._trial_run_id == 1:
+            time.sleep(0.05)
+        self.trained += 1
+
+
+class IrisTrial(iris.IrisTrial):
+    def keras_callbacks(self):
+        return [*super().keras_callbacks(), Holding()]
+"""
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_a_trial_of_keras_on_tensorflow_trains_in_two_slots(tmp_path, machines):
+    """And goes on from its checkpoint in both when one has died."""
+    if not TENSORFLOW.exists():
+        pytest.skip("TensorFlow is not installed: make framework-deps")
+    need_namespaces()
+    shutil.copytree(ROOT / "examples/keras_trial_iris", tmp_path / "iris")
+    (tmp_path / "iris/model_def.py").rename(tmp_path / "iris/iris.py")
+    (tmp_path / "iris/model_def.py").write_text(HOLDING)
+    with cluster_of(tmp_path / "cluster", machines, slots=2 // machines, python=TENSORFLOW) as c:
+        experiment = create(c, tmp_path / "iris", *ON_TENSORFLOW, "--config", "resources.slots_per_trial=2")
+        trial = wait_for("its trial", lambda: c.trial_ids(experiment))[0]
+        wait_for("steps behind a checkpoint", lambda: any(s == 60 for _, s in training_steps(c, trial)), timeout_s=400)
+        os.kill(wait_for("its processes", lambda: ranks(c).get(1)), signal.SIGKILL)
+        check(c, experiment, "keras_trial_iris")
+        assert the_trial(c, experiment)["restarts"] == 1, log_of(c, experiment)
+        second = [s for run, s in training_steps(c, trial) if run == 2]
+        assert min(second) == 60 and max(second) == 200, "from the checkpoint after 40 batches on"
+        assert ranks_in_log(c, experiment) == {0, 1} and ranks(c) == {}

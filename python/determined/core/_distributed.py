@@ -208,13 +208,22 @@ class DistributedContext:
         """
         import tensorflow as tf
 
+        context = cls._from_tf_config()
+        if context.size > 1:
+            return context, tf.distribute.MultiWorkerMirroredStrategy()
+        if len(tf.config.list_physical_devices("GPU")) > 1:
+            return context, tf.distribute.MirroredStrategy()
+        return context, tf.distribute.get_strategy()
+
+    @classmethod
+    def _from_tf_config(cls) -> "DistributedContext":
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
         task = config.get("task") or {"type": "worker", "index": 0}
         if task["type"] != "worker":
             raise RuntimeError(f"TF_CONFIG makes this process a {task['type']}: only workers are supported")
         workers = (config.get("cluster") or {}).get("worker") or [""]
         index, size = int(task["index"]), len(workers)
-        context = cls(
+        return cls(
             rank=index,
             size=size,
             local_rank=0,
@@ -223,11 +232,6 @@ class DistributedContext:
             cross_size=size,
             chief_ip=workers[0].rpartition(":")[0] if size > 1 else None,
         )
-        if size > 1:
-            return context, tf.distribute.MultiWorkerMirroredStrategy()
-        if len(tf.config.list_physical_devices("GPU")) > 1:
-            return context, tf.distribute.MirroredStrategy()
-        return context, tf.distribute.get_strategy()
 
     def close(self) -> None:
         """Let go of connections to other processes. More than once does no harm."""

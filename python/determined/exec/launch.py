@@ -5,8 +5,8 @@ entrypoint                    what runs
 ============================  =====================================================================
 ``module:Class``              the Trial class, by ``determined.exec.harness``; in a trial of several
                               slots by way of ``determined.launch.horovod --autohorovod``, if the
-                              environment has Horovod, else of ``determined.launch.torch_distributed``
-                              (a ``TFKerasTrial`` without torch trains in one slot, and says so)
+                              environment has Horovod, else of ``determined.launch.torch_distributed``, or
+                              where there is TensorFlow but no torch, of ``determined.launch.tensorflow``
 ``dir.module:Class``          …
 ``dir/module:Class``          …
 any other string              ``sh -c STRING``
@@ -59,12 +59,12 @@ def command_of(entrypoint: Union[str, List[str]], slots: int) -> List[str]:
         return ["sh", "-c", entrypoint]
     if slots <= 1:
         return [sys.executable, "-m", "determined.exec.harness", entrypoint]
-    if importlib.util.find_spec("torch") is None:
-        # Nothing here starts several processes for a class; the harness says what would.
-        return [sys.executable, "-m", "determined.exec.harness", entrypoint]
+    launcher = ["determined.launch.torch_distributed"]
     if importlib.util.find_spec("horovod") is not None:
-        return [sys.executable, "-m", "determined.launch.horovod", "--autohorovod", "--trial", entrypoint]
-    return [sys.executable, "-m", "determined.launch.torch_distributed", "--trial", entrypoint]
+        launcher = ["determined.launch.horovod", "--autohorovod"]
+    elif importlib.util.find_spec("torch") is None and importlib.util.find_spec("tensorflow") is not None:
+        launcher = ["determined.launch.tensorflow"]
+    return [sys.executable, "-m", *launcher, "--trial", entrypoint]
 
 
 def main() -> int:

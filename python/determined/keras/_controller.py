@@ -27,6 +27,8 @@ class TFKerasTrialController(_loop.TrainingLoop):
         self, trial: TFKerasTrial, context: TFKerasTrialContext, plan: Plan, latest_checkpoint: Optional[str]
     ) -> None:
         _session.configure(trial.session_config())
+        if context.distributed.size > 1:
+            _ranks.connect(context.distributed)
         self._training_data = trial.build_training_data_loader()
         self._validation_arguments = _data.validation_arguments(trial.build_validation_data_loader(), context)
         trial.build_model()
@@ -92,8 +94,7 @@ class TFKerasTrialController(_loop.TrainingLoop):
                 optimizer.build(self._model.trainable_variables)
         if self._context.distributed.size > 1:
             _ranks.agree(self._model.weights, self._context.distributed)
-            for optimizer in self._context._optimizers:
-                _ranks.share_gradients(optimizer)
+            _ranks.share_gradients(self._model, self._context._optimizers, self._context.distributed)
         params = {"epochs": None, "steps": None, "verbose": 0}
         self._moments.introduce(self._model, params)
 

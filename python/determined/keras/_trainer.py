@@ -33,27 +33,30 @@ class Trainer(TrialTrainer):
 
 @contextlib.contextmanager
 def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.DistributedContext]]:
-    """What torchrun prepared, if it has started this process; on TensorFlow a trial is one process."""
+    """What the launcher of this process has prepared, if there was one."""
+    if keras.backend.backend() == "torch":
+        from determined.pytorch import _trainer
+
+        with _trainer.launched(info) as context:
+            yield context
+        return
     slots = sum(info.container_slot_counts) if info is not None else int(os.environ.get("WORLD_SIZE", "1"))
-    if slots > 1 and not _ranks.possible():
-        raise errors.InvalidExperimentException(
-            f"this trial has {slots} slots, but a TFKerasTrial trains in one where Keras computes with "
-            f"{keras.backend.backend()}: set resources.slots_per_trial to 1, or let Keras compute with torch "
-            "(KERAS_BACKEND=torch in environment.environment_variables), or train by model.fit() with "
-            "determined.keras.DeterminedCallback under python3 -m determined.launch.tensorflow"
-        )
-    if slots > 1 and os.environ.get("USE_HOROVOD") and not os.environ.get("USE_TORCH_DISTRIBUTED"):
-        raise errors.InvalidExperimentException(
-            f"this trial has {slots} slots and was started by Horovod, but a TFKerasTrial shares gradients by "
-            "torch.distributed: make the entrypoint python3 -m determined.launch.torch_distributed --trial module:Class"
-        )
-    if not _ranks.possible():
+    if keras.backend.backend() != "tensorflow":
+        if slots > 1:
+            raise errors.InvalidExperimentException(
+                f"this trial has {slots} slots, but a TFKerasTrial trains in one where Keras computes with "
+                f"{keras.backend.backend()}: set resources.slots_per_trial to 1, or let Keras compute with torch or "
+                "tensorflow (KERAS_BACKEND in environment.environment_variables)"
+            )
         yield None
         return
-    from determined.pytorch import _trainer
-
-    with _trainer.launched(info) as context:
-        yield context
+    context = _ranks.of_launcher(info)
+    if context is None and slots > 1:
+        raise errors.InvalidExperimentException(
+            f"this trial has {slots} slots, but its program was started only once: make module:Class the entrypoint, "
+            "or python3 -m determined.launch.tensorflow --trial module:Class"
+        )
+    yield context
 
 
 @contextlib.contextmanager
@@ -75,8 +78,8 @@ def init(
     exp_conf : dict, optional
         Experiment configuration, off the cluster.
     distributed : core.DistributedContext, optional
-        Processes that train together, where the launcher is not one of ours. They share a process group of
-        ``torch.distributed``, which Keras must compute with.
+        Processes that train together, where the launcher is not one of ours. Those that compute with torch share a
+        process group of ``torch.distributed``; those that compute with TensorFlow are connected here.
     aggregation_frequency : int
         Number of batches over which gradients are added up before the optimizer steps by their mean.
 
@@ -87,7 +90,7 @@ def init(
     Raises
     ------
     errors.InvalidExperimentException
-        If the trial has several slots, and Keras does not compute with torch, or Horovod has started it.
+        If the trial has several slots, but was started only once, or Keras computes with neither torch nor TensorFlow.
 
     Examples
     --------

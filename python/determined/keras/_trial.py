@@ -18,6 +18,9 @@ class TFKerasTrial(LegacyTrial):
     ``min_checkpoint_period``, ``scheduling_unit``. Works with Keras 3 on TensorFlow and on torch. Validation metrics
     are reported with ``val_`` before their names.
 
+    A trial of several slots is as many processes, each with its share of every batch; gradients are averaged. On
+    TensorFlow its module and its constructor must compute nothing then: processes can only be connected before that.
+
     An epoch is one pass over the training data, or ``records_per_epoch`` records where the configuration says so. After
     a pause, training goes on in the middle of an epoch, with the batch that comes next. Checkpoints hold the states of
     the random numbers of Python, NumPy, Keras and torch; operations of ``tf.random`` that keep a state of their own are

@@ -7,8 +7,10 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from tests.test_launch import free_port
 from tests.test_pytorch_distributed import reference
 
 pytestmark = pytest.mark.skipif(
@@ -18,31 +20,38 @@ TESTS = pathlib.Path(__file__).parents[1]
 SIZE = 2
 
 
-@pytest.fixture(scope="module")
-def two(tmp_path_factory):
-    """What both processes told of a scenario."""
-    out = tmp_path_factory.mktemp("horovod")
-    names = "places plain one_metric_each summed averaged compressed clipped different_at_first normed"
-    names += " noisy noisy_paused plain_8 refused"
+def horovodrun(out, program, *arguments):
+    """Run a program of ours in two processes."""
     process = subprocess.run(
         [
             *("horovodrun", "-np", str(SIZE), "-H", f"localhost:{SIZE}", "--network-interface", "lo"),
-            *("python3", str(TESTS / "horovod_program.py"), str(out), *names.split()),
+            *("python3", str(TESTS / program), str(out), *arguments),
         ],
         cwd=out,
         env={
             **os.environ,
             "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": f"{TESTS.parent}{os.pathsep}{TESTS}",
+            "PYTHONPATH": os.pathsep.join(map(str, (TESTS.parent, TESTS, out))),
             "DET_RUN_DIR": str(out / "no-cluster"),
             "XDG_DATA_HOME": str(out / "home"),
             "OMP_NUM_THREADS": "1",
+            "KERAS_BACKEND": "torch",
+            "INTER_TRAIN_PROCESS_COMM_PORT_1": str(free_port()),
         },
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert process.returncode == 0, process.stdout + process.stderr
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """What both processes told of a scenario."""
+    out = tmp_path_factory.mktemp("horovod")
+    names = "places plain one_metric_each summed averaged compressed clipped different_at_first normed"
+    names += " noisy noisy_paused plain_8 refused"
+    horovodrun(out, "horovod_program.py", *names.split())
     return lambda scenario: [json.loads((out / f"{scenario}.{rank}.json").read_text()) for rank in range(SIZE)]
 
 
@@ -105,3 +114,20 @@ def test_training__that_was_paused_goes_on_as_if_it_had_not_been(two):
 
 def test_what_horovod_cannot__is_said_so(two):
     assert two("refused") == ["with Horovod gradients cannot travel as torch.bfloat16: use torch.float16"] * SIZE
+
+
+def test_a_trial_of_keras__trains_as_in_one_process_with_batches_twice_as_large(tmp_path):
+    (tmp_path / "more_trials.py").write_text("from keras_trials import *\n")
+    environment = {**os.environ, "KERAS_BACKEND": "torch"}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (TESTS.parent, TESTS, tmp_path)))
+    (tmp_path / "alone").mkdir()
+    argv = [sys.executable, str(TESTS / "keras_program.py"), str(tmp_path / "alone"), "PlainTrial"]
+    alone = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600)
+    assert alone.returncode == 0, alone.stderr
+    horovodrun(tmp_path, "keras_program.py", "PlainTrial")
+    names = ("alone/PlainTrial.0.json", "PlainTrial.0.json", "PlainTrial.1.json")
+    one, *ranks = (json.loads((tmp_path / name).read_text()) for name in names)
+    assert [(rank["size"], rank["batch"]) for rank in ranks] == [(2, 4), (2, 4)]
+    assert ranks[0]["weights"] == ranks[1]["weights"]
+    flat = [[x for array in t["weights"] for x in np.ravel(array)] for t in (one, ranks[0])]
+    assert flat[1] == pytest.approx(flat[0], abs=1e-5)

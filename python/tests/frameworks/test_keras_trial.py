@@ -22,6 +22,7 @@ from determined._training._units import Batch, Epoch  # noqa: E402
 from determined.exec import harness  # noqa: E402
 from determined.keras import callbacks  # noqa: E402
 from tests.conftest import REPOSITORY  # noqa: E402
+from tests.test_launch import free_port  # noqa: E402
 
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 needs_tensorflow = pytest.mark.skipif(not TENSORFLOW, reason="needs TensorFlow")
@@ -580,21 +581,40 @@ class LateTrial(LineTrial):
 
 
 @needs_tensorflow
-def test_several_slots_on_tensorflow__are_refused_with_what_to_do(tmp_path):
-    write_model_def(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"hyperparameters": {"global_batch_size": 8}}))
-    done = run_harness(tmp_path, "--local", "config.json", "--test", "model_def:LineTrial", WORLD_SIZE="2")
+def test_several_slots_on_tensorflow__need_a_launcher(trial, monkeypatch):
+    rendezvous = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [2]}
+    (trial.run_dir / "info/rendezvous.json").write_text(json.dumps(rendezvous))
+    with pytest.raises(errors.InvalidExperimentException, match="started only once: make module:Class the entrypoint"):
+        train(trial)
+    rendezvous.update(container_addrs=["127.0.0.1", "127.0.0.2"], container_slot_counts=[2, 2])
+    (trial.run_dir / "info/rendezvous.json").write_text(json.dumps(rendezvous))
+    workers = {"cluster": {"worker": ["127.0.0.1:1", "127.0.0.2:1"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(workers))
+    with pytest.raises(errors.InvalidExperimentException, match="4 slots, but .* once for each of 2 machines"):
+        train(trial)
+
+
+def test_several_slots_on_another_backend__are_refused(trial, monkeypatch):
+    rendezvous = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [2]}
+    (trial.run_dir / "info/rendezvous.json").write_text(json.dumps(rendezvous))
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(errors.InvalidExperimentException, match="one where Keras computes with jax"):
+        train(trial)
+
+
+@needs_tensorflow
+def test_processes__can_only_be_connected_before_tensorflow_computes(tmp_path):
+    late = """
+class LateTrial(PlainTrial):
+    def __init__(self, context):
+        import tensorflow as tf
+
+        super().__init__(context)
+        tf.ones(1) + 1
+"""
+    done = together(tmp_path, "LateTrial", more=late)
     assert done.returncode == 1
-    assert "trains in one where Keras computes with tensorflow" in done.stderr and "KERAS_BACKEND=torch" in done.stderr
-
-
-@pytest.mark.skipif(TENSORFLOW, reason="on TensorFlow a trial is one process")
-def test_several_slots_started_by_horovod__are_refused_with_what_to_do(monkeypatch):
-    monkeypatch.setenv("USE_HOROVOD", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(errors.InvalidExperimentException, match="determined.launch.torch_distributed --trial"):
-        with det_keras.init():
-            pass
+    assert done.stderr.count("cannot connect the 2 processes of this trial any more") == 2, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -607,29 +627,62 @@ def test_a_session_config_of_another_type__is_refused(trial, session_config, mes
         train(trial, returning("session_config", session_config))
 
 
-@pytest.mark.skipif(TENSORFLOW, reason="on TensorFlow a trial is one process")
-def test_two_processes__train_as_one_with_batches_twice_as_large(tmp_path):
-    from test_pytorch_distributed import torchrun
+def program(directory, trial_classes, *launcher, more="", **env):
+    """Run keras_program.py, alone or in several processes; it writes into the directory what they have learnt."""
+    directory.mkdir(exist_ok=True)
+    (directory / "more_trials.py").write_text(f"from keras_trials import *\n{more}")
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY / "python"), str(TRIALS.parent), str(directory)]),
+        "OMP_NUM_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        **env,
+    }
+    argv = [sys.executable, *launcher, str(TRIALS.parent / "keras_program.py"), str(directory), *trial_classes]
+    return subprocess.run(argv, env=env, cwd=directory, capture_output=True, text=True, timeout=300)
 
-    (tmp_path / "alone").mkdir()
-    program = str(TRIALS.parent / "keras_program.py")
-    alone = subprocess.run(
-        [sys.executable, program, str(tmp_path / "alone")],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY / "python")},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert alone.returncode == 0, alone.stderr
-    together = torchrun(2, program, str(tmp_path), cwd=tmp_path)
-    assert together.returncode == 0, together.stderr
-    one, *ranks = (json.loads((tmp_path / name).read_text()) for name in ("alone/0.json", "0.json", "1.json"))
+
+def together(directory, *trial_classes, more=""):
+    """The same in two processes, as our launchers would start them."""
+    port = {"INTER_TRAIN_PROCESS_COMM_PORT_1": str(free_port()), "DET_CHIEF_IP": "127.0.0.1"}
+    if TENSORFLOW:
+        places = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1"}
+        launcher = ("-m", "determined.launch._spawn", "0", "2", "--", sys.executable)
+        return program(directory, trial_classes, *launcher, more=more, **port, **places)
+    launcher = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()))
+    gloo = {"USE_TORCH_DISTRIBUTED": "True", "GLOO_SOCKET_IFNAME": "lo"}
+    return program(directory, trial_classes, *launcher, more=more, **port, **gloo)
+
+
+@pytest.fixture(scope="module")
+def one_and_two(tmp_path_factory):
+    """What trials have learnt in one process, and in each of two."""
+    directory = tmp_path_factory.mktemp("processes")
+    names = ("PlainTrial", "WordsTrial", "UnevenTrial")
+    for done in (program(directory / "alone", names), together(directory, *names)):
+        assert done.returncode == 0, done.stderr
+
+    def told(name):
+        files = (f"alone/{name}.0.json", f"{name}.0.json", f"{name}.1.json")
+        return [json.loads((directory / file).read_text()) for file in files]
+
+    return told
+
+
+@pytest.mark.parametrize("name", ["PlainTrial", "WordsTrial"])
+def test_two_processes__train_as_one_with_batches_twice_as_large(one_and_two, name):
+    one, *ranks = one_and_two(name)
     assert [(rank["size"], rank["batch"]) for rank in ranks] == [(2, 4), (2, 4)]
     assert ranks[0]["weights"] == ranks[1]["weights"]
+    assert ranks[1]["measured"] == [], "the chief alone reports"
     for mine, theirs in zip(ranks[0]["weights"], one["weights"]):
         np.testing.assert_allclose(mine, theirs, atol=1e-5)
-    assert ranks[1]["measured"] == [], "the chief alone reports"
     for (group, steps, mine), (_, _, theirs) in zip(ranks[0]["measured"], one["measured"]):
-        for name in theirs:
-            if name not in ("batches", "epochs"):
-                assert mine[name] == pytest.approx(theirs[name], rel=1e-4), (group, steps, name)
+        for key in theirs:
+            if key not in ("batches", "epochs"):
+                assert mine[key] == pytest.approx(theirs[key], rel=1e-4), (group, steps, key)
+
+
+def test_two_processes__may_have_batches_of_any_size(one_and_two):
+    _, first, second = one_and_two("UnevenTrial")
+    assert first["weights"] == second["weights"]
