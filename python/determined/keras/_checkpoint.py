@@ -19,7 +19,7 @@ import numpy as np
 
 from determined import core, errors
 from determined._training import _description
-from determined.keras import _state
+from determined.keras import _released, _state
 from determined.keras._data import first_input
 from determined.keras._moments import Moments
 from determined.keras._trial_context import TFKerasTrialContext
@@ -76,10 +76,7 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
     """
     file = path / WEIGHTS_FILE
     if not file.is_file():
-        why = "it was not saved by a TFKerasTrial"
-        if any(path.glob("determined-keras-model*")):
-            why = "it was saved by the released library, in a format of Keras 2 that Keras 3 cannot read"
-        raise errors.InvalidCheckpointException(f"{path} has no {WEIGHTS_FILE}: {why}")
+        raise errors.InvalidCheckpointException(f"{path} has no {WEIGHTS_FILE}: it was not saved by a TFKerasTrial")
     try:
         model.load_weights(str(file))
     except ValueError as e:
@@ -89,6 +86,11 @@ def load_weights(path: pathlib.Path, model: keras.Model) -> None:
 def load(path: pathlib.Path, context: TFKerasTrialContext, moments: Moments) -> None:
     """Take everything but the state of the loop over from a checkpoint."""
     assert context.model is not None
+    if _released.is_one(path):
+        logger.info("the checkpoint is one of the released library: its weights and optimizers are taken over")
+        _released.load_weights(path, context.model)
+        _released.load_optimizers(path, context._optimizers)
+        return
     load_weights(path, context.model)
     others = _others(context)
     if others:
@@ -110,10 +112,17 @@ def load(path: pathlib.Path, context: TFKerasTrialContext, moments: Moments) -> 
         )
 
 
+def _read_load_data(directory: pathlib.Path) -> Dict[str, Any]:
+    if not (directory / _description.LOAD_DATA_FILE).is_file() and _released.is_one(directory):
+        return _released.read_metadata(directory)
+    return _description.read_load_data(directory, TRIAL_TYPE)
+
+
 def load_model_from_checkpoint_path(path: str, tags: Optional[List[str]] = None) -> keras.Model:
     """Build the model of a :class:`TFKerasTrial` again, with the weights of a checkpoint.
 
-    Load only checkpoints that you trust: this runs their code.
+    Checkpoints of the released library, up to 0.38.1, are understood, too, if Keras 3 understands their code. Load only
+    checkpoints that you trust: this runs their code.
 
     Parameters
     ----------
@@ -140,7 +149,7 @@ def load_model_from_checkpoint_path(path: str, tags: Optional[List[str]] = None)
     >>> model.predict(x)  # doctest: +SKIP
     """
     directory = pathlib.Path(path)
-    data = _description.read_load_data(directory, TRIAL_TYPE)
+    data = _read_load_data(directory)
     trial_class = _description.import_class(directory / _description.CODE_DIR, data["trial_cls_spec"])
     context = TFKerasTrialContext(
         core_context=core._context._dummy_init(),
@@ -156,5 +165,8 @@ def load_model_from_checkpoint_path(path: str, tags: Optional[List[str]] = None)
     model = trial.build_model()
     if not model.built:
         model(first_input(trial.build_training_data_loader()))
-    load_weights(directory, model)
+    if _released.is_one(directory):
+        _released.load_weights(directory, model)
+    else:
+        load_weights(directory, model)
     return model

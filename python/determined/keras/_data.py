@@ -101,10 +101,14 @@ class _Arrays(keras.utils.PyDataset):
 
 
 class _Share(keras.utils.PyDataset):
-    """Every ``size``-th batch of a data set, for validation."""
+    """Every ``size``-th batch of a data set, for validation; inputs in lists become tuples, as TensorFlow wants them."""
 
     def __init__(self, whole: keras.utils.PyDataset, size: int, rank: int) -> None:
-        super().__init__()
+        super().__init__(
+            workers=getattr(whole, "workers", 1),
+            use_multiprocessing=getattr(whole, "use_multiprocessing", False),
+            max_queue_size=getattr(whole, "max_queue_size", 10),
+        )
         self._whole = whole
         self._indices = range(rank, len(whole), size)
 
@@ -112,7 +116,13 @@ class _Share(keras.utils.PyDataset):
         return len(self._indices)
 
     def __getitem__(self, index: int) -> Any:
-        return self._whole[self._indices[index]]
+        return keras.tree.lists_to_tuples(self._whole[self._indices[index]])
+
+    def on_epoch_begin(self) -> None:
+        self._whole.on_epoch_begin()
+
+    def on_epoch_end(self) -> None:
+        self._whole.on_epoch_end()
 
 
 class _SequenceSource(Source):
@@ -259,9 +269,7 @@ def validation_arguments(data: InputData, context: TFKerasTrialContext) -> Dict[
             f"build_validation_data_loader() returned {plain.num_batches} batches, but {context.distributed.size} "
             "processes need one each"
         )
-    if context.distributed.size > 1:
-        plain = _Share(plain, context.distributed.size, context.distributed.rank)
-    return {"x": plain}
+    return {"x": _Share(plain, context.distributed.size, context.distributed.rank)}
 
 
 def records_in(batch: Any) -> Optional[int]:

@@ -1,8 +1,10 @@
 """``TFKerasTrial`` on whichever backend this environment has: the loop, data of all kinds, checkpoints, mistakes."""
 
+import importlib.util
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -27,6 +29,7 @@ from tests.test_launch import free_port  # noqa: E402
 TENSORFLOW = keras.backend.backend() == "tensorflow"
 needs_tensorflow = pytest.mark.skipif(not TENSORFLOW, reason="needs TensorFlow")
 TRIALS = pathlib.Path(keras_trials.__file__)
+RELEASED = TRIALS.parent / "data/released_keras"
 
 
 @pytest.fixture
@@ -409,16 +412,19 @@ def test_tensorflows_generator__goes_on_or_is_left_alone_where_there_must_be_non
     assert "tensorflow" not in det_keras._state.random_state(model)
 
 
-@pytest.mark.parametrize(
-    "name, message",
-    [("state_dict.pth", "not saved by a TFKerasTrial"), ("determined-keras-model-weights.index", "Keras 2")],
-)
-def test_a_checkpoint_of_something_else__is_refused(trial, name, message):
+def test_a_checkpoint_of_something_else__is_refused(trial):
     with det.core.init() as core_context:
         with core_context.checkpoint.store_path({"steps_completed": 1}) as (path, uuid):
-            (path / name).write_text("")
-    with pytest.raises(errors.InvalidCheckpointException, match=message):
+            (path / "state_dict.pth").write_text("")
+    with pytest.raises(errors.InvalidCheckpointException, match="not saved by a TFKerasTrial"):
         train(trial, checkpoint=uuid)
+
+
+@pytest.mark.skipif(TENSORFLOW, reason="TensorFlow reads it")
+def test_a_released_checkpoint__needs_tensorflow(trial):
+    shutil.copytree(RELEASED / "OwnTrial", trial.storage / "released")
+    with pytest.raises(errors.InvalidCheckpointException, match="a format that TensorFlow alone reads"):
+        train(trial, checkpoint="released")
 
 
 def test_a_checkpoint_of_another_model__is_refused(trial):
@@ -686,3 +692,112 @@ def test_two_processes__train_as_one_with_batches_twice_as_large(one_and_two, na
 def test_two_processes__may_have_batches_of_any_size(one_and_two):
     _, first, second = one_and_two("UnevenTrial")
     assert first["weights"] == second["weights"]
+
+
+# Checkpoints of the released library
+
+
+@pytest.fixture(params=["LayersTrial", "OwnTrial"])
+def released(request, monkeypatch):
+    """A checkpoint, the class and the data of its trial, and what the released library says about it."""
+    if not TENSORFLOW:
+        pytest.skip("needs TensorFlow")
+    path = RELEASED / request.param
+    spec = importlib.util.spec_from_file_location(f"released_{request.param}", path / "code/model_def.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    x = module.NUMBERS if request.param == "OwnTrial" else [module.WORDS, module.NUMBERS]
+    expected = json.loads((path / "expected.json").read_text())
+    return path, getattr(module, request.param), (x, module.Y), expected
+
+
+def test_a_model_of_the_released_library__is_loaded_from_its_checkpoint(released):
+    path, _, data, expected = released
+    model = det_keras.load_model_from_checkpoint_path(str(path))
+    assert model.evaluate(*data, verbose=0, return_dict=True)["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+
+
+def test_a_model_of_the_released_library__is_loaded_by_what_the_master_told_before_0_17_8(released, tmp_path):
+    path, _, data, expected = released
+    shutil.copytree(path, tmp_path / "old")
+    load_data = json.loads((tmp_path / "old/load_data.json").read_text())
+    (tmp_path / "old/load_data.json").unlink()
+    with pytest.raises(errors.InvalidCheckpointException, match="does not tell the experiment's configuration"):
+        det_keras.load_model_from_checkpoint_path(str(tmp_path / "old"))
+    config = {**load_data["experiment_config"], "entrypoint": load_data["trial_cls_spec"]}
+    metadata = {"format": "saved_weights", "experiment_config": config, "hparams": load_data["hparams"]}
+    (tmp_path / "old/metadata.json").write_text(json.dumps(metadata))
+    model = det_keras.load_model_from_checkpoint_path(str(tmp_path / "old"))
+    assert model.evaluate(*data, verbose=0, return_dict=True)["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+
+
+def test_a_trial__begins_with_weights_and_optimizer_of_a_released_checkpoint(trial, released):
+    path, trial_class, data, expected = released
+    shutil.copytree(path, trial.storage / "released")
+    trial.config["hyperparameters"]["lr"] = 0.02
+    trial.write()
+
+    class OneBatch(trial_class):
+        def build_training_data_loader(self):
+            class Whole(keras.utils.PyDataset):
+                def __len__(self):
+                    return 1
+
+                def __getitem__(self, index):
+                    return data
+
+            return Whole()
+
+        def build_validation_data_loader(self):
+            return data  # whose inputs are a list
+
+    trained = train(trial, OneBatch, length=Batch(1), checkpoint="released")
+    model = trained.context.model
+    loss = model.evaluate(*data, verbose=0, return_dict=True)["loss"]
+    assert loss == pytest.approx(expected["loss_after_another_batch"], rel=1e-4)
+    assert int(model.optimizer.iterations) == 10, "the optimizer has counted on"
+    assert [steps for steps, _ in trial.master.reports("validation")] == [1], "training counts anew"
+
+
+def test_a_released_checkpoint_of_another_model__is_refused(trial, released):
+    path, _, _, _ = released
+    shutil.copytree(path, trial.storage / "released")
+    with pytest.raises(errors.InvalidCheckpointException, match="does not fit the model"):
+        train(trial, checkpoint="released")
+
+
+@needs_tensorflow
+def test_an_optimizer_from_before_tensorflow_2_11__is_taken_over(tmp_path):
+    import h5py
+    from determined.keras import _released
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+    model.compile(keras.optimizers.Adam(0.1), "mse")
+    model.optimizer.build(model.trainable_variables)
+    kernel, bias = np.full((1, 2), 1.0), np.full(2, 2.0)
+    names = ["iter", "dense/kernel/m", "dense/bias/m", "dense/kernel/v", "dense/bias/v"]
+    values = [np.int64(5), kernel, bias, 10 * kernel, 10 * bias]
+    with h5py.File(tmp_path / _released.OPTIMIZERS, "w") as file:
+        group = file.create_group("optimizer-0/optimizer_weights")
+        group.attrs["weight_names"] = [f"Adam/{name}:0".encode() for name in names]
+        for name, value in zip(names, values):
+            group[f"Adam/{name}:0"] = value
+    _released.load_optimizers(tmp_path, [model.optimizer])
+    state = [keras.ops.convert_to_numpy(v) for v in model.optimizer.variables[2:]]
+    assert int(model.optimizer.iterations) == 5
+    assert same(state, [kernel, 10 * kernel, bias, 10 * bias])
+    model.optimizer = other = keras.optimizers.SGD(0.1)
+    other.build(model.trainable_variables)
+    _released.load_optimizers(tmp_path, [other])
+    assert int(other.iterations) == 0, "it begins anew"
+
+
+def test_a_released_checkpoint_of_a_whole_model__is_loaded(trial, tmp_path):
+    """As it was before 0.13.8: one file of Keras's, which Keras 3 still reads."""
+    saved = train(trial, keras_trials.PlainTrial)
+    (trial.storage / "whole").mkdir()
+    saved.context.model.save(trial.storage / "whole/determined-keras-model.h5")
+    began = train(trial, keras_trials.PlainTrial, length=Batch(1), checkpoint="whole")
+    for mine, theirs in zip(weights(began), weights(saved)):
+        np.testing.assert_allclose(mine, theirs, atol=0.05)
