@@ -101,7 +101,7 @@ class _Arrays(keras.utils.PyDataset):
 
 
 class _Share(keras.utils.PyDataset):
-    """Every ``size``-th batch of a data set, for validation; inputs in lists become tuples, as TensorFlow wants them."""
+    """Every ``size``-th batch of a data set, for validation; lists become tuples, as TensorFlow wants them."""
 
     def __init__(self, whole: keras.utils.PyDataset, size: int, rank: int) -> None:
         super().__init__(

@@ -138,7 +138,7 @@ def _take_over(group: Any, optimizer: keras.optimizers.Optimizer) -> bool:
 
 
 def _in_order(names: List[str], values: List[np.ndarray]) -> List[np.ndarray]:
-    """Keras 3 has the order of Keras 2; optimizers from before TensorFlow 2.11 have all first moments, then all second."""
+    """As Keras 3 has them, and Keras 2 had; before TensorFlow 2.11 all second moments came behind all first ones."""
     first = [value for name, value in zip(names, values) if name.endswith("/m:0")]
     second = [value for name, value in zip(names, values) if name.endswith("/v:0")]
     if len(first) != len(second) or len(first) + len(second) != len(values):

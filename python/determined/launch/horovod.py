@@ -12,7 +12,7 @@ import signal
 import sys
 from typing import Dict, List
 
-from determined import _info, _process
+from determined import _info, _network, _process
 from determined.launch import _command, _ssh, _supervisor
 
 USAGE = "usage: horovod [[HOROVOD_OVERRIDES...] --] [--autohorovod] (--trial TRIAL | SCRIPT...)"
@@ -56,7 +56,8 @@ def _end_of_options() -> List[str]:
 
 def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> List[str]:
     """horovodrun's command line. What the user overrides comes last, where it wins."""
-    several = task.nodes > 1
+    # It would look for a network that all machines have, and take the loopback's.
+    interface = _network.interface(task.info)
     return [
         "horovodrun",
         *("-np", str(sum(task.info.container_slot_counts))),
@@ -64,7 +65,7 @@ def horovodrun(task: _command.Task, overrides: List[str], worker: List[str]) -> 
         *("-H", _hosts(task)),
         *("--start-timeout", START_TIMEOUT_S),
         *("--gloo-timeout-seconds", GLOO_TIMEOUT_S),
-        *(["--network-interface", task.interface] if several and task.interface else []),
+        *(["--network-interface", interface] if interface else []),
         *_fusion(task),
         *("--cache-capacity", "1024", "--no-hierarchical-allreduce", "--no-hierarchical-allgather"),
         *(["--verbose"] if task.debug else []),

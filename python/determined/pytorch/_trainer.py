@@ -1,24 +1,18 @@
 """Setting up training with PyTorch, and running it."""
 
 import contextlib
-import fcntl
 import os
-import socket
-import struct
 from typing import Any, Dict, Iterator, Optional
 
 import torch
 
 import determined as det
-from determined import core
+from determined import _network, core
 from determined._training._trainer import TrialTrainer, connected
 from determined.pytorch import _horovod
 from determined.pytorch._context import PyTorchTrialContext
 from determined.pytorch._controller import PyTorchTrialController
 from determined.pytorch._trial import PyTorchTrial
-
-# Linux's request for the address of an interface (netdevice(7)).
-_SIOCGIFADDR = 0x8915
 
 
 class Trainer(TrialTrainer):
@@ -37,29 +31,6 @@ class Trainer(TrialTrainer):
         super().__init__(trial, context)
 
 
-def _interface_of(address: str) -> Optional[str]:
-    """The network interface of this machine that has the address, where the system tells."""
-    for _, name in socket.if_nameindex():
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, contextlib.suppress(OSError):
-            answer = fcntl.ioctl(s.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-            if socket.inet_ntoa(answer[20:24]) == address:
-                return name
-    return None
-
-
-def network_of_machines(info: Optional[det.ClusterInfo]) -> None:
-    """Let the libraries that exchange tensors use the network that the cluster knows the machines by.
-
-    Left to themselves, they would ask for the host's name, which often means the host itself only.
-    """
-    if info is None or len(info.container_addrs) < 2:
-        return
-    interface = info.trial._inter_node_network_interface or _interface_of(info.container_addrs[info.container_rank])
-    if interface:
-        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-            os.environ.setdefault(name, interface)
-
-
 @contextlib.contextmanager
 def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.DistributedContext]]:
     """What the launcher of this process prepared: its process group, and the context that goes with it."""
@@ -73,7 +44,7 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
     if not os.environ.get("USE_TORCH_DISTRIBUTED"):
         yield None
         return
-    network_of_machines(info)
+    _network.tell_libraries(info)
     context = core.DistributedContext.from_torch_distributed()
     ours = context.size > 1 and not torch.distributed.is_initialized()
     if ours:

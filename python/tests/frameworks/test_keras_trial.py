@@ -770,6 +770,7 @@ def test_a_released_checkpoint_of_another_model__is_refused(trial, released):
 @needs_tensorflow
 def test_an_optimizer_from_before_tensorflow_2_11__is_taken_over(tmp_path):
     import h5py
+
     from determined.keras import _released
 
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])

@@ -8,7 +8,7 @@ import deepspeed
 import torch
 
 import determined as det
-from determined import core
+from determined import _network, core
 from determined._training._trainer import TrialTrainer, connected
 from determined.pytorch import _trainer
 from determined.pytorch.deepspeed._context import DeepSpeedTrialContext
@@ -39,7 +39,7 @@ def launched(info: Optional[det.ClusterInfo]) -> Iterator[Optional[core.Distribu
         with _trainer.launched(info) as context:
             yield context
         return
-    _trainer.network_of_machines(info)
+    _network.tell_libraries(info)
     if not os.environ.get("DET_MANUAL_INIT_DISTRIBUTED"):
         deepspeed.init_distributed(auto_mpi_discovery=False)
     yield core.DistributedContext.from_deepspeed()

@@ -1,0 +1,46 @@
+"""The network that a trial's machines know each other by."""
+
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    import determined as det
+
+# Linux's request for the address of an interface (netdevice(7)).
+_SIOCGIFADDR = 0x8915
+
+
+def _interface_of(address: str) -> Optional[str]:
+    """The network interface of this machine that has the address, where the system tells."""
+    for _, name in socket.if_nameindex():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s, contextlib.suppress(OSError):
+            answer = fcntl.ioctl(s.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
+
+
+def interface(info: "Optional[det.ClusterInfo]") -> Optional[str]:
+    """The interface through which other machines of this trial are reached; None if there are none, or it is unknown.
+
+    The one that the cluster's configuration names, or the one that has the address by which the cluster knows this
+    machine.
+    """
+    if info is None or len(info.container_addrs) < 2:
+        return None
+    return info.trial._inter_node_network_interface or _interface_of(info.container_addrs[info.container_rank])
+
+
+def tell_libraries(info: "Optional[det.ClusterInfo]") -> None:
+    """Let the libraries that exchange tensors use that network.
+
+    Left to themselves, they would ask for the host's name, which often means the host itself only.
+    """
+    name = interface(info)
+    if name:
+        for variable in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(variable, name)
