@@ -7,6 +7,7 @@ import uuid
 
 import pytest
 from support.cluster import wait_for
+from support.det import run_det
 
 # Trial (0 or 1), searcher metric of the validation at the same step or None: the worked case of the contract, in which
 # checkpoint n is the n-th of this list and the n-th step.
@@ -323,3 +324,31 @@ def test_a_deleted_experiment_takes_its_tensorboard_files_along(master):
     assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
     wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{x}").status == 404)
     assert [p.name for p in files.iterdir()] == [f"{x * 100 + 7}"]
+
+
+# ---- where a shared file system keeps them ----
+
+@pytest.mark.parametrize("storage_path, place", [(None, "."), ("of/ours", "of/ours"), ("{host}/below/it", "below/it"), ("{host}", ".")])
+def test_checkpoints_lie_where_storage_path_says(master, tmp_path, storage_path, place):
+    """Found there by the collector, by downloads through the master, and by det where the file system is mounted."""
+    below = {"storage_path": storage_path.format(host=master.storage)} if storage_path else {}
+    x, trial = small_experiment(master, **policy(0, 0, 1), **below)
+    old, new = (store_checkpoint(master, trial, step, place=master.storage / place) for step in (1, 2))
+    for mode in ("direct", "master"):
+        to = tmp_path / mode
+        done = run_det(master, "checkpoint", "download", "-q", "--mode", mode, "-o", to, new)
+        assert done.returncode == 0 and (to / "code/model.py").read_text() == "x = 1\n", done
+    end(master, x)
+    wait_state(master, old, "STATE_DELETED")
+    assert [(master.storage / place / name).exists() for name in (old, new)] == [False, True]
+    assert master.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: master.get(f"/api/v1/experiments/{x}").status == 404)
+    assert not (master.storage / place / new).exists()
+
+
+@pytest.mark.parametrize("storage_path, why", [("../elsewhere", 'must not contain ".."'), ("/elsewhere", "must be relative or below host_path"),
+                                               ("{host}-beside", "must be relative or below host_path")])
+def test_a_storage_path_that_leads_out_is_refused(master, storage_path, why):
+    config = master.experiment_config(checkpoint_storage=storage(master, storage_path=storage_path.format(host=master.storage)))
+    reply = master.post("/api/v1/experiments", {"config": json.dumps(config), "modelDefinition": [], "activate": False})
+    assert reply.status == 400 and why in reply.json["error"]["error"], reply

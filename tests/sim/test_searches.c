@@ -17,6 +17,8 @@ static const struct {
     {"stop once", "{\"name\": \"async_halving\", \"max_length\": {\"batches\": 4}, \"stop_once\": true, " HALVING "}"},
     {"adaptive", "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 6, \"max_time\": 4, \"time_metric\": "
                  "\"batches\", \"divisor\": 2, \"mode\": \"conservative\", \"max_concurrent_trials\": 3}"},
+    {"adaptive, promoted", "{\"name\": \"adaptive_asha\", \"metric\": \"loss\", \"max_trials\": 5, \"max_length\": {\"batches\": 4}, "
+                           "\"divisor\": 2, \"max_concurrent_trials\": 2}"},
 };
 enum { SEARCH_N = sizeof searches / sizeof searches[0] };
 

@@ -10,6 +10,7 @@
 #include "cli/copytree.h"
 #include "cli/output.h"
 #include "cli/unpack.h"
+#include "common/checkpoint_place.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 
@@ -37,26 +38,6 @@ static bool is_object_store(const char *type)
         if (strcmp(type, stores[i]) == 0)
             return true;
     return false;
-}
-
-/* Where the storage keeps this checkpoint, for the kinds of storage that are directories. */
-static int find_directory(struct cli *cli, const struct wire_checkpoint *c, struct json_object *storage, const char **ret,
-                          struct error *err)
-{
-    const char *type = text_of(storage, "type");
-    if (strcmp(type, "directory") == 0) {
-        *ret = arena_printf(&cli->arena, "%s/%s", text_of(storage, "container_path"), c->uuid);
-        return 0;
-    }
-    if (strcmp(type, "shared_fs") != 0)
-        return error_set(err, ERR_UNIMPLEMENTED, "checkpoint %s is stored by \"%s\", which det does not know", c->uuid, type);
-    const char *host = text_of(storage, "host_path"), *below = text_of(storage, "storage_path");
-    if (!host)
-        return error_set(err, ERR_PRECONDITION, "the shared_fs storage of checkpoint %s names no host_path", c->uuid);
-    *ret = below && *below == '/' ? arena_printf(&cli->arena, "%s/%s", below, c->uuid)
-           : below && *below      ? arena_printf(&cli->arena, "%s/%s/%s", host, below, c->uuid)
-                                  : arena_printf(&cli->arena, "%s/%s", host, c->uuid);
-    return 0;
 }
 
 static bool exists(const char *path)
@@ -96,9 +77,12 @@ static int through_master(struct cli *cli, const struct wire_checkpoint *c, cons
 static int from_directory(struct cli *cli, const struct wire_checkpoint *c, struct json_object *storage, const char *to,
                           struct error *err)
 {
-    const char *from = NULL;
-    if (find_directory(cli, c, storage, &from, err) < 0)
+    const char *place = NULL;
+    if (!checkpoint_uuid_is_valid(c->uuid))
+        return error_set(err, ERR_INVALID, "\"%s\" is no checkpoint's UUID", c->uuid);
+    if (checkpoint_place(storage, &cli->arena, &place, err) < 0)
         return -1;
+    const char *from = arena_printf(&cli->arena, "%s/%s", place, c->uuid);
     if (!exists(from))
         return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
                          c->uuid, from);
