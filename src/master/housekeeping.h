@@ -1,5 +1,5 @@
-/* What the master does now and then, asked by nobody: every ten minutes the cluster's heartbeat (it becomes the end of
- * what a crash left open), and sessions that have expired are forgotten, in the store and in memory. */
+/* What the master does now and then, asked by nobody: every ten minutes the cluster's heartbeat (when it was last
+ * there), and sessions that have expired are forgotten, in the store and in memory. */
 #ifndef DET_MASTER_HOUSEKEEPING_H
 #define DET_MASTER_HOUSEKEEPING_H
 

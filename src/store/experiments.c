@@ -149,7 +149,7 @@ int store_experiment_patch(struct store *st, int32_t id, const struct store_expe
     return p->labels ? count_labels(st, id, 1, err) : 0;
 }
 
-int store_experiment_delete(struct store *st, int32_t id, struct error *err)
+static int delete_row(struct store *st, int32_t id, struct error *err)
 {
     static const enum sql_query hanging[] = {
         Q_EXPERIMENTS_DELETE_LOGS, Q_EXPERIMENTS_DELETE_LOG_STATE, Q_EXPERIMENTS_DELETE_LOG_MARKS,
@@ -203,7 +203,7 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
             return 0;
     }
     *ret_more = false;
-    return trial_id ? run_deleted(st, id, trial_id, err) : store_experiment_delete(st, id, err);
+    return trial_id ? run_deleted(st, id, trial_id, err) : delete_row(st, id, err);
 }
 
 int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err)

@@ -60,10 +60,8 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
 /* A NULL field stays as it is. */
 struct store_experiment_patch { const char *name, *description, *notes, *labels; };
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
-/* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs. */
-int store_experiment_delete(struct store *st, int32_t id, struct error *err);
-/* A part of that, or of what hangs on one of its trials (trial_id 0: all), at most `limit` rows: *ret_more tells to call
- * again. */
+/* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs; or one of its trials (trial_id 0: all). At most
+ * `limit` rows at a time: *ret_more tells to call again. */
 int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id, int64_t limit, bool *ret_more,
                                  struct error *err);
 /* Trials that are to be deleted on their own. Asking again for one that failed tries it again. */

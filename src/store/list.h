@@ -35,7 +35,6 @@ int list_run(struct store *st, const struct list_spec *s, struct arena *a, void 
 #define AGENT_ARGS(g)                                                                                          \
     sql_opt_int((g)->set, (g)->uid), sql_opt_int((g)->set, (g)->gid),                                          \
         sql_opt_text((g)->set ? (g)->user : NULL), sql_opt_text((g)->set ? (g)->group : NULL)
-void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret);
 
 void store_read_experiment(struct query *q, struct arena *a, void *row); /* of {experiment_columns} */
 

@@ -98,7 +98,7 @@ static void add_node(struct metric_summary *s, const struct metric_summary_entry
 }
 
 /* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */
-void metric_summary_merge(struct metric_summary *s, const struct metric_summary_entry *e)
+static void merge_entry(struct metric_summary *s, const struct metric_summary_entry *e)
 {
     struct node *node;
     HASH_FIND_STR(s->nodes, e->name, node);
@@ -120,7 +120,7 @@ void metric_summary_add(struct metric_summary *s, const char *name, const struct
 {
     double x = 0;
     metric_value_number(v, &x);
-    metric_summary_merge(s, &(struct metric_summary_entry){.name = name, .type = type_of(v), .count = 1, .sum = x,
+    merge_entry(s, &(struct metric_summary_entry){.name = name, .type = type_of(v), .count = 1, .sum = x,
                                                            .min = x, .max = x, .last = *v, .last_step = step});
 }
 
@@ -244,7 +244,7 @@ int metric_summary_read(struct metric_summary *s, const char *json, struct error
         const char *text = arena_strndup(&a, m.value, m.value_n);
         if (read_entry(m.name, text, &a, &e, err) < 0)
             return -1;
-        metric_summary_merge(s, &e);
+        merge_entry(s, &e);
     }
     return 0;
 }

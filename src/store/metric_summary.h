@@ -32,8 +32,6 @@ struct metric_summary *metric_summary_new(void);
 void metric_summary_free(struct metric_summary *s); /* NULL is fine */
 
 void metric_summary_add(struct metric_summary *s, const char *name, const struct metric_value *v, int64_t step);
-/* What was summed up elsewhere: `e` counts as reported after what is there, if its last step is no earlier. */
-void metric_summary_merge(struct metric_summary *s, const struct metric_summary_entry *e);
 
 int metric_summary_read(struct metric_summary *s, const char *json, struct error *err); /* adds what is kept there */
 void metric_summary_print(const struct metric_summary *s, struct strbuf *out);          /* as it is kept */

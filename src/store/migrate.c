@@ -27,7 +27,7 @@ static int run_int(struct engine *e, const char *sql, const struct sql_value *va
     return rc;
 }
 
-int migrate_version(struct engine *e, int *ret_version, struct error *err)
+static int read_version(struct engine *e, int *ret_version, struct error *err)
 {
     int64_t version = 0;
     if (run_int(e, "SELECT coalesce(max(number), 0) FROM migrations", NULL, 0, &version, err) < 0)
@@ -69,7 +69,7 @@ static int expect_empty(struct engine *e, const char *path, struct error *err)
 static int step(struct engine *e, const char *path, struct error *err)
 {
     int version;
-    if (e->ops->exec(e, create_table[e->ops->dialect], err) < 0 || migrate_version(e, &version, err) < 0)
+    if (e->ops->exec(e, create_table[e->ops->dialect], err) < 0 || read_version(e, &version, err) < 0)
         return -1;
     if (version > SQL_MIGRATION_NR)
         return error_set(err, ERR_PRECONDITION,

@@ -6,6 +6,5 @@
 #include "store/engine.h"
 
 int migrate(struct engine *e, const char *path, struct error *err);
-int migrate_version(struct engine *e, int *ret_version, struct error *err);
 
 #endif

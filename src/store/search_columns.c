@@ -86,7 +86,7 @@ const struct search_column *search_column_find(enum search_kind kind, const char
     return strchr(name, '.') ? &metric : NULL;
 }
 
-const char *search_column_names(enum search_kind kind, struct arena *a)
+static const char *column_names(enum search_kind kind, struct arena *a)
 {
     cleanup_strbuf struct strbuf all = STRBUF_INIT;
     for (const struct search_column *c = table(kind); c->name; c++)
@@ -147,7 +147,7 @@ int search_operand_parse(enum search_kind kind, const char *name, const char *lo
 {
     *ret = (struct search_operand){.column = search_column_find(kind, name, location)};
     if (!ret->column)
-        return error_set(err, ERR_INVALID, "there is no column \"%s\" (columns: %s)", name, search_column_names(kind, a));
+        return error_set(err, ERR_INVALID, "there is no column \"%s\" (columns: %s)", name, column_names(kind, a));
     switch (ret->column->type) {
     case SEARCH_HPARAM:
         ret->may_be_text = true;

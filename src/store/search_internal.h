@@ -38,7 +38,6 @@ struct search_column {
 /* NULL: there is none of this name. For hyperparameters, metadata and metrics a column of theirs, whatever the rest of
  * the name. */
 const struct search_column *search_column_find(enum search_kind kind, const char *name, const char *location);
-const char *search_column_names(enum search_kind kind, struct arena *a); /* "id, description, …" */
 
 enum search_operator {
     SEARCH_EQUAL, SEARCH_NOT_EQUAL, SEARCH_LESS, SEARCH_LESS_EQUAL, SEARCH_GREATER, SEARCH_GREATER_EQUAL,

@@ -79,20 +79,20 @@ int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t
     return query_copy(st, C_TASKS, &rows, err) < 0 ? error_wrap(err, "task %s%s", t[0]->id, n > 1 ? " and others" : "") : 0;
 }
 
+static int set_end(struct store *st, const char *id, int64_t end_us, struct error *err)
+{
+    return query_exec_one(st, Q_TASKS_SET_END, SQL_ARGS(sql_text(id), sql_time(end_us)), err, "task %s", id);
+}
+
 int store_task_put(struct store *st, const struct task_row *t, bool insert, struct error *err)
 {
-    return insert ? store_tasks_insert(st, &t, 1, err) : store_task_set_end(st, t->id, t->end_us, err);
+    return insert ? store_tasks_insert(st, &t, 1, err) : set_end(st, t->id, t->end_us, err);
 }
 
 int store_task_get(struct store *st, const char *id, struct arena *a, struct store_task *ret, struct error *err)
 {
     int rc = query_one(st, Q_TASKS_BY_ID, SQL_ARGS(sql_text(id)), read_task, a, ret, err);
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "task '%s' not found", id) : rc < 0 ? -1 : 0;
-}
-
-int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err)
-{
-    return query_exec_one(st, Q_TASKS_SET_END, SQL_ARGS(sql_text(id), sql_time(end_us)), err, "task %s", id);
 }
 
 static void read_task_of_core(struct query *q, struct arena *a, void *row)

@@ -29,7 +29,6 @@ int store_task_get(struct store *st, const char *id, struct arena *a, struct sto
 /* Tasks of the core that are no trials' and not over. */
 int store_tasks_open_of_their_own(struct store *st, struct arena *a, struct task_row **ret, size_t *ret_n,
                                   struct error *err);
-int store_task_set_end(struct store *st, const char *id, int64_t end_us, struct error *err);
 
 /* Allocations and containers are written and read as the core has them. end_us 0 or a state before TERMINATED: still
  * open. */

@@ -2,7 +2,7 @@
 
 #include "store/list.h"
 
-void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret)
+static void take_agent_user_group(struct query *q, struct arena *a, struct store_agent_user_group *ret)
 {
     ret->set = take_opt_i32(q, &ret->uid);
     ret->gid = take_i32(q);

@@ -193,6 +193,13 @@ static inline void fixture_give(struct fixture *f, int32_t experiment_id, int32_
     OK(f, store_experiment_put(f->st, &row, &f->err));
 }
 
+/* In a transaction or without one. */
+static inline void fixture_delete(struct fixture *f, int32_t experiment_id)
+{
+    for (bool more = true; more;)
+        OK(f, store_experiment_delete_part(f->st, experiment_id, 0, 1000, &more, &f->err));
+}
+
 static inline struct trial_row fixture_trial_row(int32_t id, int32_t experiment_id)
 {
     struct trial_row t = {.id = id, .experiment_id = experiment_id, .state = RUN_ACTIVE, .start_us = T0 + id, .seed = 7,

@@ -177,7 +177,7 @@ static void remove_experiment(struct world *w)
     int id = 1 + (int)pick(w, EXPERIMENTS);
     if (!w->x[id].exists || pick(w, 3))
         return;
-    OK(w->f, store_experiment_delete(w->f->st, id, &w->f->err));
+    fixture_delete(w->f, id);
     w->x[id].exists = false;
     for (int t = 1; t <= RUNS; t++)
         w->t[t].exists = w->t[t].exists && w->t[t].experiment != id;

@@ -583,7 +583,7 @@ static void test_deleted_trial__takes_its_blocks_along(void **state)
         add(f, 1, "training", i, "{\"a\":1}");
     seal_all(f, 1);
     assert_int_equal(count(f, "metric_columns"), 1);
-    OK(f, store_experiment_delete(f->st, 1, &f->err));
+    fixture_delete(f, 1);
     assert_int_equal(count(f, "metric_blocks"), 0);
     assert_int_equal(count(f, "metric_columns"), 0);
 }

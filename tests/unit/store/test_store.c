@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "store/meta.h"
-#include "store/migrate.h"
 #include "store/query.h"
 
 static void kv(struct fixture *f, const char *key, const char *value) { OK(f,
@@ -40,9 +39,7 @@ static void for_postgres_only(void)
 static void test_open__brings_an_empty_directory_to_the_last_version(void **state)
 {
     struct fixture *f = *state;
-    int version;
-    OK(f, migrate_version(store_engine(f->st), &version, &f->err));
-    assert_int_equal(version, SQL_MIGRATION_NR);
+    assert_int_equal(fixture_number(f, "SELECT max(number) FROM migrations"), SQL_MIGRATION_NR);
 }
 
 static void test_open__makes_a_file_for_its_owner_alone(void **state)
@@ -385,7 +382,7 @@ static void test_ids__are_never_used_twice(void **state)
     fixture_user(f, 1, "admin");
     fixture_experiment(f, 4);
     fixture_trial(f, 9, 4);
-    OK(f, store_experiment_delete(f->st, 4, &f->err));
+    fixture_delete(f, 4);
     OK(f, store_last_id(f->st, STORE_IDS_EXPERIMENTS, &last, &f->err));
     assert_int_equal(last, 4);
     OK(f, store_last_id(f->st, STORE_IDS_TRIALS, &last, &f->err));
