@@ -3,9 +3,11 @@ import base64
 import hashlib
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -19,6 +21,12 @@ def columns(table):
 
 
 # Logins
+
+
+def test_the_library_starts_it_by_its_name_there(det):
+    python = pathlib.Path(__file__).resolve().parents[2] / "python"
+    done = det.run("-m", "determined.cli", "user", "whoami", program=sys.executable, PATH=str(conftest.BUILD), PYTHONPATH=str(python))
+    assert done.stdout == det("user", "whoami") and done.returncode == 0, done.stderr
 
 
 def test_login_is_kept_in_the_form_of_the_released_client(det, master):
