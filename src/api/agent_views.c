@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/convert.h"
+#include "common/number.h"
 
 static const struct wire_device *device_to_wire(const struct core_device *d, struct arena *a)
 {
@@ -14,7 +14,11 @@ static const struct wire_device *device_to_wire(const struct core_device *d, str
 
 static enum wire_container_state container_state_to_wire(enum container_state state)
 {
-    return (enum wire_container_state)state_number(&wire_enum_container_state, container_state_name(state));
+    static const enum wire_container_state wire[CONTAINER_STATE_NR] = {
+        [CONTAINER_ASSIGNED] = WIRE_CONTAINER_STATE_ASSIGNED, [CONTAINER_PULLING] = WIRE_CONTAINER_STATE_PULLING,
+        [CONTAINER_STARTING] = WIRE_CONTAINER_STATE_STARTING, [CONTAINER_RUNNING] = WIRE_CONTAINER_STATE_RUNNING,
+        [CONTAINER_TERMINATED] = WIRE_CONTAINER_STATE_TERMINATED};
+    return wire[state];
 }
 
 static void container_to_wire(const struct container_row *c, struct arena *a, struct wire_container *ret)
@@ -28,9 +32,20 @@ static void container_to_wire(const struct container_row *c, struct arena *a, st
         ret->devices[i].id = c->device_id[i];
 }
 
+/* Of thousands of slots; a printf would cost as much as all the rest of them. */
+static const char *text_and_number(struct arena *a, const char *text, size_t n, int32_t number)
+{
+    char digits[NUMBER_TEXT_MAX];
+    size_t digit_n = number_put_int64(number, digits);
+    char *all = arena_alloc(a, n + digit_n + 1);
+    memcpy(all, text, n);
+    memcpy(all + n, digits, digit_n);
+    return all;
+}
+
 void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_agent_slot *ret)
 {
-    *ret = (struct wire_agent_slot){.id = arena_printf(a, "%d", s->device->id), .device = device_to_wire(s->device, a),
+    *ret = (struct wire_agent_slot){.id = text_and_number(a, "", 0, s->device->id), .device = device_to_wire(s->device, a),
                                     .enabled = s->enabled, .draining = s->draining};
     if (s->container) {
         struct wire_container *w = arena_new(a, struct wire_container);
@@ -43,10 +58,12 @@ void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_a
 static void slots_to_wire(const struct core_agent_view *v, const struct core_slot_view *s, size_t n, struct arena *a,
                           struct wire_agent *ret)
 {
+    const char *path = arena_printf(a, "/agents/%s/slots/", v->id);
+    size_t path_n = strlen(path);
     ret->slots = arena_array(a, struct wire_map_agent_slot, n + 1);
     for (size_t i = 0; i < n; i++) {
         struct wire_map_agent_slot *e = &ret->slots[ret->slots_n++];
-        e->key = arena_printf(a, "/agents/%s/slots/%d", v->id, s[i].device->id);
+        e->key = text_and_number(a, path, path_n, s[i].device->id);
         slot_to_wire(&s[i], a, &e->value);
     }
 }

@@ -65,6 +65,7 @@ struct tasks_listing {
     struct arena *arena;
     struct wire_map_task_allocation_summary *entry;
     size_t n;
+    int32_t experiment_id, priority; /* the last one's */
 };
 
 static bool is_by_priority(const struct api_defaults *all, const char *pool)
@@ -75,13 +76,22 @@ static bool is_by_priority(const struct api_defaults *all, const char *pool)
     return true;
 }
 
+/* Those of one experiment often come one after the other, and to look at one takes as long as it has trials. */
+static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
+{
+    struct core_experiment_view experiment;
+    if (experiment_id != l->experiment_id) {
+        l->experiment_id = experiment_id;
+        l->priority = core_experiment(l->core, experiment_id, &experiment) ? experiment.priority : 0;
+    }
+    return l->priority;
+}
+
 static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
 {
     struct core_trial_view trial;
-    struct core_experiment_view experiment = {0};
     bool by_priority = is_by_priority(l->defaults, row->pool);
-    bool known = core_trial(l->core, row->trial_id, &trial) &&
-                 core_experiment(l->core, trial.row->experiment_id, &experiment);
+    bool known = core_trial(l->core, row->trial_id, &trial);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
     e->value = (struct wire_task_allocation_summary){
@@ -89,7 +99,7 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
         .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
         .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
         .slots_needed = row->slots, .scheduler_type = by_priority ? "priority" : "fair_share", .has_priority = known && by_priority,
-        .priority = experiment.priority};
+        .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
 

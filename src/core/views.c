@@ -39,9 +39,12 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
         return true;
     ret->display = DISPLAY_QUEUED;
     const struct trial *t;
-    LIST_FOREACH(t, &x->trials, in_experiment)
+    LIST_FOREACH(t, &x->trials, in_experiment) {
         if (display_of(t->allocation) > ret->display)
             ret->display = display_of(t->allocation);
+        if (ret->display == DISPLAY_RUNNING)
+            break; /* there is nothing above it */
+    }
     return true;
 }
 
