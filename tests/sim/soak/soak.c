@@ -206,11 +206,22 @@ static unsigned long long number(const char *text)
     return n;
 }
 
+static int usage(bool asked_for)
+{
+    fprintf(asked_for ? stdout : stderr,
+            "Usage: soak [--seed N] [--seconds N] [--story]\n"
+            "  --seed N     the run of this seed (1), which decides everything; N modulo 4 is the size: 6, 30, 150 or 1,000 agents\n"
+            "  --seconds N  runs of this seed and those after it, for so much CPU time (one run)\n"
+            "  --story      prints each step\n");
+    return asked_for ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {{"seed", required_argument, NULL, 's'},
                                             {"seconds", required_argument, NULL, 't'},
                                             {"story", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
     uint64_t seed = 1;
     double seconds = 0;
@@ -224,7 +235,7 @@ int main(int argc, char **argv)
         else if (c == 'v')
             tells = true;
         else
-            return 2;
+            return usage(c == 'h');
     }
     do {
         events += run(seed++, tells);
