@@ -27,7 +27,7 @@ def ranks(cluster, tmp_path):
                 return work(rank, core_context)
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return [f.result(timeout=60) for f in [pool.submit(one, rank) for rank in range(2)]]
+            return [f.result(timeout=600) for f in [pool.submit(one, rank) for rank in range(2)]]
 
     return run
 

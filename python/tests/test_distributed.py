@@ -40,7 +40,7 @@ def together(size, work, machines=1, **arguments):
 
     with concurrent.futures.ThreadPoolExecutor(size) as pool:
         futures = [pool.submit(one, rank) for rank in range(size)]
-        done = [future.exception(timeout=60) for future in futures]
+        done = [future.exception(timeout=600) for future in futures]
         errors = [e for e in done if e is not None]
         if errors:
             raise errors[0]

@@ -23,7 +23,7 @@ def start(example, run_dir, tmp_path, *argv):
 
 
 def finish(process):
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return err
 

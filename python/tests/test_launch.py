@@ -52,7 +52,7 @@ def task(cluster, tmp_path):
         @classmethod
         def run(cls, *argv, **more_env):
             process = cls.start(*argv, **more_env)
-            process.out, process.err = process.communicate(timeout=60)
+            process.out, process.err = process.communicate(timeout=600)
             return process
 
         @classmethod
@@ -129,7 +129,7 @@ def test_launch__passes_signals_on(task, cluster):
     while not (task.directory / "ready").exists():
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=600)
     assert process.returncode == 42
 
 
@@ -212,7 +212,7 @@ def test_torch_distributed__gives_processes_of_all_machines_one_key(task, cluste
         (directory / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
         start = ["determined.launch.torch_distributed", "python3", "-c", show]
         containers.append(task.start(*start, DET_RUN_DIR=str(directory), C10D_PORT=port))
-    outputs = [c.communicate(timeout=120) for c in containers]
+    outputs = [c.communicate(timeout=600) for c in containers]
     assert [c.returncode for c in containers] == [0, 0], outputs
     keys = [out.split()[1] for out, _ in outputs]
     assert keys[0] == keys[1] and len(keys[0]) == 64
@@ -271,7 +271,7 @@ def test_tensorflow__passes_a_signal_on_to_every_process_of_a_trial_class(task, 
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 128 + signal.SIGTERM, err
 
 
@@ -348,6 +348,6 @@ def test_a_worker_of_torchrun__that_is_killed_or_stopped_ends_all(task, cluster,
         time.sleep(0.02)
     pids = [int(f.read_text()) for f in files]
     os.kill(pids[cycle // 2 % 2], [signal.SIGKILL, signal.SIGSTOP][cycle % 2])
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == [137, 147][cycle % 2], err
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)

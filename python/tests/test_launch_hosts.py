@@ -69,9 +69,9 @@ class Containers:
     def run(self, *argv):
         """Statuses and outputs; the other container is told to go when the chief's has, as the master does."""
         other, chief = self.start(1, *argv), self.start(0, *argv)
-        chief_output = chief.communicate(timeout=120)
+        chief_output = chief.communicate(timeout=600)
         other.send_signal(signal.SIGTERM)
-        other_output = other.communicate(timeout=120)
+        other_output = other.communicate(timeout=600)
         return (chief.returncode, other.returncode), (chief_output, other_output)
 
 
@@ -103,12 +103,12 @@ def test_a_worker_that_fails__ends_both_containers(containers, launcher, rank):
     script = f"[ ${variable} = {rank} ] && exit 9; exec sleep 600"
     other, chief = (containers.start(r, f"determined.launch.{launcher}", "sh", "-c", script) for r in (1, 0))
     first = [chief, other][rank]
-    outputs = first.communicate(timeout=120)
+    outputs = first.communicate(timeout=600)
     assert first.returncode == 9, outputs
     # What the master does with the rest of a trial of which one container has failed.
     for container in (chief, other):
         container.terminate()
-        container.communicate(timeout=120)
+        container.communicate(timeout=600)
     assert chief.returncode != 0
 
 
@@ -122,7 +122,7 @@ def test_an_sshd_that_does_not_come__is_named(containers, cluster, tmp_path):
     )
     (tmp_path / "tools" / "impatient.py").write_text(code)
     process = containers.start(0, "impatient")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 1 and "no sshd answers at 127.0.0.2 port" in err
 
 
@@ -148,7 +148,7 @@ def test_a_host_file_of_somebody_else__is_refused(monkeypatch, tmp_path):
 def test_deepspeed__that_is_not_installed_is_said_so(containers):
     shutil.rmtree(containers.directory / "tools" / "deepspeed-0.19.8.dist-info")
     process = containers.start(0, "determined.launch.deepspeed", "true")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 1 and "DeepSpeed is not installed" in err
 
 

@@ -17,7 +17,7 @@ class Ranks:
     """What the ranks of one machine share."""
 
     def __init__(self):
-        self.barrier = threading.Barrier(RANKS, timeout=60)
+        self.barrier = threading.Barrier(RANKS, timeout=600)
         self.values = [None] * RANKS
 
 

@@ -55,7 +55,7 @@ class Run:
 
     def end(self):
         """Its status, when it has ended."""
-        self.out, self.err = self.process.communicate(timeout=120)
+        self.out, self.err = self.process.communicate(timeout=600)
         return self.process.returncode
 
     def left(self):
@@ -334,7 +334,7 @@ def test_pid_server__tells_how_the_command_has_ended(tmp_path, options, number, 
         env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode == status, run.stderr
 

@@ -521,7 +521,7 @@ def run_harness(directory, *words, **env):
         env=env,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=600,
     )
 
 
@@ -645,7 +645,7 @@ def program(directory, trial_classes, *launcher, more="", **env):
         **env,
     }
     argv = [sys.executable, *launcher, str(TRIALS.parent / "keras_program.py"), str(directory), *trial_classes]
-    return subprocess.run(argv, env=env, cwd=directory, capture_output=True, text=True, timeout=300)
+    return subprocess.run(argv, env=env, cwd=directory, capture_output=True, text=True, timeout=600)
 
 
 def together(directory, *trial_classes, more=""):
