@@ -129,7 +129,7 @@ static void chart(struct store *st, const char *what, int32_t trial, int32_t fro
 {
     const char *const name[] = {"loss"};
     const struct store_series_query q = {.trial_id = trial, .group = "training", .names = {name, 1},
-                                         .start_batches = from, .end_batches = to, .max_points = 1000};
+                                         .start_batches = from, .end_batches = to, .has_end = to != 0, .max_points = 1000};
     double best = 1e9, total = 0;
     for (int round = 0; round < 5; round++) {
         cleanup_arena struct arena a = ARENA_INIT;

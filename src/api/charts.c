@@ -50,13 +50,13 @@ static int sample_trial(struct req *r, const struct store_trial *t, struct sampl
     const struct wire_trials_sample_request *in = r->in;
     struct store_series_query q = {.trial_id = t->row.id, .group = chart_group(in->group, in->metric_type),
                                    .names = {(const char *const *)&in->metric_name, 1},
-                                   .start_batches = was ? was->batches + 1 : in->start_batches,
-                                   .end_batches = in->end_batches,
+                                   .start_batches = was ? (int64_t)was->batches + 1 : in->start_batches,
+                                   .end_batches = in->end_batches, .has_end = in->end_batches != 0,
                                    .max_points = in->max_datapoints ? in->max_datapoints : CHART_POINTS_DEFAULT};
     struct store_point *point;
     *is = (struct sampled){.trial_id = t->row.id, .batches = was ? was->batches : -1};
     *ret = (struct wire_trials_sample_response_trial){.trial_id = t->row.id, .hparams = was ? "{}" : t->row.hparams};
-    if (q.end_batches && q.start_batches > q.end_batches)
+    if (q.has_end && q.start_batches > q.end_batches)
         return 0;
     if (store_metric_series(r->db, &q, a, &point, &ret->data_n, err) < 0)
         return -1;
@@ -122,8 +122,8 @@ static int snapshot_trial(struct req *r, const struct store_trial *t, struct are
     const struct wire_trials_snapshot_request *in = r->in;
     struct store_series_query q = {.trial_id = t->row.id, .group = chart_group(in->group, in->metric_type),
                                    .names = {(const char *const *)&in->metric_name, 1},
-                                   .start_batches = in->batches_processed - in->batches_margin,
-                                   .end_batches = in->batches_processed + in->batches_margin};
+                                   .start_batches = (int64_t)in->batches_processed - in->batches_margin,
+                                   .end_batches = (int64_t)in->batches_processed + in->batches_margin, .has_end = true};
     struct store_point *point, *best = NULL;
     size_t n;
     if (store_metric_series(r->db, &q, a, &point, &n, err) < 0)

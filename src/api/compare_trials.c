@@ -58,36 +58,53 @@ static int choose_names(const struct wire_compare_trials_request *in, struct com
     return 0;
 }
 
-static int32_t integer_bound(bool has, int32_t bound, bool has_open, int32_t open, int step, int32_t none)
+/* The least and the greatest whole number within a range; where it has no bound, one that nothing is beyond. */
+static int64_t least_of(const struct wire_common_int32_field_filter *f)
 {
-    return has ? bound : has_open ? open + step : none;
+    int64_t gte = f->has_gte ? f->gte : INT32_MIN, gt = f->has_gt ? (int64_t)f->gt + 1 : INT32_MIN;
+    return gte > gt ? gte : gt;
 }
+
+static int64_t greatest_of(const struct wire_common_int32_field_filter *f)
+{
+    int64_t lte = f->has_lte ? f->lte : INT32_MAX, lt = f->has_lt ? (int64_t)f->lt - 1 : INT32_MAX;
+    return lte < lt ? lte : lt;
+}
+
+/* Epochs have fractions: beyond a bound is the next double. */
+static void by_epoch(double gte, double gt, double lte, double lt, struct store_series_query *q)
+{
+    q->by_epoch = true;
+    q->start_epoch = fmax(gte, gt > -INFINITY ? nextafter(gt, INFINITY) : gt);
+    q->end_epoch = fmin(lte, lt < INFINITY ? nextafter(lt, -INFINITY) : lt);
+}
+
+static void by_time(const struct wire_common_timestamp_field_filter *t, struct store_series_query *q)
+{
+    q->start_us = t->has_gte ? t->gte : t->has_gt ? t->gt + 1 : 0;
+    q->end_us = t->has_lte ? t->lte : t->has_lt ? t->lt - 1 : 0;
+}
+
+#define BOUND(f, name, none) ((f)->has_##name ? (f)->name : (none))
+#define BY_EPOCH(f, q) by_epoch(BOUND(f, gte, -INFINITY), BOUND(f, gt, -INFINITY), BOUND(f, lte, INFINITY), BOUND(f, lt, INFINITY), q)
 
 static int by_range(const struct wire_common_polymorphic_filter *f, struct store_series_query *q, struct error *err)
 {
-    const struct wire_common_int32_field_filter *i = f->integer_range;
-    const struct wire_common_double_field_filter *d = f->double_range;
-    const struct wire_common_timestamp_field_filter *t = f->time_range;
-    if (strcmp(f->name, "batches") == 0 && i) {
-        q->start_batches = integer_bound(i->has_gte, i->gte, i->has_gt, i->gt, 1, 0);
-        q->end_batches = integer_bound(i->has_lte, i->lte, i->has_lt, i->lt, -1, 0);
-        return chart_check_range(q->start_batches, q->end_batches, err);
+    if (strcmp(f->name, "batches") == 0 && f->integer_range) {
+        q->start_batches = least_of(f->integer_range);
+        q->end_batches = greatest_of(f->integer_range);
+        q->has_end = true;
+    } else if (strcmp(f->name, "epoch") == 0 && f->double_range) {
+        BY_EPOCH(f->double_range, q);
+    } else if (strcmp(f->name, "epoch") == 0 && f->integer_range) {
+        BY_EPOCH(f->integer_range, q);
+    } else if (strcmp(f->name, "time") == 0 && f->time_range) {
+        by_time(f->time_range, q);
+    } else {
+        return error_set(err, ERR_INVALID, "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
+                         " with doubleRange or integerRange, and time with timeRange", f->name);
     }
-    if (strcmp(f->name, "epoch") == 0 && (d || i)) {
-        q->by_epoch = true;
-        q->start_epoch = d ? (d->has_gte ? d->gte : d->has_gt ? nextafter(d->gt, INFINITY) : -INFINITY)
-                           : integer_bound(i->has_gte, i->gte, i->has_gt, i->gt, 1, INT32_MIN);
-        q->end_epoch = d ? (d->has_lte ? d->lte : d->has_lt ? nextafter(d->lt, -INFINITY) : INFINITY)
-                         : integer_bound(i->has_lte, i->lte, i->has_lt, i->lt, -1, INT32_MAX);
-        return 0;
-    }
-    if (strcmp(f->name, "time") == 0 && t) {
-        q->start_us = t->has_gte ? t->gte : t->has_gt ? t->gt + 1 : 0;
-        q->end_us = t->has_lte ? t->lte : t->has_lt ? t->lt - 1 : 0;
-        return 0;
-    }
-    return error_set(err, ERR_INVALID, "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
-                     " with doubleRange or integerRange, and time with timeRange", f->name);
+    return 0;
 }
 
 static int compare_trial(struct req *r, const struct comparing *c, int32_t id, struct store_trial *ret_trial,
@@ -134,6 +151,7 @@ int api_compare_trials(struct req *r, const struct wire_compare_trials_request *
     struct comparing *c = arena_new(&r->arena, struct comparing);
     c->query.start_batches = in->start_batches;
     c->query.end_batches = in->end_batches;
+    c->query.has_end = in->end_batches != 0;
     if (in->trial_ids_n == 0 || in->trial_ids_n > CHART_TRIALS_MAX)
         return error_set(err, ERR_INVALID, "trialIds: %zu trials, allowed are 1 to %d", in->trial_ids_n, CHART_TRIALS_MAX);
     if (chart_check_points(in->max_datapoints, &c->query.max_points, err) < 0 ||

@@ -44,7 +44,7 @@ static void add_point(struct line *l, const struct chart_point *p)
 
 /* ---- what is asked for ---- */
 
-static int32_t end_batches(const struct store_series_query *q) { return q->end_batches ? q->end_batches : INT32_MAX; }
+static int64_t end_batches(const struct store_series_query *q) { return q->has_end ? q->end_batches : INT32_MAX; }
 static int64_t end_us(const struct store_series_query *q) { return q->end_us ? q->end_us : INT64_MAX; }
 
 static bool epoch_within(const struct store_series_query *q, const struct chart_point *p)

@@ -90,7 +90,7 @@ struct store_series_query {
     int32_t trial_id;
     const char *group;
     struct store_texts names;
-    int32_t start_batches, end_batches;             /* end 0: open */
+    int64_t start_batches, end_batches; bool has_end; /* without it there is no end */
     int64_t start_us, end_us;                       /* 0: open */
     bool by_epoch; double start_epoch, end_epoch;   /* only reports with a number called "epoch" within */
     int32_t max_points;

@@ -61,11 +61,18 @@ def test_series_of_trials_are_compared(master, trial):
     ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.gt=10&timeSeriesFilter.integerRange.lt=20", 11, 19),
     ("timeSeriesFilter.name=epoch&timeSeriesFilter.doubleRange.gte=1&timeSeriesFilter.doubleRange.lte=2.5", 10, 25),
     ("timeSeriesFilter.name=epoch&timeSeriesFilter.doubleRange.gt=1&timeSeriesFilter.doubleRange.lt=2.5", 11, 24),
+    ("timeSeriesFilter.name=epoch&timeSeriesFilter.integerRange.gt=1&timeSeriesFilter.integerRange.lte=2", 11, 20),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lt=1", 0, 0),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lte=0", 0, 0),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.gt=2147483647", 0, -1),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.lt=-2147483648", 0, -1),
+    ("timeSeriesFilter.name=batches&timeSeriesFilter.integerRange.gt=3&timeSeriesFilter.integerRange.gte=2&"
+     "timeSeriesFilter.integerRange.lt=6&timeSeriesFilter.integerRange.lte=9", 4, 5),
     ("timeSeriesFilter.name=time&timeSeriesFilter.timeRange.gte=2026-01-01T00:00:05Z&timeSeriesFilter.timeRange.lte=2026-01-01T00:00:09Z", 5, 9),
 ])
 def test_series_have_ranges(master, trial, query, first, last):
     _, t = trial
-    for step in range(1, 31):
+    for step in range(31):
         assert report(master, t, step, {"loss": step, "epoch": step / 10}, reportTime=f"2026-01-01T00:00:{step:02}Z").status == 200
     found = master.get(f"{TRIALS}/time-series?trialIds={t}&maxDatapoints=100&metricIds=training.loss&{query}").json
     assert [p["batches"] for p in found["trials"][0]["metrics"][0]["data"]] == list(range(first, last + 1))

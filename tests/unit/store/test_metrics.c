@@ -432,6 +432,7 @@ static void test_series__keeps_ends_and_peaks_when_it_is_thinned(void **state)
     assert_true(peak);
     q.start_batches = 50;
     q.end_batches = 52;
+    q.has_end = true;
     OK(f, store_metric_series(f->st, &q, &f->a, &p, &n, &f->err));
     assert_int_equal(n, 3);
 }
@@ -745,6 +746,7 @@ static void test_series__of_very_many_points(void **state)
     assert_int_equal(spikes, 2);
     q.start_batches = 100;
     q.end_batches = N - 100;
+    q.has_end = true;
     OK(f, store_metric_series(f->st, &q, &f->a, &p, &n, &f->err));
     assert_true(p[0].batches == 100 && p[n - 1].batches == N - 100);
     q.by_epoch = true;
