@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "core/spec.h"
 #include "gen/handlers.h"
+#include "store/checkpoints.h"
 #include "store/experiments.h"
 #include "store/trials.h"
 
@@ -71,6 +72,36 @@ static int check_trials(struct req *r, int32_t id, struct error *err)
         return -1;
     return n ? error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
                          "forked", id) : 0;
+}
+
+/* What a trial had last may have been collected when the experiment ended: it goes on from the latest that is there. */
+static int find_checkpoints(struct req *r, struct continuation *c, struct error *err)
+{
+    for (size_t i = 0; i < c->trial_n; i++) {
+        struct trial_row *t = &c->trial[i];
+        struct store_latest_checkpoint latest;
+        if (!t->latest_checkpoint[0])
+            continue;
+        if (store_checkpoint_latest(r->db, t->id, &latest, err) < 0)
+            return -1;
+        memcpy(t->latest_checkpoint, latest.uuid, sizeof(t->latest_checkpoint));
+        t->steps_completed = latest.steps_completed;
+    }
+    return 0;
+}
+
+/* Trials that have checkpoints of their own need not start where the first run did, which may be gone by now. */
+static int find_warm_start(struct req *r, struct continuation *c, struct error *err)
+{
+    bool all = c->trial_n > 0;
+    for (size_t i = 0; i < c->trial_n; i++)
+        all = all && c->trial[i].latest_checkpoint[0];
+    if (launch_warm_start(r, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) == 0)
+        return 0;
+    if (!all || error_http_status(err->kind) >= 500)
+        return -1;
+    error_release(err);
+    return 0;
 }
 
 static int prepare_config(struct req *r, const char *override, struct continuation *c, struct error *err)
@@ -161,12 +192,12 @@ int api_continue_experiment(struct req *r, const struct wire_continue_experiment
     if (store_experiment_get(r->db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
         check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
         store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
-        check_searcher(c, err) < 0 || check_trials(r, in->id, err) < 0)
+        check_searcher(c, err) < 0 || check_trials(r, in->id, err) < 0 || find_checkpoints(r, c, err) < 0)
         return -1;
     if (pool_check_workspace(r, c->config->resources.pool, c->was.workspace_id, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
-    if (launch_warm_start(r, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) < 0)
+    if (find_warm_start(r, c, err) < 0)
         return -1;
     c->labels = launch_labels(c->config, &r->arena);
     fill_row(c, state);

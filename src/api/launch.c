@@ -6,6 +6,7 @@
 #include "api/internal.h"
 #include "common/json.h"
 #include "core/core.h"
+#include "store/checkpoints.h"
 #include "store/trials.h"
 #include "store/workspaces.h"
 
@@ -51,19 +52,38 @@ void launch_context_release(struct expconf_context *ctx)
         json_object_put(ctx->pool[i].task_container_defaults);
 }
 
+static int start_from_trial(struct req *r, int32_t trial_id, const char **ret, struct error *err)
+{
+    struct store_trial t;
+    struct store_latest_checkpoint latest;
+    if (store_trial_get(r->db, trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+        return error_wrap(err, "searcher.source_trial_id");
+    if (store_checkpoint_latest(r->db, trial_id, &latest, err) < 0)
+        return -1;
+    if (!latest.uuid[0])
+        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from", trial_id);
+    *ret = arena_strdup(&r->arena, latest.uuid);
+    return 0;
+}
+
+static int start_from_checkpoint(struct req *r, const char *uuid, const char **ret, struct error *err)
+{
+    struct store_checkpoint c;
+    if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
+        return error_wrap(err, "searcher.source_checkpoint_uuid");
+    if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
+        return error_set(err, ERR_INVALID, "searcher.source_checkpoint_uuid: checkpoint %s is %s: no trial can start from it", uuid,
+                         c.state);
+    *ret = arena_strdup(&r->arena, uuid);
+    return 0;
+}
+
 int launch_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err)
 {
-    *ret = s->source_checkpoint_uuid ? arena_strdup(&r->arena, s->source_checkpoint_uuid) : NULL;
-    if (!s->source_trial_id)
-        return 0;
-    struct store_trial t;
-    if (store_trial_get(r->db, s->source_trial_id, /* full= */ false, &r->arena, &t, err) < 0)
-        return error_wrap(err, "searcher.source_trial_id");
-    if (!t.row.latest_checkpoint[0])
-        return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from",
-                         s->source_trial_id);
-    *ret = arena_strdup(&r->arena, t.row.latest_checkpoint);
-    return 0;
+    *ret = NULL;
+    if (s->source_trial_id)
+        return start_from_trial(r, s->source_trial_id, ret, err);
+    return s->source_checkpoint_uuid ? start_from_checkpoint(r, s->source_checkpoint_uuid, ret, err) : 0;
 }
 
 const char *launch_labels(const struct exp_config *config, struct arena *a)

@@ -171,6 +171,19 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
+static void read_latest(struct query *q, struct arena *a, void *row)
+{
+    struct store_latest_checkpoint *l = row;
+    take_chars(q, l->uuid, sizeof(l->uuid));
+    l->steps_completed = take_i32(q);
+}
+
+int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err)
+{
+    *ret = (struct store_latest_checkpoint){0};
+    return query_one(st, Q_CHECKPOINTS_LATEST, SQL_ARGS(sql_int(trial_id)), read_latest, NULL, ret, err) < 0 ? -1 : 0;
+}
+
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
                               struct store_checkpoint **ret, size_t *ret_n, struct error *err)
 {

@@ -2,6 +2,7 @@
 #ifndef DET_STORE_CHECKPOINTS_H
 #define DET_STORE_CHECKPOINTS_H
 
+#include "core/rows.h"
 #include "store/page.h"
 #include "store/store.h"
 
@@ -27,6 +28,9 @@ struct store_checkpoint {
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err);
 int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
                          struct error *err);
+/* A trial's latest one that is still there: what was there once may have been collected. Its uuid is "" if there is none. */
+struct store_latest_checkpoint { char uuid[CORE_UUID_MAX]; int32_t steps_completed; };
+int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err);
 int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err);
 /* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err);

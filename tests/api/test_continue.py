@@ -1,10 +1,12 @@
 """An experiment that is over goes on: with what was, or with a few words changed; and what cannot."""
 import json
+import os
+import sys
 import threading
 from concurrent import futures
 
 import pytest
-from support.cluster import wait_for
+from support.cluster import Cluster, wait_for
 
 
 def go_on(c, experiment, override=None, status=200):
@@ -77,6 +79,77 @@ def test_of_many_trials_those_that_completed_are_left_alone(cluster):
     for trial, state in states.items():
         runs = len(cluster.get(f"/api/v1/trials/{trial}").json["trial"]["taskIds"])
         assert runs == (1 if state == "STATE_COMPLETED" else 2)
+
+
+SAVES = """
+import determined as det
+from determined import core
+
+info = det.get_cluster_info()
+print("from", info.latest_checkpoint)
+with core.init() as context:
+    for step in (1, 2):
+        context.train.report_validation_metrics(step, {"loss": float(step)})
+        with context.checkpoint.store_path({"steps_completed": step}) as (path, uuid):
+            (path / "x").write_text("x")
+        print("stored", uuid)
+"""
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """A cluster whose tasks find this Python and its packages."""
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    with Cluster(tmp_path_factory.mktemp("training"), env={"PATH": path}) as c:
+        c.start_master()
+        c.start_agent(slots=2)
+        c.login()
+        yield c
+
+
+@pytest.mark.parametrize("latest, best", [(0, 1), (0, 0), (1, 0)])
+def test_a_trial_goes_on_from_the_latest_checkpoint_that_is_left(training, latest, best):
+    """What it had last may have been collected when the experiment ended."""
+    c = training
+    storage = {**c.config["checkpoint_storage"], "save_experiment_best": 0, "save_trial_best": best, "save_trial_latest": latest}
+    x = c.create(files={"t.py": SAVES}, entrypoint="python3 t.py", checkpoint_storage=storage)
+    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    [trial] = c.trial_ids(x)
+    stored = [line.split()[1] for line in c.trial_log(trial).splitlines() if line.startswith("stored")]
+    left = [stored[1]] if latest else [stored[0]] if best else []
+    checkpoints = f"/api/v1/experiments/{x}/checkpoints?states=STATE_COMPLETED"
+    wait_for("the collection", lambda: [k["uuid"] for k in c.get(checkpoints).json["checkpoints"]] == left)
+    go_on(c, x)
+    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    began = [line.split()[1] for line in c.trial_log(trial).splitlines() if line.startswith("from")]
+    assert began == ["None", *(left or ["None"])]
+
+
+def test_a_warm_start_needs_a_checkpoint_that_is_there(training):
+    c = training
+    storage = {**c.config["checkpoint_storage"], "save_experiment_best": 0, "save_trial_best": 1, "save_trial_latest": 0}
+    source = c.create(files={"t.py": SAVES}, entrypoint="python3 t.py", checkpoint_storage=storage)
+    c.wait_experiment(source)
+    [trial] = c.trial_ids(source)
+    first, last = [line.split()[1] for line in c.trial_log(trial).splitlines() if line.startswith("stored")]
+    wait_for("the collection", lambda: c.get(f"/api/v1/checkpoints/{last}").json["checkpoint"]["state"] == "STATE_DELETED")
+
+    def start(**searcher):
+        config = c.experiment_config(searcher={"name": "single", "metric": "loss", **searcher})
+        return c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": False})
+
+    unknown = "0a1b2c3d-0000-4000-8000-000000000000"
+    for searcher, status, words in [({"source_checkpoint_uuid": unknown}, 404, f"checkpoint '{unknown}' not found"),
+                                    ({"source_checkpoint_uuid": last}, 400, f"checkpoint {last} is DELETED"),
+                                    ({"source_trial_id": 99999}, 404, "trial '99999' not found")]:
+        reply = start(**searcher)
+        assert reply.status == status and words in reply.json["error"]["error"], reply
+        assert f"searcher.{next(iter(searcher))}" in reply.json["error"]["error"]
+    for searcher in ({"source_checkpoint_uuid": first}, {"source_trial_id": trial}):
+        heir = start(**searcher).json["experiment"]["id"]
+        [t] = c.trial_ids(heir)
+        assert c.get(f"/api/v1/trials/{t}").json["trial"]["warmStartCheckpointUuid"] == first
+        assert c.post(f"/api/v1/experiments/{heir}/kill").status == 200
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,8 @@ def test_retired_names_run_and_say_so(master):
 
 def test_det_says_at_once_that_a_searcher_has_been_retired(master, tmp_path):
     config = tmp_path / "old.yaml"
-    config.write_text("entrypoint: run\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, max_length: {batches: 9}, budget: {batches: 99}}\n")
+    config.write_text("entrypoint: run\nsearcher: {name: sync_halving, metric: m, num_rungs: 2, max_length: {batches: 9}, "
+                      "budget: {batches: 99}}\n")
     done = run_det(master, "experiment", "create", config, "--paused")
     assert done.returncode == 0 and 'Warning: the searcher "sync_halving" has been retired and runs as async_halving.' in done.stderr
     config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\n")

@@ -19,6 +19,7 @@ def sent(master):
     ("set max-slots 1 none", "Set `max_slots` of experiment 1 to None\n", {"resources": {}}),
     ("set weight 1 2.5", "Set `weight` of experiment 1 to 2.5\n", {"resources": {"weight": 2.5}}),
     ("set weight 1 3", "Set `weight` of experiment 1 to 3.0\n", {"resources": {"weight": 3}}),
+    ("set notes 1 **bold**", "Set notes of experiment 1 to '**bold**'\n", {"notes": "**bold**"}),
     ("set priority 1 7", "Set `priority` of experiment 1 to 7\n", {"resources": {"priority": 7}}),
     ("set gc-policy --yes --save-experiment-best 1 --save-trial-best 2 --save-trial-latest 3 1",
      "Set GC policy of experiment 1 to\n{'save_experiment_best': 1, 'save_trial_best': 2, 'save_trial_latest': 3}\n",

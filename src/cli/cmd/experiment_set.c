@@ -31,6 +31,15 @@ int cmd_experiment_set_description(struct cli *cli, const struct args_experiment
     return 0;
 }
 
+int cmd_experiment_set_notes(struct cli *cli, const struct args_experiment_set_notes *args, struct error *err)
+{
+    struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .notes = args->notes};
+    if (patch(cli, &change, err) < 0)
+        return -1;
+    fprintf(cli->out, "Set notes of experiment %" PRId64 " to '%s'\n", args->experiment_id, args->notes);
+    return 0;
+}
+
 /* The labels as they are, without `but`; as the JSON text that the patch carries. */
 static int labels_of(struct cli *cli, int64_t id, const char *but, struct strbuf *ret, size_t *ret_n, struct error *err)
 {

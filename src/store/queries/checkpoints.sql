@@ -110,6 +110,11 @@ WHERE t.experiment_id = $1 AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
 ORDER BY c.report_us, c.uuid;
 
+-- What a trial goes on from: a checkpoint that is still there.
+-- name: checkpoints_latest
+SELECT uuid, steps_completed FROM checkpoints WHERE trial_id = $1 AND state = 'COMPLETED'
+ORDER BY steps_completed DESC, report_us DESC, uuid LIMIT 1;
+
 -- name: storage_backends_put
 INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHING;
 
