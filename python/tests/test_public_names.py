@@ -33,7 +33,6 @@ ABSENT_MODULES = {
     "determined.horovod": "launchers are programs: python3 -m determined.launch.horovod",
     "determined.ipc": "the library's own protocol between processes",
     "determined.layers": "the library's own loop",
-    "determined.lightning": "Lightning trains through the Core API: examples/lightning_digits",
     "determined.load": "the library's own way to import trial classes",
     "determined.tensorboard.azure": "the core context uploads event files",
     "determined.tensorboard.base": "the core context uploads event files",
