@@ -142,6 +142,45 @@ def test_a_script_with_a_trainer(cluster, tmp_path):
     assert check_checkpoints(cluster, trial)[-1]["metadata"]["steps_completed"] == 46
 
 
+# ---- reproducibility ----
+
+# Stands still in the third epoch of its first run until it is paused.
+PAUSED = """
+import time
+
+import determined as det
+import model_def
+
+
+class PausedTrial(model_def.ReproducibleTrial):
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        while batch_idx == 60 and det.get_cluster_info().trial._trial_run_id == 1 and not self.context._core.preempt.should_preempt():
+            time.sleep(0.05)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+"""
+
+
+@needs_torch
+def test_a_paused_run_ends_with_the_weights_of_an_undisturbed_one(cluster, tmp_path):
+    context = tmp_path / "context"
+    shutil.copytree(ROOT / "examples/reproducibility", context)
+    (context / "paused.py").write_text(PAUSED)
+    undisturbed = create(cluster, context)
+    paused = create(cluster, context, "--config", "entrypoint=paused:PausedTrial")
+    trial = wait_for("its trial", lambda: cluster.trial_ids(paused))[0]
+    wait_for("the third epoch", lambda: (1, 60) in training_steps(cluster, trial))
+    det(cluster, "experiment", "pause", paused)
+    stored = wait_for("a checkpoint in the middle of an epoch of 29 batches",
+                      lambda: [c for c in listed_checkpoints(cluster, trial) if c["metadata"]["steps_completed"] % 29])
+    assert stored[0]["metadata"]["steps_completed"] == 61
+    det(cluster, "experiment", "activate", paused)
+    for x in (undisturbed, paused):
+        assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+    assert {run for run, _ in training_steps(cluster, trial)} == {1, 2}
+    ends = [validations(cluster, the_trial(cluster, x)["id"])[-1] for x in (undisturbed, paused)]
+    assert ends[0] == ends[1] and ends[0][1]["fingerprint"] != 0, "the same to the last bit"
+
+
 # ---- core_api ----
 
 
