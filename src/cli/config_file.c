@@ -6,6 +6,7 @@
 #include "cli/override.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/schema.h"
 
 #define CONFIG_MAX (16 << 20)
 
@@ -119,5 +120,50 @@ int config_file_blame(const char *path, bool rewritten, struct error *err)
             break;
         line += n + 1;
     }
+    return error_set(err, err->kind, "%s", out.s);
+}
+
+/* "ROOT.a.b: words" of n bytes, said again with its place. */
+static void locate_line(const char *line, size_t n, const struct schema_place *place, struct schema_problems *out)
+{
+    enum { NAME_MAX_BYTES = 200 };
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *l = arena_strndup(&a, line, n), *words = strstr(l, ": ");
+    size_t root_n = strlen(place->root);
+    char name[NAME_MAX_BYTES + 1];
+    if (strncmp(l, place->root, root_n) != 0 || !words) {
+        strbuf_addf(&out->text, "%s%s", out->n++ ? "\n" : "", l);
+        return;
+    }
+    const char *at = l + root_n + (l[root_n] == '.'), *path = arena_strndup(&a, at, at < words ? (size_t)(words - at) : 0);
+    if (sscanf(words + 2, "unknown field \"%200[^\"]\"", name) == 1)
+        schema_problem_member(out, place, path, name, "%s", words + 2);
+    else
+        schema_problem(out, place, path, "%s", words + 2);
+}
+
+int config_file_locate(const char *path, const char *root, const char *text, struct error *err)
+{
+    const char *message = error_msg(err), *line = strstr(message, root);
+    cleanup_json struct json_object *config = NULL;
+    struct yaml_positions *positions = NULL;
+    struct schema_problems found = SCHEMA_PROBLEMS_INIT;
+    if (!line || yaml_parse(text, strlen(text), &config, &positions, NULL) < 0)
+        return -1;
+    const struct schema_place place = {.positions = positions, .file = shown_name(path), .root = root};
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    size_t head_n = (size_t)(line - message);
+    bool several = strchr(line, '\n') != NULL;
+    while (several && head_n && message[head_n - 1] == ' ')
+        head_n--;
+    strbuf_add(&out, message, head_n);
+    for (size_t n = strcspn(line, "\n");; line += n + 1, n = strcspn(line, "\n")) {
+        locate_line(line, n, &place, &found);
+        if (!line[n])
+            break;
+    }
+    strbuf_addf(&out, "%s%s", several ? "\n" : "", strbuf_str(&found.text));
+    schema_problems_release(&found);
+    yaml_positions_free(positions);
     return error_set(err, err->kind, "%s", out.s);
 }

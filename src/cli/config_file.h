@@ -17,4 +17,8 @@ int config_file_read_with(struct cli *cli, const char *path, const char *const *
  * the file, and are left out. Always -1. */
 int config_file_blame(const char *path, bool rewritten, struct error *err);
 
+/* The same for a document that the master had without its text: it names paths below `root`, which are found in the file's
+ * text here. Always -1. */
+int config_file_locate(const char *path, const char *root, const char *text, struct error *err);
+
 #endif

@@ -2,6 +2,7 @@
 import json
 
 import pytest
+from support.det import run_det
 
 TEMPLATES = "/api/v1/templates"
 
@@ -133,3 +134,21 @@ def test_nonsense_upon_a_template_is_refused_like_any_other(master):
     reply = create(master, "labelled", labels=[None, "c", 5, {}])
     assert reply.status == 400 and "<config>.labels" in error(reply)
     assert master.get("/health").status == 200
+
+
+def test_det_tells_where_in_the_file_a_templates_mistakes_are(master, tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("descr: x\nresources:\n  slots_per_trial: zz\n  bogus: 1\nbind_mounts:\n- {host_path: /a}\n- 5\n")
+    places = [f'{path}:1:1: <template>: unknown field "descr"', f"{path}:3:20: <template>.resources.slots_per_trial: expected a whole number",
+              f'{path}:4:3: <template>.resources: unknown field "bogus"', f"{path}:7:3: <template>.bind_mounts[1]: expected a mapping"]
+    for words in (["create", "bad"], ["set", "bad"]):
+        done = run_det(master, "template", *words, path)
+        told = done.stderr.splitlines()[-len(places) - 1:]
+        assert done.returncode == 1 and told[0].endswith("template:"), done.stderr
+        assert [line[:len(place)] for line, place in zip(told[1:], places)] == places, done.stderr
+    path.write_text("resources: {slots_per_trial: zz}\n")
+    alone = run_det(master, "template", "create", "bad", path).stderr
+    assert f"template: {path}:1:30: <template>.resources.slots_per_trial: expected" in alone
+    path.write_text("template: other\n")
+    assert "templates cannot be nested" in run_det(master, "template", "create", "bad", path).stderr
+    assert run_det(master, "template", "describe", "bad").returncode == 1

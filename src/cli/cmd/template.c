@@ -63,36 +63,43 @@ int cmd_template_describe(struct cli *cli, const struct args_template_describe *
 
 /* ---- write ---- */
 
-static int read_template(struct cli *cli, const char *path, const char **ret_json, struct error *err)
+struct template_file {
+    const char *path, *text;
+    const char *json; /* what is sent */
+};
+
+static int read_template(struct cli *cli, const char *path, struct template_file *ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT, json = STRBUF_INIT;
     cleanup_json struct json_object *config = NULL;
     if (config_file_read(cli, path, &text, &config, err) < 0)
         return -1;
     json_print(config, &json);
-    *ret_json = arena_strdup(&cli->arena, strbuf_str(&json));
+    *ret = (struct template_file){path, arena_strdup(&cli->arena, strbuf_str(&text)), arena_strdup(&cli->arena, strbuf_str(&json))};
     return 0;
 }
 
-static int create(struct cli *cli, const char *name, const char *config, int32_t workspace_id, struct error *err)
+static int create(struct cli *cli, const char *name, const struct template_file *file, int32_t workspace_id, struct error *err)
 {
-    struct wire_template t = {.name = name, .config = config, .workspace_id = workspace_id};
-    return api_call(cli, ROUTE_ID_POST_TEMPLATE, &(struct wire_post_template_request){.template = &t}, NULL, err);
+    struct wire_template t = {.name = name, .config = file->json, .workspace_id = workspace_id};
+    int rc = api_call(cli, ROUTE_ID_POST_TEMPLATE, &(struct wire_post_template_request){.template = &t}, NULL, err);
+    return rc < 0 ? config_file_locate(file->path, "<template>", file->text, err) : 0;
 }
 
-static int change(struct cli *cli, const char *name, const char *config, struct error *err)
+static int change(struct cli *cli, const char *name, const struct template_file *file, struct error *err)
 {
-    struct wire_patch_template_config_request in = {.template_name = name, .config = config};
-    return api_call(cli, ROUTE_ID_PATCH_TEMPLATE_CONFIG, &in, NULL, err);
+    struct wire_patch_template_config_request in = {.template_name = name, .config = file->json};
+    int rc = api_call(cli, ROUTE_ID_PATCH_TEMPLATE_CONFIG, &in, NULL, err);
+    return rc < 0 ? config_file_locate(file->path, "<template>", file->text, err) : 0;
 }
 
 int cmd_template_create(struct cli *cli, const struct args_template_create *args, struct error *err)
 {
-    const char *config;
+    struct template_file file;
     int32_t workspace = 0;
-    if (read_template(cli, args->template_file, &config, err) < 0 ||
+    if (read_template(cli, args->template_file, &file, err) < 0 ||
         (args->workspace_name && workspace_by_name(cli, args->workspace_name, &workspace, err) < 0) ||
-        create(cli, args->template_name, config, workspace, err) < 0)
+        create(cli, args->template_name, &file, workspace, err) < 0)
         return -1;
     cli_print(cli, CLI_GREEN, "Created template %s", args->template_name);
     return 0;
@@ -100,9 +107,9 @@ int cmd_template_create(struct cli *cli, const struct args_template_create *args
 
 int cmd_template_set_value_config(struct cli *cli, const struct args_template_set_value_config *args, struct error *err)
 {
-    const char *config;
-    if (read_template(cli, args->template_file, &config, err) < 0 ||
-        change(cli, args->template_name, config, err) < 0)
+    struct template_file file;
+    if (read_template(cli, args->template_file, &file, err) < 0 ||
+        change(cli, args->template_name, &file, err) < 0)
         return -1;
     cli_print(cli, CLI_GREEN, "Updated template %s", args->template_name);
     return 0;
@@ -111,16 +118,16 @@ int cmd_template_set_value_config(struct cli *cli, const struct args_template_se
 /* Makes it, or changes it if it is there. */
 int cmd_template_set(struct cli *cli, const struct args_template_set *args, struct error *err)
 {
-    const char *config;
+    struct template_file file;
     cleanup_error struct error failed = ERROR_INIT;
-    if (read_template(cli, args->template_file, &config, err) < 0)
+    if (read_template(cli, args->template_file, &file, err) < 0)
         return -1;
-    if (change(cli, args->template_name, config, &failed) < 0) {
+    if (change(cli, args->template_name, &file, &failed) < 0) {
         if (failed.kind != ERR_NOT_FOUND) {
             error_move(err, &failed);
             return -1;
         }
-        if (create(cli, args->template_name, config, 0, err) < 0)
+        if (create(cli, args->template_name, &file, 0, err) < 0)
             return -1;
     }
     cli_print(cli, CLI_GREEN, "Set template %s", args->template_name);
