@@ -13,6 +13,8 @@ static const struct search_column archived = {"archived", SEARCH_NUMBER, .table 
     user_id = {"userId", SEARCH_NUMBER, .table = SEARCH_TABLE_USERS, .how = SEARCH_BY_ID},
     username = {"username", SEARCH_TEXT, .table = SEARCH_TABLE_USERS, .column = U_USERNAME};
 
+enum { LABELS_MAX = 256 }; /* each is a look at all experiments */
+
 static const struct search_column *named(const char *column) { return search_column_find(SEARCH_EXPERIMENTS, column, NULL); }
 
 /* ---- conditions -------------------------------------------------------------------------------------------------- */
@@ -123,6 +125,8 @@ int store_experiment_find(struct store *st, const struct store_experiment_filter
                           struct error *err)
 {
     struct search s = {.kind = SEARCH_EXPERIMENTS, .root = {.is_group = true}, .show_archived = true};
+    if (f->labels.n > LABELS_MAX)
+        return error_set(err, ERR_INVALID, "labels: %zu are asked for, at most %d can be", f->labels.n, LABELS_MAX);
     add_conditions(&s.root, f, a);
     if (choose_order(f, &s, err) < 0)
         return -1;

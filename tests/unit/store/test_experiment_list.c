@@ -81,6 +81,13 @@ static void test_list__labels_are_whole(void **state)
     assert_string_equal(LIST(.labels = {part, 1}), "(total 0)");
     assert_string_equal(LIST(.labels = {comma, 1}), "2 (total 1)");
     assert_string_equal(LIST(.labels = {quote, 2}), "3 (total 1)");
+    static const char *many[257];
+    struct search_found found;
+    for (size_t i = 0; i < 257; i++)
+        many[i] = "a";
+    assert_string_equal(LIST(.labels = {many, 256}), "2 3 (total 2)");
+    FAILS(f, ERR_INVALID, "labels: 257 are asked for, at most 256 can be",
+          store_experiment_find(f->st, &(struct store_experiment_filter){.labels = {many, 257}}, &f->a, &found, &f->err));
 }
 
 static void test_list__sorts_with_missing_values_last(void **state)
