@@ -1,5 +1,6 @@
 """Launchers that go from container to container by ssh, with a real sshd; two containers on this machine."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -10,6 +11,10 @@ import subprocess
 import sys
 
 import pytest
+
+import determined as det
+from determined import _network
+from determined.launch import horovod
 
 TESTS = pathlib.Path(__file__).parent
 ADDRESSES = ["127.0.0.1", "127.0.0.2"]
@@ -165,18 +170,39 @@ def test_trials_of_one_machine__get_ports_of_their_own(monkeypatch):
     assert "--master_port" not in deepspeed.command(Task, (0, 9), [], [])
 
 
+@pytest.mark.parametrize(
+    ("addresses", "named", "interface"),
+    [
+        (["127.0.0.1", "10.0.0.2"], None, "lo"),
+        (["127.0.0.1", "10.0.0.2"], "ib0", "ib0"),
+        (["192.0.2.77", "10.0.0.2"], None, None),  # as in a container whose address is not its own
+        (["127.0.0.1"], "ib0", None),
+    ],
+)
+def test_the_network_of_the_machines__is_that_of_this_ones_address(cluster, addresses, named, interface):
+    cluster.write(inter_node_network_interface=named)
+    rendezvous = {"container_addrs": addresses, "container_rank": 0, "container_slot_counts": [1] * len(addresses)}
+    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+    info = det.get_cluster_info()
+    assert _network.interface(info) == interface
+
+    class Task:
+        nodes, debug, config = len(addresses), False, det.ExperimentConfig({"optimizations": {}})
+
+    Task.info = info
+    words = horovod.horovodrun(Task, [], ["worker"])
+    told = words[words.index("--network-interface") + 1] if "--network-interface" in words else None
+    assert told == interface
+
+
 @pytest.mark.parametrize("installed", [True, False])
 def test_horovodrun__is_spared_a_double_dash_that_it_would_run(monkeypatch, installed):
-    import importlib.util
-
-    from determined.launch import horovod
-
     class Config(dict):
         def get_optimizations_config(self):
             return {"auto_tune_tensor_fusion": True}
 
     class Task:
-        nodes, debug, interface, config = 1, False, None, Config()
+        nodes, debug, config = 1, False, Config()
 
         class info:  # noqa: N801
             container_addrs, container_slot_counts = ["10.0.0.1"], [2]
