@@ -1,35 +1,14 @@
 """Trials of several processes, on one machine and on two: network namespaces, each with an agent."""
-import contextlib
 import json
-import os
-import pathlib
-import shutil
-import signal
-import sys
 
 import pytest
 from e2e.helpers import log_of, the_trial, wait_no_supervisors
-from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, needs_torch, pause_after, training_steps, validations
-from support.cluster import ROOT, Cluster, wait_for
-from support.det import det
-from support.machines import machines, need_namespaces
+from e2e.processes import check_goes_on_after_a_death, check_learnt_by_two, check_pause_is_heeded, cluster_of
+from e2e.test_examples import DIGITS, check_checkpoints, create, needs_torch, validations
+from support.cluster import ROOT
+from support.machines import need_namespaces
 
 INFERENCE, OWN_LAUNCHER, PROFILING = (ROOT / "examples" / name for name in ("distributed_inference", "custom_launcher", "profiling"))
-
-# Stands still after 60 steps of its first run, so that there is time to do something to it.
-HOLDING = """
-import time
-
-import determined as det
-import digits
-
-
-class DigitsTrial(digits.DigitsTrial):
-    def train_batch(self, batch, epoch_idx, batch_idx):
-        while batch_idx == 60 and det.get_cluster_info().trial._trial_run_id == 1:
-            time.sleep(0.05)
-        return super().train_batch(batch, epoch_idx, batch_idx)
-"""
 
 # 25 MB of gradients for a few multiplications.
 WIDE = """
@@ -62,21 +41,6 @@ class WideTrial(pytorch.PyTorchTrial):
 pytestmark = needs_torch
 
 
-def environment(python=sys.executable):
-    return {"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
-
-
-@contextlib.contextmanager
-def cluster_of(directory, count, slots, python=sys.executable):
-    """Agents in namespaces, so that their ports are nobody else's either."""
-    with machines(count) as hosts, Cluster(directory, env=environment(python)) as c:
-        c.start_master(bind_host="0.0.0.0")
-        for i in range(count):
-            c.start_agent(f"agent{i}", slots=slots, prefix=hosts.within(i), master_host=hosts.master)
-        c.login()
-        yield c
-
-
 @pytest.fixture(scope="module")
 def one_machine(tmp_path_factory):
     need_namespaces()
@@ -96,37 +60,8 @@ def cluster(request):
     return request.getfixturevalue(request.param)
 
 
-def ranks(cluster, variable=b"RANK"):
-    """Process id of each rank of whatever trains in this cluster."""
-    found = {}
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            variables = dict(v.split(b"=", 1) for v in (process / "environ").read_bytes().split(b"\0") if b"=" in v)
-            ours = str(cluster.dir).encode() in variables.get(b"DET_RUN_DIR", b"")
-            if ours and words[1:3] == [b"-m", b"determined.exec.harness"] and variable in variables:
-                found[int(variables[variable])] = int(process.name)
-    return found
-
-
-def holding_digits(directory):
-    """digits_pytorch whose first run holds, in a directory of its own."""
-    shutil.copytree(DIGITS, directory)
-    (directory / "model_def.py").rename(directory / "digits.py")
-    (directory / "model_def.py").write_text(HOLDING)
-    return directory
-
-
 def test_digits_are_learnt_by_two_processes(cluster):
-    x = create(cluster, DIGITS, name="distributed.yaml")
-    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
-    trial = the_trial(cluster, x)["id"]
-    results = validations(cluster, trial)
-    assert [s for s, _ in results] == [46, 92, 138, 184, 230], "an epoch has 23 batches of 64, as with one process"
-    assert results[-1][1]["accuracy"] >= 0.95
-    assert check_checkpoints(cluster, trial)[-1]["metadata"]["steps_completed"] == 230
-    lines = cluster.get(f"/api/v1/trials/{trial}/logs").lines
-    assert {line["result"].get("rankId") for line in lines} >= {0, 1}
+    check_learnt_by_two(cluster)
 
 
 @pytest.fixture(scope="module")
@@ -153,27 +88,12 @@ def test_inference_of_two_processes(one_machine, learnt, config, group):
 
 
 def test_a_pause_is_heeded_by_all_processes(cluster):
-    x = create(cluster, DIGITS, "--config", "searcher.max_length.epochs=100", name="distributed.yaml")
-    paused_at = pause_after(cluster, x, 46)
-    det(cluster, "experiment", "activate", x)
-    trial = the_trial(cluster, x)["id"]
-    wait_for("steps of a second run", lambda: any(run == 2 and s > paused_at for run, s in training_steps(cluster, trial)))
-    check_resumed(cluster, x, paused_at, first_step=46)
-    det(cluster, "experiment", "kill", x)
-    cluster.wait_experiment(x)
+    check_pause_is_heeded(cluster)
 
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_rank_that_dies_has_the_trial_go_on_from_its_checkpoint(cluster, tmp_path, victim):
-    x = create(cluster, holding_digits(tmp_path / "digits"), "--config", "searcher.max_length.epochs=6", "--config",
-               "min_checkpoint_period.epochs=1", name="distributed.yaml")
-    trial = the_trial(cluster, x)["id"]
-    wait_for("steps behind a checkpoint", lambda: any(s == 60 for _, s in training_steps(cluster, trial)))
-    os.kill(wait_for("the processes", lambda: ranks(cluster).get(victim)), signal.SIGKILL)
-    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
-    assert the_trial(cluster, x)["restarts"] == 1
-    second = [s for run, s in training_steps(cluster, trial) if run == 2]
-    assert min(second) > 46 and max(second) == 6 * 23, "it did not begin anew"
+    check_goes_on_after_a_death(cluster, tmp_path / "digits", victim)
 
 
 def test_a_launcher_of_ones_own_trains_in_all_slots(cluster):

@@ -3,11 +3,13 @@ import shutil
 
 import pytest
 from e2e.helpers import log_of, the_trial
-from e2e.test_distributed import cluster_of
+from e2e.processes import cluster_of
 from e2e.test_examples import DIGITS, check_checkpoints, check_resumed, create, needs_torch, pause_after, training_steps, validations
-from support.cluster import wait_for
+from support.cluster import ROOT, wait_for
 from support.det import det
 from support.machines import need_namespaces
+
+FRAMEWORKS = ROOT / ".venv-frameworks/bin/python"
 
 pytestmark = needs_torch
 
@@ -32,7 +34,7 @@ while not (place / "go").exists():
     time.sleep(0.05)
 total = torch.tensor(int(rank))
 torch.distributed.all_reduce(total)
-ports = [os.environ[n] for n in ("C10D_PORT", "DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2")]
+ports = [os.environ[n] for n in ("C10D_PORT", "DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "MASTER_PORT")]
 print("total", int(total), "ports", *ports, flush=True)
 torch.distributed.destroy_process_group()
 """
@@ -65,17 +67,34 @@ def test_a_sharded_model_is_learnt_paused_and_gone_on_with(cluster, tmp_path):
     assert {line["result"].get("rankId") for line in lines} >= {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("cluster", [1], indirect=True)
-def test_two_trials_that_share_their_machines_do_not_meet(cluster, tmp_path):
-    made = [cluster.create(files={"together.py": TOGETHER}, resources={"slots_per_trial": 2}, max_restarts=0,
-                           entrypoint=f"python3 -m determined.launch.torch_distributed python3 together.py {tmp_path}") for _ in range(2)]
+def check_they_do_not_meet(cluster, tmp_path, launcher, **config):
+    """Two trials of two processes at once: each adds up the ranks of its own; returns what ports they have."""
     tmp_path.chmod(0o777)
-    wait_for("all four processes", lambda: len(list(tmp_path.glob("*.[01]"))) == 4, timeout_s=200)
+    made = [cluster.create(files={"together.py": TOGETHER}, resources={"slots_per_trial": 2}, max_restarts=0,
+                           entrypoint=f"python3 -m determined.launch.{launcher} python3 together.py {tmp_path}", **config) for _ in range(2)]
+    wait_for("all four processes", lambda: len(list(tmp_path.glob("*.[01]"))) == 4, timeout_s=400)
     (tmp_path / "go").touch()
     ports = []
     for x in made:
-        assert cluster.wait_experiment(x, timeout_s=200)["state"] == "STATE_COMPLETED", log_of(cluster, x)
+        assert cluster.wait_experiment(x, timeout_s=400)["state"] == "STATE_COMPLETED", log_of(cluster, x)
         [said] = {line.partition("total ")[2] for line in log_of(cluster, x).splitlines() if "total " in line}
         assert said.startswith("1 ports "), "the ranks of one trial, and of no other"
-        ports += said.split()[2:]
-    assert len(set(ports)) == 8, ports
+        ports.append(said.split()[2:])
+    return ports
+
+
+@pytest.mark.parametrize("cluster", [1], indirect=True)
+def test_two_trials_that_share_their_machines_do_not_meet(cluster, tmp_path):
+    first, second = check_they_do_not_meet(cluster, tmp_path, "torch_distributed")
+    assert len({*first, *second}) == 8, (first, second)
+    assert first[0] == first[-1], "torchrun's processes meet at the port of the platform"
+
+
+def test_two_trials_of_deepspeed_that_share_a_machine_do_not_meet(tmp_path):
+    if not FRAMEWORKS.exists():
+        pytest.skip("the frameworks are not installed: make framework-deps")
+    need_namespaces()
+    with cluster_of(tmp_path / "cluster", 1, slots=4, python=FRAMEWORKS) as c:
+        first, second = check_they_do_not_meet(c, tmp_path, "deepspeed --num_gpus 2 --",
+                                               environment={"environment_variables": ["DS_ACCELERATOR=cpu"]})
+    assert sorted(ports[-1] for ports in (first, second)) == ["29500", "29501"], "where DeepSpeed's processes meet"
