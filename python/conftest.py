@@ -7,10 +7,12 @@ import os
 os.environ.setdefault("KERAS_BACKEND", "torch")
 collect_ignore = [f"tests/{name}_program.py" for name in ("deepspeed", "distributed", "keras")]  # torchrun starts them
 collect_ignore += ["tests/keras_trials.py"]  # what tests with Keras train
+collect_ignore += ["tests/data"]  # what tests read
 collect_ignore += [
     path
     for path, package in (
         ("determined/keras", "keras"),
+        ("determined/lightning", "lightning"),
         ("determined/transformers", "transformers"),
         ("determined/pytorch/deepspeed", "deepspeed"),
     )
