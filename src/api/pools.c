@@ -277,9 +277,11 @@ static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, b
         return -1;
     size_t shown = (size_t)(j->window.end - j->window.start);
     j->wait = arena_array(&r->arena, struct core_wait_view, shown + 1);
+    struct core_wait_notes notes = {0};
     for (size_t i = 0; i < shown; i++)
         if (!j->job[(size_t)j->window.start + i].leaving)
-            core_wait(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &j->wait[i]);
+            core_wait_noted(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &notes,
+                            &j->wait[i]);
     r->state = j;
     return req_then(r, REQ_READ, jobs_read);
 }

@@ -488,6 +488,18 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
 int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err);
 /* false: nothing of it waits. As of the last step. */
 bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret);
+/* As above, of many: *notes is zeroed before the first, and holds from one to the next what is looked up once for a pool. Not over a
+ * step. */
+struct core_wait_notes {
+    struct core_pool_notes {
+        const char *name;
+        bool counted;
+        const struct agent_size *sizes;
+        const char *states;
+    } pool;
+};
+bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_notes *notes,
+                     struct core_wait_view *ret);
 /* Why no set of the pool's agents could hold such an allocation, were all of them there and idle; NULL: one could. */
 const char *core_misfit(const struct core *c, const char *pool, int32_t slots, bool single_node, struct arena *a);
 /* The jobs of a pool in the order in which they will be served. Array from the arena. */

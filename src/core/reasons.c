@@ -33,7 +33,7 @@ static struct agent_size *size_of(struct agent_size **largest, int slots, struct
 }
 
 /* As they would be if all of them were there, with all their slots, and an elastic pool had grown. */
-static const struct agent_size *all_sizes(const struct core *c, const struct pool *p, struct arena *a)
+static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
 {
     struct agent_size *largest = NULL;
     for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
@@ -45,6 +45,23 @@ static const struct agent_size *all_sizes(const struct core *c, const struct poo
     size_t most = p->opts.scale.max_instances > 0 ? (size_t)p->opts.scale.max_instances : 0;
     launched->n = launched->n > most ? launched->n : most;
     return largest;
+}
+
+static struct core_pool_notes *notes_of(struct core_wait_notes *notes, const struct pool *p)
+{
+    if (notes->pool.name == p->name)
+        return &notes->pool;
+    notes->pool = (struct core_pool_notes){.name = p->name};
+    return &notes->pool;
+}
+
+static const struct agent_size *all_sizes(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes)
+{
+    struct core_pool_notes *n = notes_of(notes, p);
+    if (!n->counted)
+        n->sizes = count_sizes(c, p, a);
+    n->counted = true;
+    return n->sizes;
 }
 
 /* The next that there are any of. */
@@ -71,7 +88,7 @@ static void add_sizes(const struct agent_size *largest, struct strbuf *out)
 }
 
 /* "1 is disabled, 2 drain" */
-static void add_states(const struct core *c, const struct pool *p, struct strbuf *out)
+static void count_states(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     size_t away = 0, draining = 0, disabled = 0;
     for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
@@ -88,6 +105,17 @@ static void add_states(const struct core *c, const struct pool *p, struct strbuf
         strbuf_addf(out, "%s%zu draining", comma, draining), comma = ", ";
     if (disabled > 0)
         strbuf_addf(out, "%s%zu disabled", comma, disabled);
+}
+
+static void add_states(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
+{
+    struct core_pool_notes *n = notes_of(notes, p);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (n->states == NULL) {
+        count_states(c, p, &text);
+        n->states = arena_strdup(a, strbuf_str(&text));
+    }
+    strbuf_adds(out, n->states);
 }
 
 /* ---- what it needs, and cannot have ------------------------------------------------------------------------------ */
@@ -132,7 +160,7 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
     struct sched_request r = {.slots = slots, .single_agent = single_node};
     if (p == NULL || slots == 0)
         return NULL;
-    const struct agent_size *sizes = all_sizes(c, p, a);
+    const struct agent_size *sizes = count_sizes(c, p, a);
     if (sizes_could_hold(sizes, &r, p->opts.sched.allow_heterogeneous_fits))
         return NULL;
     if (sizes == NULL)
@@ -144,9 +172,9 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
 
 /* The open agents cannot, but perhaps only because others are not open. */
 static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
-                      struct strbuf *out)
+                      struct core_wait_notes *notes, struct strbuf *out)
 {
-    const struct agent_size *all = all_sizes(c, p, a);
+    const struct agent_size *all = all_sizes(c, p, a, notes);
     if (r->slots == 0) {
         strbuf_addf(out, "needs no slot: no agent of pool %s takes tasks without slots (max_aux_containers_per_agent)", p->name);
     } else if (!sizes_could_hold(all, r, p->opts.sched.allow_heterogeneous_fits)) {
@@ -159,10 +187,10 @@ static void add_never(const struct core *c, const struct pool *p, const struct s
 
 /* Agents that an elastic pool may yet launch could hold it. */
 static bool add_launch(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
-                       struct strbuf *out)
+                       struct core_wait_notes *notes, struct strbuf *out)
 {
     struct core_pool_view view = {0};
-    if (p->elastic == NULL || (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a), r, p->opts.sched.allow_heterogeneous_fits)))
+    if (p->elastic == NULL || (r->slots > 0 && !sizes_could_hold(all_sizes(c, p, a, notes), r, p->opts.sched.allow_heterogeneous_fits)))
         return false;
     elastic_view(c, p, &view);
     if (view.problem == NULL && view.starting_n == 0 && view.instance_n >= view.scale->max_instances)
@@ -223,27 +251,27 @@ static void add_others(const struct sched_request *r, const struct sched_reason 
 }
 
 static void add_reason(const struct core *c, const struct pool *p, const struct sched_request *r,
-                       const struct sched_reason *reason, struct arena *a, struct strbuf *out)
+                       const struct sched_reason *reason, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)
 {
-    if (reason->why <= SCHED_WHY_NEVER && add_launch(c, p, r, a, out))
+    if (reason->why <= SCHED_WHY_NEVER && add_launch(c, p, r, a, notes, out))
         return;
     switch (reason->why) {
     case SCHED_WHY_NO_AGENTS:
         if (p->elastic != NULL && r->slots > 0)
-            add_never(c, p, r, a, out);
+            add_never(c, p, r, a, notes, out);
         else
             strbuf_addf(out, "pool %s has no agents", p->name);
         return;
     case SCHED_WHY_CLOSED:
         strbuf_addf(out, "no agent of pool %s takes new work: ", p->name);
-        add_states(c, p, out);
+        add_states(c, p, a, notes, out);
         return;
     case SCHED_WHY_BLOCKED:
         add_need(r, out);
         strbuf_addf(out, "log policies of the experiment exclude the agents of pool %s that could hold it", p->name);
         return;
     case SCHED_WHY_NEVER:
-        add_never(c, p, r, a, out);
+        add_never(c, p, r, a, notes, out);
         return;
     case SCHED_WHY_NO_ROOM:
         add_no_room(p, r, reason, out);
@@ -297,7 +325,8 @@ static const struct sched_request *first_waiting(const struct job *job)
     return NULL;
 }
 
-bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret)
+bool core_wait_noted(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_notes *notes,
+                     struct core_wait_view *ret)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     struct sched_reason reason;
@@ -306,9 +335,15 @@ bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, stru
     if (r == NULL)
         return false;
     sched_why(x->pool->sched, r, &reason);
-    add_reason(c, x->pool, r, &reason, a, &text);
+    add_reason(c, x->pool, r, &reason, a, notes, &text);
     int64_t wait_us = wait_of(x->pool, r, &reason);
     *ret = (struct core_wait_view){.reason = arena_strdup(a, strbuf_str(&text)),
                                    .estimated_start_us = wait_us == 0 ? 0 : now_us + wait_us};
     return true;
+}
+
+bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret)
+{
+    struct core_wait_notes notes = {0};
+    return core_wait_noted(c, experiment_id, now_us, a, &notes, ret);
 }

@@ -80,11 +80,19 @@ static int32_t create(struct fixture *f, const char *pool, int slots)
     return submit(f, spec_of(pool, slots));
 }
 
-/* NULL: it does not wait. */
+/* NULL: it does not wait. Asked on its own, or in a list behind all others, it gives the same words. */
 static const char *reason(struct fixture *f, int32_t experiment_id)
 {
-    struct core_wait_view wait;
-    return core_wait(f->core, experiment_id, f->now_us, &f->arena, &wait) ? wait.reason : NULL;
+    struct core_wait_view wait, listed = {0};
+    struct core_wait_notes notes = {0};
+    const char *alone = core_wait(f->core, experiment_id, f->now_us, &f->arena, &wait) ? wait.reason : NULL;
+    for (int32_t x = 1; x <= experiment_id; x++)
+        if (!core_wait_noted(f->core, x, f->now_us, &f->arena, &notes, &listed))
+            listed.reason = NULL;
+    assert_int_equal(alone == NULL, listed.reason == NULL);
+    if (alone != NULL)
+        assert_string_equal(alone, listed.reason);
+    return alone;
 }
 
 static int64_t estimate(struct fixture *f, int32_t experiment_id)
