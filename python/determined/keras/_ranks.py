@@ -35,9 +35,9 @@ def of_launcher(info: Optional[det.ClusterInfo]) -> Optional[core.DistributedCon
     errors.InvalidExperimentException
         If there is one for each machine, although these have several slots.
     """
-    if "HOROVOD_SIZE" in os.environ:
+    if int(os.environ.get("HOROVOD_SIZE") or 1) > 1:
         return core.DistributedContext.from_horovod(_Horovodrun())
-    if "WORLD_SIZE" in os.environ:
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1:
         return core.DistributedContext.from_torch_distributed()
     workers = (json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster") or {}).get("worker") or []
     if len(workers) < 2:

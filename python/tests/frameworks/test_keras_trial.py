@@ -600,6 +600,33 @@ def test_several_slots_on_tensorflow__need_a_launcher(trial, monkeypatch):
         train(trial)
 
 
+HOROVODRUN = {"SIZE": 4, "RANK": 3, "LOCAL_SIZE": 2, "LOCAL_RANK": 1, "CROSS_SIZE": 2, "CROSS_RANK": 1}
+TORCHRUN = {"WORLD_SIZE": 4, "RANK": 3, "LOCAL_WORLD_SIZE": 2, "LOCAL_RANK": 1, "GROUP_WORLD_SIZE": 2, "GROUP_RANK": 1}
+MACHINES = {"cluster": {"worker": ["10.0.0.1:29400", "10.0.0.2:29400"]}, "task": {"type": "worker", "index": 1}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({}, None),
+        ({"WORLD_SIZE": 1}, None),
+        ({f"HOROVOD_{name}": value for name, value in HOROVODRUN.items()}, (3, 4, 1, 2, 1, 2)),
+        (TORCHRUN, (3, 4, 1, 2, 1, 2)),
+        ({"TF_CONFIG": json.dumps(MACHINES)}, (1, 2, 0, 1, 1, 2)),
+    ],
+)
+def test_which_process_this_is__is_told_by_whoever_started_it(monkeypatch, variables, place):
+    from determined.keras import _ranks
+
+    told = []
+    monkeypatch.setattr(det.core.DistributedContext, "__init__", lambda self, **where: told.append(where))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, str(value))
+    assert (_ranks.of_launcher(None) is None) == (place is None)
+    names = ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size")
+    assert [tuple(where[name] for name in names) for where in told] == [place] * (place is not None)
+
+
 def test_several_slots_on_another_backend__are_refused(trial, monkeypatch):
     rendezvous = {"container_addrs": ["127.0.0.1"], "container_rank": 0, "container_slot_counts": [2]}
     (trial.run_dir / "info/rendezvous.json").write_text(json.dumps(rendezvous))
