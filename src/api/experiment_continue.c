@@ -7,6 +7,7 @@
 #include "api/internal.h"
 #include "api/launch.h"
 #include "api/pool_bindings.h"
+#include "common/hash.h"
 #include "common/json.h"
 #include "core/spec.h"
 #include "gen/handlers.h"
@@ -22,11 +23,33 @@ struct continuation {
     struct trial_row *trial;
     size_t trial_n;
     bool exceeds_slots;
+    struct continuing *claim;
 };
+
+/* Two requests that both read that the experiment is over would both take it up, the second one with rows from before the
+ * first: from the claim on there is one, and what it reads is how things stand. */
+struct continuing {
+    int32_t experiment_id;
+    UT_hash_handle hh;
+};
+
+static int claim(struct req *r, struct continuation *c, int32_t experiment_id, struct error *err)
+{
+    struct continuing *known;
+    HASH_FIND(hh, r->api->continuing, &experiment_id, sizeof(experiment_id), known);
+    if (known)
+        return error_set(err, ERR_PRECONDITION, "experiment %d is being continued by another request", experiment_id);
+    c->claim = arena_new(&r->arena, struct continuing);
+    c->claim->experiment_id = experiment_id;
+    HASH_ADD(hh, r->api->continuing, experiment_id, sizeof(c->claim->experiment_id), c->claim);
+    return 0;
+}
 
 static void end_continuation(struct req *r)
 {
     struct continuation *c = r->state;
+    if (c->claim)
+        HASH_DEL(r->api->continuing, c->claim);
     exp_config_free(c->config);
 }
 
@@ -182,13 +205,11 @@ static int continue_step(struct req *r, struct error *err)
     return api_core_step(r->api, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
-int api_continue_experiment(struct req *r, const struct wire_continue_experiment_request *in,
-                            struct wire_continue_experiment_response *ret, struct error *err)
+static int prepare(struct req *r, struct error *err)
 {
-    struct continuation *c = arena_new(&r->arena, struct continuation);
+    const struct wire_continue_experiment_request *in = r->in;
+    struct continuation *c = r->state;
     enum run_state state;
-    r->state = c;
-    r->on_end = end_continuation;
     if (store_experiment_get(r->db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
         check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
         store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
@@ -202,4 +223,13 @@ int api_continue_experiment(struct req *r, const struct wire_continue_experiment
     c->labels = launch_labels(c->config, &r->arena);
     fill_row(c, state);
     return req_then(r, REQ_LOOP, continue_step);
+}
+
+int api_continue_experiment(struct req *r, const struct wire_continue_experiment_request *in,
+                            struct wire_continue_experiment_response *ret, struct error *err)
+{
+    struct continuation *c = arena_new(&r->arena, struct continuation);
+    r->state = c;
+    r->on_end = end_continuation;
+    return claim(r, c, in->id, err) < 0 ? -1 : req_then(r, REQ_READ, prepare);
 }

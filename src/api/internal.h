@@ -5,6 +5,7 @@
 #include "api/api.h"
 
 struct agent_texts;
+struct continuing;
 struct log_feeds;
 struct topics;
 struct tunnels;
@@ -19,6 +20,7 @@ struct api {
     struct log_feeds *log_feeds; /* of logs that are followed */
     struct agent_texts *agent_texts; /* of those that have been listed */
     struct api_log_stats log_stats;
+    struct continuing *continuing; /* experiments that a request is about to continue */
     struct tunnels *tunnels; /* to ports of tasks */
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };

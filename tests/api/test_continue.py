@@ -230,6 +230,27 @@ def test_of_a_deletion_and_a_continuation_at_once_exactly_one_happens(master, de
                 wait_for("the deletion", lambda path=path: master.get(path).status == 404)
 
 
+def test_many_who_continue_and_kill_one_experiment_at_once_do_no_harm(master):
+    """A continuation must not take up what another one has begun, and somebody has killed, since it looked."""
+    x = ended(master, "CANCELED")
+    trial = f"/api/v1/trials/{master.trial_ids(x)[0]}"
+
+    def repeat(path, body, rounds):
+        statuses = [master.post(path, body).status for _ in range(rounds)]
+        assert set(statuses) <= {200, 400}
+        return statuses.count(200)
+
+    with futures.ThreadPoolExecutor(6) as pool:
+        begun = [pool.submit(repeat, "/api/v1/experiments/continue", {"id": x}, 40) for _ in range(4)]
+        killed = [pool.submit(repeat, f"/api/v1/experiments/{x}/kill", {}, 80) for _ in range(2)]
+        continued = sum(b.result() for b in begun)
+        assert [k.result() for k in killed] == [80, 80]
+    assert master.post(f"/api/v1/experiments/{x}/kill").status == 200
+    assert master.wait_experiment(x)["state"] == "STATE_CANCELED"
+    tasks = master.get(trial).json["trial"]["taskIds"]
+    assert len(tasks) == len(set(tasks)) == continued + 1 > 1
+
+
 def test_a_continued_experiment_survives_the_master(new_cluster):
     c = new_cluster().start_master()
     c.login()
