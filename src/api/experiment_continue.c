@@ -1,6 +1,7 @@
 /* POST /experiments/continue: what is over goes on, from the latest checkpoints of its trials. On a reader's thread:
  * whether it may, and with which configuration; on the loop one step of the core, with the new configuration stored in
  * the same transaction. The text that was submitted once stays as it is. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/convert.h"
@@ -42,6 +43,8 @@ static int claim(struct req *r, struct continuation *c, int32_t experiment_id, s
     c->claim = arena_new(&r->arena, struct continuing);
     c->claim->experiment_id = experiment_id;
     HASH_ADD(hh, r->api->continuing, experiment_id, sizeof(c->claim->experiment_id), c->claim);
+    if (!HASH_ADDED(c->claim))
+        abort();
     return 0;
 }
 
