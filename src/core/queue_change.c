@@ -127,8 +127,10 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
 {
     if (find_job(c, s->change->anchor, &s->anchor, err) < 0)
         return -1;
-    if (s->anchor == s->job)
-        return error_set(err, ERR_INVALID, "job %s cannot be moved ahead of or behind itself", s->job->row.job_id);
+    if (s->anchor == s->job) { /* such as the first job of a queue that somebody moves to the top */
+        s->done = true;
+        return 0;
+    }
     if (s->anchor->pool != s->job->pool)
         return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
                          s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
@@ -226,7 +228,7 @@ static int understand(const struct core *c, struct batch *b, struct error *err)
         if (understand_one(c, b, &b->step[i], err) < 0 || check_twice(b, i, err) < 0)
             return -1;
     for (size_t i = 0; i < b->n; i++)
-        b->step[i].anchor_step = is_move(b->step[i].change) ? move_of(b, b->step[i].anchor) : NO_STEP;
+        b->step[i].anchor_step = is_move(b->step[i].change) && !b->step[i].done ? move_of(b, b->step[i].anchor) : NO_STEP;
     for (size_t i = 0; i < b->n; i++)
         if (is_move(b->step[i].change) && check_chain(b, i, err) < 0)
             return -1;
