@@ -87,7 +87,7 @@ $(HOROVOD)/.stamp: python/requirements/horovod.txt $(VENV)/.stamp-test tools/bui
 	$(call new-environment,Horovod)
 	@$(over-torch)
 	@$(@D)/bin/pip install -q --disable-pip-version-check -r $<
-	@wheel=$$(tools/build-horovod $(@D)/bin/python) && $(@D)/bin/pip install -q --disable-pip-version-check --no-deps $$wheel
+	@wheel=$$(tools/build-horovod $(@D)/bin/python) && $(@D)/bin/pip install -q --disable-pip-version-check --no-deps --force-reinstall $$wheel
 	@touch $@
 
 # Tests of Azure's storage are skipped, visibly, where there is no npm.
