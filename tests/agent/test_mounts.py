@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 
 import pytest
 import supervisor as sv
@@ -48,10 +49,10 @@ class Place:
 
 
 @pytest.fixture(params=["root", "nobody"])
-def place(request, tmp_path_factory):
+def place(request):
     namespaces.need(request.param)
     # Not below pytest's own directory, which is closed to others.
-    path = pathlib.Path(shutil.os.path.realpath(tmp_path_factory.getbasetemp().parent.parent)) / f"det-mounts-{os.getpid()}-{request.param}"
+    path = pathlib.Path(tempfile.gettempdir()).resolve() / f"det-mounts-{os.getpid()}-{request.param}"
     path.mkdir(mode=0o755)
     place = Place(path, request.param)
     yield place

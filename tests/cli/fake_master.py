@@ -19,6 +19,7 @@ ENUMS = CONTRACT["enums"]
 PASSWORD = "Secret123"
 PASSWORD_HASH = hashlib.sha512(b"GubPEmmotfiK9TMD6Zdw" + PASSWORD.encode()).hexdigest()  # what goes over the wire for it
 TOKEN = "token-of-determined"
+CHECKPOINT, GONE_CHECKPOINT = "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0001", "0d0e5b0a-7a41-4c6e-9a39-6f6d6b1f0002"
 
 
 def _zero(field):
@@ -207,7 +208,7 @@ class Master:
     def workloads(self, match, query, body):
         if match[1] != "1":
             return {"workloads": [], "pagination": page(0)}
-        saved = message("trial.v1.CheckpointWorkload", uuid="uuid-1", endTime="2026-11-21T07:12:52Z", state="STATE_COMPLETED", totalBatches=100,
+        saved = message("trial.v1.CheckpointWorkload", uuid=CHECKPOINT, endTime="2026-11-21T07:12:52Z", state="STATE_COMPLETED", totalBatches=100,
                         resources={"a": "10"}, metadata={"steps_completed": 100})
         return {"workloads": [{"training": workload_metrics(50, "2026-11-21T07:12:30Z", loss=0.75)},
                               {"training": workload_metrics(100, "2026-11-21T07:12:50Z", loss=0.5)},
@@ -215,13 +216,13 @@ class Master:
                               {"checkpoint": saved}], "pagination": page(4)}
 
     def checkpoints(self, match, query, body):
-        every = [checkpoint("uuid-1", self.storage), checkpoint("uuid-2", self.storage, state="STATE_DELETED")]
+        every = [checkpoint(CHECKPOINT, self.storage), checkpoint(GONE_CHECKPOINT, self.storage, state="STATE_DELETED")]
         return {"checkpoints": [c for c in every if c["state"] in query.get("states", [c["state"]])], "pagination": page(2)}
 
     def get_checkpoint(self, match, query, body):
-        if match[1] != "uuid-1":
+        if match[1] != CHECKPOINT:
             raise Failure(404, f"checkpoint '{match[1]}' not found")
-        return {"checkpoint": checkpoint("uuid-1", self.storage)}
+        return {"checkpoint": checkpoint(CHECKPOINT, self.storage)}
 
     def model_def(self, match, query, body):
         return {"b64Tgz": "aGVsbG8gd29ybGQh"}

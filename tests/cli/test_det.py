@@ -342,21 +342,21 @@ def test_trial_describe_and_kill(det):
 
 
 def test_checkpoints_are_listed_and_downloaded(det, server, tmp_path):
-    source = tmp_path / "storage" / "uuid-1" / "sub"
+    source = tmp_path / "storage" / fake_master.CHECKPOINT / "sub"
     source.mkdir(parents=True)
     (source / "weights").write_bytes(b"w" * 100000)
     rows = columns(det("experiment", "list-checkpoints", 1))
-    assert rows[1][:5] == ["1", "100", "COMPLETED", "0.9625", "uuid-1"] and rows[1][6] == "2.0KB"
+    assert rows[1][:5] == ["1", "100", "COMPLETED", "0.9625", fake_master.CHECKPOINT] and rows[1][6] == "2.0KB"
     assert rows == columns(det("trial", "list-checkpoints", 1)) == columns(det("checkpoint", "list", 1))
     assert det("trial", "download", 1, "--latest", "-q", "-o", tmp_path / "got") == f"{tmp_path}/got\n"
     assert (tmp_path / "got" / "sub" / "weights").read_bytes() == b"w" * 100000
     assert json.loads((tmp_path / "got" / "metadata.json").read_text())["steps_completed"] == 100
-    assert det("checkpoint", "download", "uuid-1", "-o", tmp_path / "got2").startswith(f"Local checkpoint path:\n{tmp_path}/got2 \n")
+    assert det("checkpoint", "download", fake_master.CHECKPOINT, "-o", tmp_path / "got2").startswith(f"Local checkpoint path:\n{tmp_path}/got2 \n")
     assert "not found" in det.run("checkpoint", "describe", "nonsense").stderr
 
 
 def test_checkpoint_that_is_elsewhere_is_an_error(det):
-    done = det.run("checkpoint", "download", "uuid-1")
+    done = det.run("checkpoint", "download", fake_master.CHECKPOINT)
     assert done.returncode == 1 and "is the storage mounted here?" in done.stderr
 
 

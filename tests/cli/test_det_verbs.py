@@ -86,12 +86,12 @@ def test_checkpoints_are_deleted_after_a_question(det, master):
 
 
 def test_experiment_download_takes_the_best(det, server, tmp_path):
-    source = tmp_path / "storage" / "uuid-1"
+    source = tmp_path / "storage" / fake_master.CHECKPOINT
     source.mkdir(parents=True)
     (source / "state_dict.pth").write_text("weights")
     out = det("experiment", "download", 1, "-o", tmp_path / "to", "-q", "--top-n", 1)
-    assert out == f"{tmp_path}/to/uuid-1\n"
-    assert (tmp_path / "to/uuid-1/state_dict.pth").read_text() == "weights"
+    assert out == f"{tmp_path}/to/{fake_master.CHECKPOINT}\n"
+    assert (tmp_path / f"to/{fake_master.CHECKPOINT}/state_dict.pth").read_text() == "weights"
     query = [r for r in server.master.requests if r[1].endswith("/checkpoints")][-1][2]
     assert query == {"sortByAttr": ["SORT_BY_SEARCHER_METRIC"], "limit": ["1"], "states": ["STATE_COMPLETED"]}
     det.run("experiment", "download", 1, "-o", tmp_path / "to", "--sort-by", "loss", "--smaller-is-better", "false")

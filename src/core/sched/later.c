@@ -10,6 +10,11 @@ void later_init(struct later *l, const struct sched_opts *opts)
 
 void later_free(struct later *l)
 {
+    struct sched_agent *shadow, *next;
+    HASH_ITER(hh, l->places.by_id, shadow, next) { /* of agents that have not left */
+        HASH_DEL(l->places.by_id, shadow);
+        free(shadow);
+    }
     places_free(&l->places);
 }
 
