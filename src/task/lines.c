@@ -12,6 +12,13 @@ void line_framer_init(struct line_framer *f, enum task_stdtype stdtype, line_fn 
     f->n = 0;
     f->after_cr = false;
     f->text = (struct strbuf)STRBUF_INIT;
+    f->secret_n = 0;
+}
+
+void line_framer_hide(struct line_framer *f, const char *secret)
+{
+    if (f->secret_n < LINE_SECRETS_MAX && strlen(secret) >= LINE_SECRET_MIN)
+        f->secret[f->secret_n++] = secret;
 }
 
 void line_framer_release(struct line_framer *f)
@@ -79,6 +86,17 @@ static void add_clean(struct strbuf *out, const char *p, const char *end)
     }
 }
 
+static void hide(struct strbuf *text, const char *secret)
+{
+    enum { SHOWN = 8 };
+    size_t n = strlen(secret);
+    for (char *at = text->s; (at = memmem(at, text->n - (size_t)(at - text->s), secret, n)); at += SHOWN) {
+        memset(at, '*', SHOWN);
+        memmove(at + SHOWN, at + n, text->n - (size_t)(at - text->s) - n + 1);
+        text->n -= n - SHOWN;
+    }
+}
+
 static void emit(struct line_framer *f, size_t n, bool ended, int64_t now_us)
 {
     struct task_line l = {.time_us = now_us, .stdtype = f->stdtype};
@@ -86,6 +104,8 @@ static void emit(struct line_framer *f, size_t n, bool ended, int64_t now_us)
     const char *text = parse_level(parse_rank(f->buf, end, &l), end, &l);
     strbuf_reset(&f->text);
     add_clean(&f->text, text, end);
+    for (int i = 0; i < f->secret_n && f->text.n > 0; i++)
+        hide(&f->text, f->secret[i]);
     if (ended)
         strbuf_addc(&f->text, '\n');
     l.text = strbuf_str(&f->text);

@@ -159,6 +159,16 @@ static void adopt_task(struct supervisor *s)
     record_exit(s);
 }
 
+/* The tokens by which the task speaks with the master. */
+static void hide_tokens(struct supervisor *s)
+{
+    static const char *const names[] = {"DET_SESSION_TOKEN=", "DET_USER_TOKEN="};
+    for (char **e = s->spec.env; *e; e++)
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+            for (int output = 0; output < 2 && strncmp(*e, names[i], strlen(names[i])) == 0; output++)
+                line_framer_hide(&s->output[output].framer, *e + strlen(names[i]));
+}
+
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err)
 {
     struct supervisor *s = calloc(1, sizeof(*s));
@@ -173,6 +183,7 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
         supervisor_free(s);
         return -1;
     }
+    hide_tokens(s);
     if (adopt)
         adopt_task(s);
     else

@@ -1,4 +1,5 @@
 """What allocations ran in: told by their agents and by themselves, shown with the trial."""
+import base64
 import re
 import shutil
 
@@ -12,11 +13,11 @@ PYTHON = {"executable": "/opt/venv/bin/python3", "version": "3.11.2", "framework
 @pytest.fixture(scope="module")
 def running(cluster):
     """An experiment that sleeps: (trial, allocation, container, its session token)."""
-    x = cluster.create(entrypoint=["sh", "-c", "echo token=$DET_SESSION_TOKEN; sleep 1000"])
+    x = cluster.create(entrypoint=["sh", "-c", "echo token=$(printf %s $DET_SESSION_TOKEN | base64 -w0); sleep 1000"])
     wait_for("the trial to run", lambda: cluster.experiment(x)["state"] == "STATE_RUNNING")
     [trial] = cluster.trial_ids(x)
     wait_for("the agent's record", lambda: environments(cluster, trial))
-    token = wait_for("its token", lambda: re.search("token=(det1[^\\s]+)", cluster.trial_log(trial))).group(1)
+    token = base64.b64decode(wait_for("its token", lambda: re.search(r"token=(\S+)\n", cluster.trial_log(trial))).group(1)).decode()
     [container] = [c for a in cluster.get("/api/v1/agents").json["agents"] for c in a["containers"].values()]
     yield trial, container["parent"], container["id"], token
     cluster.post(f"/api/v1/experiments/{x}/kill")

@@ -1,4 +1,5 @@
 """What the API shows and does while something runs: agents, slots, pools, jobs, tasks, and the routes that tasks call."""
+import base64
 import json
 import threading
 import urllib.parse
@@ -197,10 +198,13 @@ def test_what_tasks_report_about_themselves(cluster, running):
 
 
 def test_a_tasks_token_is_its_owners_below_the_api_and_ends_with_the_allocation(cluster):
-    x = cluster.create(entrypoint="echo token=$DET_SESSION_TOKEN; sleep 1000")
+    x = cluster.create(entrypoint="env; echo token=$(printf %s $DET_SESSION_TOKEN | base64 -w0); sleep 1000")
     [trial] = wait_for("the trial", lambda: cluster.trial_ids(x))
-    wait_for("the token in the log", lambda: "token=det1." in cluster.trial_log(trial))
-    token = cluster.trial_log(trial).split("token=")[1].split()[0]
+    wait_for("the token in the log", lambda: "\ntoken=" in cluster.trial_log(trial))
+    log = cluster.trial_log(trial)
+    token = base64.b64decode(log.split("\ntoken=")[1].split()[0]).decode()
+    assert token.startswith("det1.") and token not in log, "a log has more readers than the task has owners"
+    assert "DET_SESSION_TOKEN=********" in log and "DET_USER_TOKEN=********" in log and log.count("det1.") == 0
     assert cluster.get("/api/v1/me", token=token).json["user"]["username"] == "determined"
     assert cluster.get("/api/v1/me", token=None, headers={"Grpc-Metadata-x-allocation-token": f"Bearer {token}"}).status == 200
     assert cluster.get("/users/me", token=token).status == 401

@@ -103,6 +103,23 @@ static void test_lines__that_are_too_long_are_cut_between_characters(void **stat
     strbuf_release(&text);
 }
 
+static void test_lines__show_no_secrets(void **state)
+{
+    static const char token[] = "det1.0123456789abcdef", printed[] = "A=det1.0123456789abcdef B=det1.0123456789abcdef\nINFO: x det1.0123456789abcdef";
+    struct line_framer *f = malloc(sizeof(*f));
+    line_framer_init(f, TASK_STDOUT, tell, NULL);
+    line_framer_hide(f, "too short");
+    line_framer_hide(f, token);
+    strbuf_reset(&story);
+    line_framer_feed(f, printed, sizeof printed - 1, 0);
+    line_framer_feed(f, " too short\n", 11, 0);
+    line_framer_feed(f, "det1.0123456789abcde\n\n", 22, 0);
+    line_framer_end(f, 0);
+    assert_string_equal(strbuf_str(&story), "<A=******** B=********$>3<x ******** too short$><det1.0123456789abcde$><$>");
+    line_framer_release(f);
+    free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +127,7 @@ int main(void)
         cmocka_unit_test(test_lines__take_rank_then_level_from_the_front),
         cmocka_unit_test(test_lines__are_valid_text),
         cmocka_unit_test(test_lines__that_are_too_long_are_cut_between_characters),
+        cmocka_unit_test(test_lines__show_no_secrets),
     };
     int r = cmocka_run_group_tests(tests, NULL, NULL);
     strbuf_release(&story);
