@@ -149,7 +149,7 @@ static void rebuild(struct store *st, int32_t trial)
     cleanup_arena struct arena a = ARENA_INIT;
     struct trial_row t = {.id = trial, .experiment_id = trial, .state = RUN_ACTIVE, .start_us = 1, .run_id = 2};
     struct store_report_result result;
-    const char *summary;
+    const char **summary;
     MUST(store_trial_put(st, &t, false, &bench_err));
     const struct store_report r = {.trial_id = trial, .run_id = 2, .group = "training", .has_steps = true,
                                    .steps = 500000000, .report_us = 1, .avg_metrics = "{\"loss\":1.5}"};
@@ -160,7 +160,7 @@ static void rebuild(struct store *st, int32_t trial)
     printf("%-58s %10.2f ms\n", "a restart from half of ten million sealed reports",
            (double)(clock_monotonic_us() - start) / 1000);
     start = clock_monotonic_us();
-    MUST(store_summary_metrics(st, trial, &a, &summary, &bench_err));
+    MUST(store_summary_metrics(st, (struct store_ints){&trial, 1}, &a, &summary, &bench_err));
     printf("%-58s %10.3f ms\n", "summary of a trial", (double)(clock_monotonic_us() - start) / 1000);
 }
 

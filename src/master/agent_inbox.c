@@ -9,7 +9,7 @@
 
 enum {
     HEAVY_BYTES = 8 * 1024, /* to decode it takes longer than to hand it over */
-    HEARING_US = 5000,      /* then others have a turn of the loop */
+    HEARING_US = 2000,      /* then others have a turn of the loop */
 };
 
 TAILQ_HEAD(inbox_list, agent_inbox);

@@ -14,7 +14,7 @@ enum {
     GROUP_GROWS_US = 5000,    /* so long it takes in what arrives */
     GROUP_US_MAX = 50000,
     GROUP_JOBS_MAX = 5000,
-    TURN_US_MAX = 5000,       /* of completions, in one turn of the loop */
+    TURN_US_MAX = 2000,       /* of completions, in one turn of the loop */
     DEPTH_MAX = 100000,       /* jobs; beyond it the edge answers 503 */
     RETRY_US = 1000000,
 };

@@ -100,7 +100,7 @@ struct http_server {
 
 #define HEAD_MAX (64 * 1024)
 #define INPUT_MAX (HEAD_MAX + 4096) /* read ahead of one connection */
-#define WRITE_MAX (256 * 1024)      /* in one turn of the loop, as far as the kernel takes it */
+#define WRITE_MAX (1024 * 1024)     /* in one turn of the loop, as far as the kernel takes it */
 
 /* ---- http_conn.c ---- */
 
