@@ -147,7 +147,7 @@ static int run_task_program(const struct runtime_task *t, bool adopt, struct err
     return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
 }
 
-/* The task need not wait for it: it runs already. */
+/* The task does not wait for it, since it runs already; the first that is heard of it does, about a millisecond. */
 static void look_for_python(struct runtime_task *t)
 {
     struct python_search s = {.argv = t->start->argv, .argv_n = t->start->argv_n, .work_dir = t->work_dir,

@@ -122,16 +122,6 @@ void task_move_to(struct task *t, enum task_state to)
 
 /* ---- the agent's restart, and the link's coming and going -------------------------------------------------------- */
 
-const char *task_spec_env(const struct taskspec *spec, const char *name)
-{
-    char *const *env = spec->env;
-    size_t n = strlen(name);
-    for (; *env; env++)
-        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-            return *env + n + 1;
-    return "";
-}
-
 bool task_read_spec(struct task *t, struct taskspec *ret)
 {
     cleanup_free char *path = path_join(t->rt->dir.supervisor, "spec");
@@ -153,8 +143,8 @@ void task_adopt(struct agent *a, const char *container_id)
     struct taskspec spec;
     bool started = task_read_spec(t, &spec), supervised = is_supervised(t);
     if (started) {
-        t->allocation_id = task_spec_env(&spec, "DET_ALLOCATION_ID");
-        t->task_id = task_spec_env(&spec, "DET_TASK_ID");
+        t->allocation_id = taskspec_env(&spec, "DET_ALLOCATION_ID");
+        t->task_id = taskspec_env(&spec, "DET_TASK_ID");
     }
     t->has_supervisor = started || supervised;
     t->reported = WIRE_CONTAINER_STATE_RUNNING;

@@ -57,7 +57,6 @@ void task_ask_rendezvous(struct task *t);
 void task_adopt_left(struct task *t); /* by a supervisor of its own */
 struct taskspec;
 bool task_read_spec(struct task *t, struct taskspec *ret); /* false: there is none, it was never started */
-const char *task_spec_env(const struct taskspec *spec, const char *name); /* "" if unset */
 void task_watch_profile(struct task *t); /* it runs: system metrics, as soon as it asks for them */
 void task_tell_record(struct task *t); /* which devices, machine and Python it runs on */
 void task_attach(struct task *t); /* to its supervisor; to a new one that adopts what is left, if there is none */

@@ -29,13 +29,13 @@ void task_watch_profile(struct task *t)
 {
     const struct slots *slots = &t->agent->slots;
     struct taskspec spec;
-    if (!task_read_spec(t, &spec) || !*task_spec_env(&spec, "DET_TRIAL_ID"))
+    if (!task_read_spec(t, &spec) || !*taskspec_env(&spec, "DET_TRIAL_ID"))
         return;
     struct profile_task task = {
         .dir = arena_printf(&t->rt->arena, "%s/profiling", t->rt->dir.run), .agent_id = t->agent->config->agent_id,
         .container_id = t->container_id, .allocation_id = t->allocation_id, .shared_fs = shared_fs_of(&spec),
         .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
-        .gpu_uuids = slots->maker ? task_spec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
+        .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
     t->profile = profile_new(t->agent->loop, t->agent->pool, &task, send_report, t);
     /* Without the directory the task measures by itself. */
     if (!t->profile && rmdir(task.dir) < 0)

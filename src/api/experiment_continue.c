@@ -65,9 +65,7 @@ static int check_state(const struct store_experiment *x, enum run_state *ret, st
     if (x->archived || x->parent_archived)
         return error_set(err, ERR_PRECONDITION, "experiment %d, its project or its workspace is archived: unarchive it first",
                          x->id);
-    if (run_state_parse(x->state, ret) < 0)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
-    if (*ret == RUN_DELETING || *ret == RUN_DELETED || *ret == RUN_DELETE_FAILED)
+    if (run_state_parse(x->state, ret) < 0 || *ret == RUN_DELETING || *ret == RUN_DELETED || *ret == RUN_DELETE_FAILED)
         return error_set(err, ERR_PRECONDITION, "experiment %d is in state %s: it cannot be continued", x->id, x->state);
     if (!run_state_is_terminal(*ret))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it", x->id);

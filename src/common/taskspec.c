@@ -95,3 +95,13 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     *ret = s;
     return 0;
 }
+
+const char *taskspec_env(const struct taskspec *s, const char *name)
+{
+    char *const *env = s->env;
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return "";
+}

@@ -47,5 +47,7 @@ struct taskspec {
 void taskspec_encode(const struct taskspec *s, struct strbuf *out);
 /* Strings and arrays live in the arena. */
 int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec *ret, struct error *err);
+/* The value of a variable of the task; "" if unset. */
+const char *taskspec_env(const struct taskspec *s, const char *name);
 
 #endif

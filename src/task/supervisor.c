@@ -162,11 +162,10 @@ static void adopt_task(struct supervisor *s)
 /* The tokens by which the task speaks with the master. */
 static void hide_tokens(struct supervisor *s)
 {
-    static const char *const names[] = {"DET_SESSION_TOKEN=", "DET_USER_TOKEN="};
-    for (char **e = s->spec.env; *e; e++)
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-            for (int output = 0; output < 2 && strncmp(*e, names[i], strlen(names[i])) == 0; output++)
-                line_framer_hide(&s->output[output].framer, *e + strlen(names[i]));
+    for (int output = 0; output < 2; output++) {
+        line_framer_hide(&s->output[output].framer, taskspec_env(&s->spec, "DET_SESSION_TOKEN"));
+        line_framer_hide(&s->output[output].framer, taskspec_env(&s->spec, "DET_USER_TOKEN"));
+    }
 }
 
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err)
