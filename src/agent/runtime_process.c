@@ -101,7 +101,7 @@ static int write_spec(const struct runtime_task *t, struct error *err)
     struct arena *a = (struct arena *)&t->arena;
     bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
     struct taskspec spec = {
-        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .uid = t->account.change ? t->account.uid : TASKSPEC_KEEP_ID,
+        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change, .uid = t->account.uid,
         .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
         .oom_file = t->cgroup.oom_file, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
     add_mounts(t, &spec);

@@ -4,7 +4,7 @@
 
 #include "common/bytes.h"
 
-#define MAGIC 0x31535444u /* "DTS1" */
+#define MAGIC 0x32535444u /* "DTS2" */
 #define STRING_MIN 5      /* length and NUL */
 #define READ_ONLY 1u      /* flags of a mount */
 #define MAKE_SOURCE 2u
@@ -40,6 +40,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_strings(out, s->argv);
     put_strings(out, s->env);
     put_string(out, s->cwd);
+    bytes_u32(out, s->change_user);
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -55,6 +56,12 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
         put_string(out, s->mount[i].target);
         bytes_u32(out, (s->mount[i].read_only ? READ_ONLY : 0u) | (s->mount[i].make_source ? MAKE_SOURCE : 0u));
     }
+    put_strings(out, s->hidden);
+    bytes_u64(out, s->limit.memory_bytes);
+    bytes_u64(out, s->limit.processes);
+    bytes_u64(out, s->limit.disk_bytes);
+    put_string(out, s->pids_file);
+    put_string(out, s->boot_id);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -79,6 +86,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
     s.cwd = arena_strdup(a, cursor_string(&c, NULL));
+    s.change_user = cursor_u32(&c) != 0;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));
@@ -90,6 +98,12 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.log_links = arena_strdup(a, cursor_string(&c, NULL));
     s.spool_max = cursor_u64(&c);
     get_mounts(&c, a, &s);
+    s.hidden = get_strings(&c, a);
+    s.limit.memory_bytes = cursor_u64(&c);
+    s.limit.processes = cursor_u64(&c);
+    s.limit.disk_bytes = cursor_u64(&c);
+    s.pids_file = arena_strdup(a, cursor_string(&c, NULL));
+    s.boot_id = arena_strdup(a, cursor_string(&c, NULL));
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

@@ -19,18 +19,25 @@
 #include "common/error.h"
 #include "common/strbuf.h"
 
-#define TASKSPEC_KEEP_ID UINT32_MAX /* as uid: stay who you are */
-
 struct taskspec_mount {
     const char *source, *target;
     bool read_only;
     bool make_source; /* a directory that is not there yet is made, with the task's own rights */
 };
 
+/* What the task may take of the machine; 0: as much as there is. */
+struct taskspec_limits {
+    uint64_t memory_bytes, processes;
+    uint64_t disk_bytes; /* in its own directory */
+};
+
 struct taskspec {
     char **argv, **env;   /* NULL-terminated; argv[0] is looked up in env's PATH */
     const char *cwd;
-    uint32_t uid, gid;    /* uid TASKSPEC_KEEP_ID: no change of user, gid and groups are ignored */
+    /* false: the task stays who its supervisor is, and uid, gid and groups mean nothing. No value of uid or gid says so:
+     * whoever chooses them from afar must not be able to choose this. */
+    bool change_user;
+    uint32_t uid, gid;
     uint32_t *group;      /* supplementary groups */
     size_t group_n;
     char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user */
@@ -41,6 +48,12 @@ struct taskspec {
      * own directory at /run/determined, which the others may lie in. */
     struct taskspec_mount *mount;
     size_t mount_n;
+    /* Files and directories of the agent that the task must not see, absolute, for the task's mount namespace to cover. The
+     * task's own directory, which may lie below one of them, stays visible where it is. */
+    char **hidden;
+    struct taskspec_limits limit;
+    const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
+    const char *boot_id;   /* of the machine when the order was written; "" if unknown */
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

@@ -45,7 +45,7 @@ static void join_cgroups(char *const *procs_file)
 
 static void become_user(const struct taskspec *spec, int status_fd)
 {
-    if (spec->uid == TASKSPEC_KEEP_ID)
+    if (!spec->change_user)
         return;
     if (setgroups(spec->group_n, spec->group) < 0 || setresgid(spec->gid, spec->gid, spec->gid) < 0)
         fail(status_fd, "cannot take the task's groups", NULL);

@@ -36,19 +36,19 @@ struct view {
 /* Only the effective user changes back and forth; it takes the capabilities along. Groups stay the task's from here. */
 static void act_as_task(const struct view *v)
 {
-    if (v->spec->uid != TASKSPEC_KEEP_ID && seteuid(v->spec->uid) < 0)
+    if (v->spec->change_user && seteuid(v->spec->uid) < 0)
         _exit(127);
 }
 
 static void act_as_self(const struct view *v)
 {
-    if (v->spec->uid != TASKSPEC_KEEP_ID && seteuid(0) < 0)
+    if (v->spec->change_user && seteuid(0) < 0)
         _exit(127);
 }
 
 static int take_groups(const struct taskspec *s, struct error *err)
 {
-    if (s->uid != TASKSPEC_KEEP_ID && (setgroups(s->group_n, s->group) < 0 || setegid(s->gid) < 0))
+    if (s->change_user && (setgroups(s->group_n, s->group) < 0 || setegid(s->gid) < 0))
         return error_errno(err, "cannot take the task's groups");
     return 0;
 }

@@ -7,7 +7,6 @@ import struct
 import subprocess
 import time
 
-KEEP_ID = 0xFFFFFFFF
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
 EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST = 1, 2, 3, 4, 5
@@ -23,13 +22,17 @@ def _strings(items):
     return struct.pack("<I", len(items)) + b"".join(_string(i) for i in items)
 
 
-def spec(argv, env=(), cwd="/", uid=KEEP_ID, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=()):
+def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
+         memory=0, processes=0, disk=0, pids_file="", boot_id=""):
+    """uid None: the task stays who its supervisor is."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
-        struct.pack("<I", 0x31535444), _strings(argv), _strings(env), _string(cwd), struct.pack("<III", uid, gid, len(groups)),
+        struct.pack("<I", 0x32535444), _strings(argv), _strings(env), _string(cwd),
+        struct.pack("<IIII", uid is not None, uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
+        _strings(list(map(str, hidden))), struct.pack("<QQQ", memory, processes, disk), _string(pids_file), _string(boot_id),
     ])
 
 
