@@ -73,13 +73,13 @@ class _NamedCertConnection(http.client.HTTPSConnection):
         self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._cert_name)
 
 
-def _tls_context(cert_file: Optional[str]) -> ssl.SSLContext:
+def _tls_context(cert_file: Optional[str], cert_pem: Optional[str] = None) -> ssl.SSLContext:
     if cert_file and cert_file.lower() == "noverify":
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return context
-    context = ssl.create_default_context(cafile=cert_file or None)
+    context = ssl.create_default_context(cafile=cert_file or None, cadata=cert_pem or None)
     # Tasks are given the master's own certificate: who signed it need not be known here.
     context.verify_flags |= _PARTIAL_CHAIN
     return context
@@ -98,6 +98,8 @@ class Session:
         CA certificates in PEM to check the master's with, instead of the system's; ``noverify`` checks nothing.
     cert_name : str, optional
         Name that the master's certificate bears, where it is not the host's.
+    cert_pem : str, optional
+        The same certificates as text.
     retry : Retry
         How patient to be.
     """
@@ -109,6 +111,7 @@ class Session:
         *,
         cert_file: Optional[str] = None,
         cert_name: Optional[str] = None,
+        cert_pem: Optional[str] = None,
         retry: Retry = PATIENT,
     ) -> None:
         parts = urllib.parse.urlsplit(master_url)
@@ -117,8 +120,8 @@ class Session:
         self._url = master_url.rstrip("/")
         self._parts = parts
         self._token = token
-        self._cert_file, self._cert_name = cert_file, cert_name
-        self._tls = _tls_context(cert_file) if parts.scheme == "https" else None
+        self._cert_file, self._cert_name, self._cert_pem = cert_file, cert_name, cert_pem
+        self._tls = _tls_context(cert_file, cert_pem) if parts.scheme == "https" else None
         self._retry = retry
         self._local = threading.local()
         self._live: Set[http.client.HTTPConnection] = set()
@@ -127,11 +130,18 @@ class Session:
 
     def clone(self, retry: Retry) -> "Session":
         """A session of its own connections and patience."""
-        return Session(self._url, self._token, cert_file=self._cert_file, cert_name=self._cert_name, retry=retry)
+        return Session(
+            self._url,
+            self._token,
+            cert_file=self._cert_file,
+            cert_name=self._cert_name,
+            cert_pem=self._cert_pem,
+            retry=retry,
+        )
 
     def get(self, path: str, *, params: Optional[Dict[str, Any]] = None, timeout_s: float = READ_TIMEOUT_S) -> Any:
         """GET; see :meth:`request`. Of ``params``, None is left out and a list is repeated."""
-        return self.request("GET", path + _query(params), timeout_s=timeout_s)
+        return self.request("GET", path + query(params), timeout_s=timeout_s)
 
     def put(self, path: str, body: Any = None) -> Any:
         """PUT; see :meth:`request`."""
@@ -159,18 +169,18 @@ class Session:
         url = self._url + path
         connection = self._connect_apart()
         try:
-            connection.request("GET", self._target(path + _query(params)), None, self._headers(None))
+            connection.request("GET", self._target(path + query(params)), None, self._headers(None))
             response = connection.getresponse()
             if response.status >= 400:
                 kind = errors.API_ERRORS.get(response.status, errors.ApiError)
-                raise kind("GET", url, response.status, _error_text(response.read()))
+                raise kind("GET", url, response.status, error_text(response.read()))
             if connection.sock is not None:
                 # Whoever follows a task that says nothing waits for as long as that takes.
                 connection.sock.settimeout(None)
             for line in response:
                 message = _decode("GET", url, response.status, line) if line.strip() else {}
                 if "error" in message:
-                    raise errors.ApiError("GET", url, response.status, _error_text(line))
+                    raise errors.ApiError("GET", url, response.status, error_text(line))
                 if "result" in message:
                     yield message["result"]
         except (OSError, http.client.HTTPException) as e:
@@ -186,7 +196,7 @@ class Session:
             response = connection.getresponse()
             if response.status >= 400:
                 kind = errors.API_ERRORS.get(response.status, errors.ApiError)
-                raise kind("GET", self._url + path, response.status, _error_text(response.read()))
+                raise kind("GET", self._url + path, response.status, error_text(response.read()))
             shutil.copyfileobj(response, target, 1 << 20)
         except (OSError, http.client.HTTPException) as e:
             raise errors.MasterUnreachable("GET", self._url + path, 1, e) from e
@@ -242,13 +252,60 @@ class Session:
                     return _decode(method, url, status, answer)
                 if status not in NOT_NOW:
                     kind = errors.API_ERRORS.get(status, errors.ApiError)
-                    raise kind(method, url, status, _error_text(answer), maybe_done=maybe_done)
-                cause = f"{status}: {_error_text(answer)}"
+                    raise kind(method, url, status, error_text(answer), maybe_done=maybe_done)
+                cause = f"{status}: {error_text(answer)}"
             if self._closed.is_set():
                 break
             level = logging.WARNING if WARN_FROM_ATTEMPT <= attempt + 1 < self._retry.attempts else logging.DEBUG
             logger.log(level, "%s %s, attempt %d of %d: %s", method, url, attempt + 1, self._retry.attempts, cause)
         raise errors.MasterUnreachable(method, url, attempt + 1, cause)
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        payload: Optional[bytes] = None,
+        *,
+        headers: Optional[Dict[str, str]] = None,
+        timeout_s: Optional[float] = READ_TIMEOUT_S,
+    ) -> http.client.HTTPResponse:
+        """Ask the master, on a connection of its own, and leave the answer to be read: whatever its status and form.
+
+        Parameters
+        ----------
+        method, path : str
+            As for :meth:`request`.
+        payload : bytes, optional
+            The body.
+        headers : dict, optional
+            They go before those that every request has.
+        timeout_s : float, optional
+            How long to wait for the answer's beginning, and then for each piece of it. None: for as long as it takes.
+
+        Raises
+        ------
+        errors.MasterUnreachable
+            It gave no answer, or "not now", until patience ran out.
+        """
+        cause: object = None
+        for attempt in range(self._retry.attempts):
+            if attempt > 0:
+                self._closed.wait(self._retry.pause_s(attempt - 1))
+            connection = self._connect_apart()
+            try:
+                connection.request(method, self._target(path), payload, {**self._headers(payload), **(headers or {})})
+                response = connection.getresponse()
+                if response.status not in NOT_NOW or attempt + 1 == self._retry.attempts:
+                    if connection.sock is not None:
+                        connection.sock.settimeout(timeout_s)
+                    return response
+                cause = f"{response.status}: {error_text(response.read())}"
+            except (OSError, http.client.HTTPException) as e:
+                cause = e
+            self._drop(connection)
+            if self._closed.is_set() or isinstance(cause, ssl.SSLCertVerificationError):
+                break
+        raise errors.MasterUnreachable(method, self._url + path, attempt + 1, cause)
 
     def close(self) -> None:
         """End all connections, also those on which some thread is waiting just now."""
@@ -362,7 +419,8 @@ class Session:
         return headers
 
 
-def _query(params: Optional[Dict[str, Any]]) -> str:
+def query(params: Optional[Dict[str, Any]]) -> str:
+    """The end of an address: without the parameters that are None, with a list's items one by one."""
     given = {name: value for name, value in (params or {}).items() if value is not None}
     return "?" + urllib.parse.urlencode(given, doseq=True) if given else ""
 
@@ -376,7 +434,7 @@ def _decode(method: str, url: str, status: int, answer: bytes) -> Any:
         raise errors.ApiError(method, url, status, f"the answer is not JSON: {e}") from e
 
 
-def _error_text(answer: bytes) -> str:
+def error_text(answer: bytes) -> str:
     """The sentence within ``{"error": {"error": …}}``; whatever came, where it has another form."""
     try:
         error = json.loads(answer)["error"]

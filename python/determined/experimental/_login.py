@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import pathlib
-import tempfile
 import urllib.parse
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -57,9 +56,9 @@ class _Stored(NamedTuple):
 class TokenStore:
     """``auth.json``: who is logged in where."""
 
-    def __init__(self, master: str) -> None:
+    def __init__(self, master: str, path: Optional[pathlib.Path] = None) -> None:
         self._master = master
-        self._path = config_directory() / "auth.json"
+        self._path = path or config_directory() / "auth.json"
 
     def _whole(self) -> Dict[str, Any]:
         try:
@@ -98,18 +97,13 @@ class TokenStore:
             os.replace(temporary, self._path)
 
 
-def _stored_certificate(master: str) -> Optional[str]:
-    """A file with the certificate that somebody has trusted with ``det``, if so."""
+def stored_certificate(master: str) -> Optional[str]:
+    """The certificates in PEM that somebody has trusted with ``det`` for this master, if so."""
     try:
         certificates = json.loads((config_directory() / "certs.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
-    pem = certificates.get(master)
-    if not pem:
-        return None
-    with tempfile.NamedTemporaryFile("w", prefix="determined-cert-", suffix=".pem", delete=False) as f:
-        f.write(pem)
-    return f.name
+    return certificates.get(master) or None
 
 
 def hashed_password(password: str, *, new: bool = False) -> str:
@@ -176,11 +170,11 @@ def login(
     given = master or os.environ.get("DET_MASTER") or os.environ.get("DET_MASTER_ADDR") or DEFAULT_MASTER
     address = canonical_address(given)
     verify_by = "noverify" if noverify else cert_path or os.environ.get("DET_MASTER_CERT_FILE") or None
-    verify_by = verify_by or (_stored_certificate(address) if address.startswith("https:") else None)
+    trusted = stored_certificate(address) if address.startswith("https:") and not verify_by else None
     name = cert_name or os.environ.get("DET_MASTER_CERT_NAME") or None
 
     def session(token: str) -> _http.Session:
-        return _http.Session(address, token, cert_file=verify_by, cert_name=name, retry=RETRY)
+        return _http.Session(address, token, cert_file=verify_by, cert_name=name, cert_pem=trusted, retry=RETRY)
 
     store = TokenStore(address)
     if user is None and password is None and os.environ.get("DET_PASS") and os.environ.get("DET_USER"):

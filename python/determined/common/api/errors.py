@@ -7,10 +7,38 @@ from determined.errors import MasterUnreachable as MasterNotFoundException
 from determined.errors import NotFound as NotFoundException
 from determined.errors import Unauthenticated as UnauthenticatedException
 
+# The released library refuses a login by a class of its own.
+InvalidCredentialsException = UnauthenticatedException
+# … and a deletion, too.
+DeleteFailedException = APIException
+
+
+class BadResponseException(Exception):
+    """The master's answer is not what was expected."""
+
+
+class EmptyResultException(BadResponseException):
+    """The master's answer holds nothing where something was expected."""
+
+
+class CorruptTokenCacheException(RuntimeError):
+    """The file of kept logins is damaged."""
+
+
+class CorruptCertificateCacheException(RuntimeError):
+    """The file of trusted certificates is damaged."""
+
+
 __all__ = [
     "APIException",
     "BadRequestException",
+    "BadResponseException",
+    "CorruptCertificateCacheException",
+    "CorruptTokenCacheException",
+    "DeleteFailedException",
+    "EmptyResultException",
     "ForbiddenException",
+    "InvalidCredentialsException",
     "MasterNotFoundException",
     "NotFoundException",
     "UnauthenticatedException",

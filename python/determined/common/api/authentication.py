@@ -1,0 +1,152 @@
+"""Logging in: by name and password, by what ``det`` has kept, or from within a task."""
+
+import contextlib
+import os
+import pathlib
+from typing import List, Optional
+
+from determined import errors
+from determined.common.api import _session, certs
+from determined.experimental import _login
+
+PASSWORD_COMPLEXITY_MIN_LENGTH = 8
+
+
+def salt_and_hash(password: str) -> str:
+    """A password as it is sent; an empty one stays empty."""
+    return _login.hashed_password(password)
+
+
+def check_password_complexity(password: Optional[str]) -> None:
+    """Refuses a new password that is too easy to guess.
+
+    Raises
+    ------
+    ValueError
+    """
+    _login.hashed_password(password or "", new=True)
+
+
+def get_det_username_from_env() -> Optional[str]:
+    return os.environ.get("DET_USER")
+
+
+def get_det_user_token_from_env() -> Optional[str]:
+    return os.environ.get("DET_USER_TOKEN")
+
+
+def get_det_password_from_env() -> Optional[str]:
+    return os.environ.get("DET_PASS")
+
+
+def get_det_session_token_from_env() -> Optional[str]:
+    return os.environ.get("DET_SESSION_TOKEN")
+
+
+def login(master_address: str, username: str, password: str, cert: Optional[certs.Cert] = None) -> _session.Session:
+    """A new login.
+
+    Raises
+    ------
+    determined.common.api.errors.UnauthenticatedException
+        Name and password do not fit.
+    """
+    address = _login.canonical_address(master_address)
+    body = {"username": username, "password": salt_and_hash(password), "isHashed": bool(password)}
+    with _session.UnauthSession(address, cert) as nobody:
+        token = nobody.post("/api/v1/auth/login", json=body).json()["token"]
+    return _session.Session(address, username, token, cert)
+
+
+class TokenStore:
+    """The logins that ``det`` and the library keep for one master."""
+
+    def __init__(self, master_address: str, path: Optional[pathlib.Path] = None) -> None:
+        self._store = _login.TokenStore(_login.canonical_address(master_address), path)
+
+    def get_active_user(self) -> Optional[str]:
+        return self._store.read().active_user
+
+    def get_all_users(self) -> List[str]:
+        return list(self._store.read().tokens)
+
+    def get_token(self, user: str) -> Optional[str]:
+        return self._store.read().tokens.get(user)
+
+    def drop_user(self, username: str) -> None:
+        self._store.change(username, None)
+
+    def set_token(self, username: str, token: str) -> None:
+        self._store.change(username, token)
+
+
+def _is_valid(session: _session.Session) -> bool:
+    try:
+        session.get("/api/v1/me")
+    except errors.Unauthenticated:
+        return False
+    return True
+
+
+def login_with_cache(
+    master_address: str,
+    requested_user: Optional[str] = None,
+    password: Optional[str] = None,
+    cert: Optional[certs.Cert] = None,
+) -> _session.Session:
+    """A session by whatever is at hand.
+
+    In this order: the given password; ``DET_USER`` with ``DET_PASS`` or ``DET_USER_TOKEN``; a kept login; the user
+    ``determined`` without a password. A new login is kept for the next program.
+    """
+    address = _login.canonical_address(master_address)
+    store = TokenStore(address)
+    user = requested_user or get_det_username_from_env() or store.get_active_user() or _login.DEFAULT_USER
+    if password is None and user == get_det_username_from_env():
+        password = get_det_password_from_env()
+        if password is None and get_det_user_token_from_env():
+            return _session.Session(address, user, get_det_user_token_from_env() or "", cert)
+    kept = store.get_token(user) if password is None else None
+    if kept:
+        session = _session.Session(address, user, kept, cert)
+        if _is_valid(session):
+            return session
+    session = login(address, user, password or "", cert)
+    store.set_token(user, session.token)
+    return session
+
+
+def logout(master_address: str, requested_user: Optional[str], cert: Optional[certs.Cert]) -> Optional[str]:
+    """End the kept login of a user, or of the active one; returns who that was, None if nobody was logged in."""
+    store = TokenStore(master_address)
+    user = requested_user or store.get_active_user()
+    token = store.get_token(user) if user else None
+    if user is None or token is None:
+        return None
+    store.drop_user(user)
+    session = _session.Session(_login.canonical_address(master_address), user, token, cert)
+    with contextlib.suppress(errors.Unauthenticated):
+        session.post("/api/v1/auth/logout")
+    return user
+
+
+def logout_all(master_address: str, cert: Optional[certs.Cert]) -> None:
+    """End all kept logins."""
+    for user in TokenStore(master_address).get_all_users():
+        logout(master_address, user, cert)
+
+
+def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> _session.TaskSession:
+    """The session of the task that this program runs in.
+
+    Raises
+    ------
+    ValueError
+        This program runs in no task.
+    """
+    token = get_det_session_token_from_env()
+    if not token:
+        raise ValueError("DET_SESSION_TOKEN is not set: this program does not run in a task of the platform")
+    return _session.TaskSession(
+        _login.canonical_address(master_address), get_det_username_from_env() or "", token, cert
+    )
