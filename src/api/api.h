@@ -56,17 +56,21 @@ enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSF
 /* What a handler or step returns besides 0 and -1. */
 #define REQ_CONTINUES 1
 
-enum principal_kind { PRINCIPAL_NONE, PRINCIPAL_USER, PRINCIPAL_TASK };
+/* By the token that was shown: a login, DET_USER_TOKEN (a task's login on behalf of its owner), DET_SESSION_TOKEN (the
+ * task's allocation itself). */
+enum principal_kind { PRINCIPAL_NONE, PRINCIPAL_USER, PRINCIPAL_USER_TOKEN, PRINCIPAL_TASK };
 
 /* Who asks: copied into the request when it is authenticated, so that every thread may read it. */
 struct principal {
     enum principal_kind kind;
     int user_id;
-    bool admin;
+    bool admin; /* PRINCIPAL_USER only: a task has no admin's rights, whoever started it */
     int64_t session_id;
     uint8_t token_hash[32];
     char username[128];
-    char allocation_id[128]; /* PRINCIPAL_TASK only */
+    char allocation_id[128]; /* PRINCIPAL_TASK and PRINCIPAL_USER_TOKEN only */
+    char task_id[128];       /* PRINCIPAL_TASK only, like those that follow; "" and 0: none */
+    int32_t trial_id, experiment_id;
 };
 
 /* What goes back. Handlers of RPC routes fill their response struct and leave this alone; raw routes fill it. */

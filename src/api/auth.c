@@ -32,7 +32,7 @@ static bool over_tls(const struct req *r)
 static int login_remember(struct req *r, struct error *err)
 {
     struct login *l = r->state;
-    struct identity_session s = {.id = l->session_id,
+    struct identity_session s = {.kind = PRINCIPAL_USER, .id = l->session_id,
                                  .user_id = l->user.id,
                                  .expires_at_us = r->now_us + SESSION_LIFETIME_US};
     struct identity_user u;

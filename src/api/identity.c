@@ -20,11 +20,12 @@ struct holder {
     UT_hash_handle hh;
 };
 
-/* Those that tasks have of their users outlive them by days, so there are many, and they are kept small. */
+/* There may be many, so they are kept small. */
 struct session_entry {
     uint8_t hash[TOKEN_HASH_BYTES];
     int64_t id, expires_at_us;
     int user_id;
+    enum principal_kind kind;
     struct holder *holder; /* NULL: of no allocation */
     LIST_ENTRY(session_entry) in_holder;
     UT_hash_handle hh;
@@ -169,6 +170,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
     leave_holder(ids, e);
     e->id = s->id;
     e->user_id = s->user_id;
+    e->kind = s->kind;
     e->expires_at_us = s->expires_at_us;
     e->holder = holder_of(ids, s->allocation_id);
     if (e->holder)
@@ -227,7 +229,7 @@ int identities_authenticate(const struct identities *ids, const char *token, int
     const struct identity_user *u = identities_user(ids, e->user_id);
     if (!u || !u->active)
         return error_set(err, ERR_FORBIDDEN, "user does not have permission");
-    *ret = (struct principal){.kind = e->holder ? PRINCIPAL_TASK : PRINCIPAL_USER, .user_id = u->id, .admin = u->admin,
+    *ret = (struct principal){.kind = e->kind, .user_id = u->id, .admin = u->admin && e->kind == PRINCIPAL_USER,
                               .session_id = e->id};
     memcpy(ret->token_hash, hash, sizeof(hash));
     memcpy(ret->username, u->username, sizeof(ret->username));

@@ -3,8 +3,8 @@
  * change.
  *
  * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
- * of users end by logout, expiry (7 days), a changed password or a deactivated account; a task's session lives as long
- * as its allocation. Loop's thread only. */
+ * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its own
+ * and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only. */
 #ifndef DET_API_IDENTITY_H
 #define DET_API_IDENTITY_H
 
@@ -34,10 +34,11 @@ struct identity_user {
 };
 
 struct identity_session {
+    enum principal_kind kind; /* what its token stands for */
     int64_t id;
     int user_id;
     int64_t expires_at_us; /* 0: never (lives as long as its allocation) */
-    char allocation_id[128]; /* "" for users */
+    char allocation_id[128]; /* "" for logins */
 };
 
 struct identities *identities_new(void);

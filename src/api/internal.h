@@ -22,6 +22,7 @@ struct api {
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that a request is about to continue */
     struct tunnels *tunnels; /* to ports of tasks */
+    bool sharing_open; /* security.sharing: everybody who is logged in may change everything */
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };
 

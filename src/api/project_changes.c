@@ -93,20 +93,13 @@ int api_post_project(struct req *r, const struct wire_post_project_request *in, 
                               .key = in->key, .description = in->description ? in->description : "",
                               .created_us = r->now_us};
     int64_t last;
-    if (req_need_user(r, err) < 0 || place_check_name("project", in->name, err) < 0 ||
+    if (place_check_name("project", in->name, err) < 0 ||
         (p.key && *p.key && check_key(p.key, err) < 0) || check_workspace(r, in->workspace_id, err) < 0 ||
         ((!p.key || !*p.key) && make_key(r, p.name, &p.key, err) < 0) ||
         store_last_id(r->db, STORE_IDS_PROJECTS, &last, err) < 0)
         return -1;
     p.id = (int32_t)last + 1;
     return store_project_insert(r->db, &p, err) < 0 ? -1 : reply(r, p.id, &ret->project, err);
-}
-
-static int get_own(struct req *r, int32_t id, struct store_project *ret, struct error *err)
-{
-    if (req_need_user(r, err) < 0 || store_project_get(r->db, id, &r->arena, ret, err) < 0)
-        return -1;
-    return place_check_owner(r, "project", id, ret->user_id, err);
 }
 
 static int need_open(const struct store_project *p, struct error *err)
@@ -124,7 +117,7 @@ int api_patch_project(struct req *r, const struct wire_patch_project_request *in
     struct store_project p;
     if (!patch)
         return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (get_own(r, in->id, &p, err) < 0 || need_open(&p, err) < 0 ||
+    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
         (patch->name && place_check_name("project", patch->name, err) < 0) ||
         (patch->key && check_key(patch->key, err) < 0))
         return -1;
@@ -138,7 +131,7 @@ int api_move_project(struct req *r, const struct wire_move_project_request *in, 
                      struct error *err)
 {
     struct store_project p;
-    if (get_own(r, in->project_id, &p, err) < 0 || need_open(&p, err) < 0 ||
+    if (store_project_get(r->db, in->project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
         check_workspace(r, in->destination_workspace_id, err) < 0 ||
         pool_check_move(r, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
@@ -149,7 +142,7 @@ int api_move_project(struct req *r, const struct wire_move_project_request *in, 
 static int set_archived(struct req *r, int32_t id, bool archived, struct error *err)
 {
     struct store_project p;
-    if (get_own(r, id, &p, err) < 0)
+    if (store_project_get(r->db, id, &r->arena, &p, err) < 0)
         return -1;
     if (p.workspace_archived)
         return error_set(err, ERR_PRECONDITION, "the workspace of project %d is archived; unarchive that first", id);
@@ -173,7 +166,7 @@ int api_delete_project(struct req *r, const struct wire_delete_project_request *
                        struct wire_delete_project_response *ret, struct error *err)
 {
     struct store_project p;
-    if (get_own(r, in->id, &p, err) < 0)
+    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0)
         return -1;
     if (p.immutable)
         return error_set(err, ERR_PRECONDITION, "project %d is immutable: it belongs to every cluster", p.id);
@@ -198,7 +191,7 @@ static int set_notes(struct req *r, int32_t project_id, bool keep, const struct 
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
     const struct wire_project *now;
     struct store_project p;
-    if (get_own(r, project_id, &p, err) < 0 || need_open(&p, err) < 0 || project_reply(r, &p, &now, err) < 0)
+    if (store_project_get(r->db, project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 || project_reply(r, &p, &now, err) < 0)
         return -1;
     strbuf_addc(&notes, '[');
     for (size_t i = 0; keep && i < now->notes_n; i++)

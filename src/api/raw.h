@@ -1,8 +1,8 @@
-/* Routes that are not in contract/api.json: one table of rows in raw.c. Their errors are {"message": …}. */
+/* Routes that are not in contract/api.json but in served.json only. Their errors are {"message": …}. */
 #ifndef DET_API_RAW_H
 #define DET_API_RAW_H
 
-#include "api/api.h"
+#include "api/access.h"
 
 enum { RAW_PARAM_MAX = 2 };
 
@@ -10,13 +10,12 @@ struct raw_route {
     const char *method;  /* NULL: any */
     const char *pattern; /* segments; ":name" takes one, a last "*" the rest */
     enum req_place place;
-    bool open;           /* answers without credentials */
-    bool for_tasks;      /* a task's token is good enough */
     req_step_fn *handler;
     const char *what;    /* one sentence, for the documentation */
+    struct access_row access;
 };
 
-extern const struct raw_route raw_routes[];
+extern const struct raw_route raw_routes[]; /* in match order; made by tools/gen-contract */
 extern const size_t raw_route_n;
 
 /* The first row that matches, or NULL; parameters are percent-decoded into the arena. */

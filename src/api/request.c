@@ -1,14 +1,19 @@
-/* The way of a request: accept → route → authenticate → decode → step(s) → commit → encode → reply.
+/* The way of a request: accept → route → authenticate → authorise → decode → authorise → step(s) → commit → encode → reply.
+ * What its credential may do with the route at all is judged before its body is looked at, whose the object is afterwards
+ * (access.h).
  *
  * Here is its way to the first step; it runs on the loop, but for the decoding of big bodies. steps.c has the rest. */
 #include "api/request_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/identity.h"
 #include "api/internal.h"
 #include "common/clock.h"
+#include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
 
@@ -43,21 +48,44 @@ static enum req_place place_of(enum route_kind kind)
     }
 }
 
+static enum req_place place_of_request(const struct req *r)
+{
+    return r->route ? place_of(r->route->kind) : r->run->match.raw->place;
+}
+
 static int step_first(struct req *r, struct error *err)
 {
+    if (r->run->access_open && access_check_stored(r, err) < 0)
+        return -1;
     if (!r->route)
         return r->run->match.raw->handler(r, err);
     return route_handlers[r->route - routes](r, r->in, r->ret, err);
 }
 
+/* Where the first step runs without the store, a reader looks whose the object is. */
+static int authorise_step(struct req *r, struct error *err)
+{
+    r->run->access_open = false;
+    return access_check_stored(r, err) < 0 ? -1 : req_then(r, place_of_request(r), step_first);
+}
+
+static bool has_store(enum req_place place)
+{
+    return place == REQ_READ || place == REQ_SEARCH || place == REQ_WRITE;
+}
+
 /* The request is decoded; on the loop again if it was not all the time. */
 static int dispatch(struct req *r, struct error *err)
 {
-    enum req_place place = r->route ? place_of(r->route->kind) : r->run->match.raw->place;
+    enum req_place place = place_of_request(r);
+    int access = access_check_object(r, err);
+    if (access < 0)
+        return -1;
+    r->run->access_open = access == ACCESS_ASKS_STORE;
     bool changes = place == REQ_WRITE || (r->route && strcmp(r->route->method, "GET") != 0);
     if (changes && !r->api->services.admits_writes(r->api->services.ctx, err))
         return -1;
-    return req_then(r, place, step_first);
+    return r->run->access_open && !has_store(place) ? req_then(r, REQ_READ, authorise_step) : req_then(r, place, step_first);
 }
 
 static int decode_step(struct req *r, struct error *err)
@@ -122,17 +150,41 @@ static int find_route(struct req *r, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "api not found: %s %s", method, path);
 }
 
+/* What a task's session speaks for. An allocation that has just ended speaks for nothing any more. */
+static void know_task(struct req *r)
+{
+    struct principal *who = &r->who;
+    const struct allocation_row *a = who->kind == PRINCIPAL_TASK ? core_allocation(r->api->core, who->allocation_id) : NULL;
+    struct core_trial_view trial;
+    if (!a)
+        return;
+    snprintf(who->task_id, sizeof(who->task_id), "%s", a->task_id);
+    who->trial_id = a->trial_id;
+    if (a->trial_id && core_trial(r->api->core, a->trial_id, &trial))
+        who->experiment_id = trial.row->experiment_id;
+}
+
+/* The handler looks at the agents' token itself, and at who else asks: a known session is turned away as such. */
+static int authenticate_agent(struct req *r, const char *token, struct error *err)
+{
+    if (token && identities_authenticate(r->api->identities, token, r->now_us, &r->who, NULL) == 0)
+        return access_check_credential(r, err);
+    return 0;
+}
+
 static int authenticate(struct req *r, struct error *err)
 {
-    bool open = r->route ? r->route->unauth : r->run->match.raw && r->run->match.raw->open;
-    if (open)
+    const struct access_row *access = r->route ? &route_access[r->route - routes] : &r->run->match.raw->access;
+    bool is_planned = r->route && r->route->kind == ROUTE_PLANNED;
+    if (is_planned ? r->route->unauth : access->none.word == ACCESS_OPEN)
         return 0;
     const char *token = request_token(r->http);
+    if (access->agent.word != ACCESS_NO)
+        return authenticate_agent(r, token, err);
     if (identities_authenticate(r->api->identities, token, r->now_us, &r->who, err) < 0)
         return -1;
-    if (r->who.kind == PRINCIPAL_TASK && !r->route && !r->run->match.raw->for_tasks)
-        return error_set(err, ERR_UNAUTHENTICATED, "a task's token works below /api/v1 only");
-    return 0;
+    know_task(r);
+    return is_planned ? 0 : access_check_credential(r, err);
 }
 
 static void on_client_gone(struct http_request *http, void *ctx)

@@ -23,6 +23,7 @@ struct req_run {
     struct error err;
     int rc;
     bool waiting, encoded;
+    bool access_open; /* whose the object is has yet to be asked of the store */
 };
 
 /* Runs the step that req_then() named last, at its place. The request may be over, and freed, when this returns. */

@@ -1,12 +1,20 @@
 /* The API as an object: made once by the master. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/agent_texts.h"
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/log_feed.h"
 #include "api/topics.h"
+#include "common/config.h"
 #include "net/tunnel.h"
+
+static bool is_sharing_open(const struct api_info *info)
+{
+    const char *sharing = info->config ? config_str(info->config, "security.sharing") : NULL;
+    return sharing && strcmp(sharing, "open") == 0;
+}
 
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err)
@@ -16,7 +24,7 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
                       .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
-                      .tunnels = tunnels_new(l)};
+                      .tunnels = tunnels_new(l), .sharing_open = is_sharing_open(info)};
     if (!a->identities || !a->topics) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");

@@ -31,14 +31,6 @@ int place_check_name(const char *kind, const char *name, struct error *err)
     return 0;
 }
 
-int place_check_owner(const struct req *r, const char *kind, int32_t id, int32_t owner_id, struct error *err)
-{
-    if (r->who.admin || r->who.user_id == owner_id)
-        return 0;
-    return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d belongs to another user; its owner and admins may change it",
-                     kind, id);
-}
-
 static int delete_experiments(struct req *r, struct error *err)
 {
     const struct store_ints *ids = r->state;
@@ -168,7 +160,7 @@ int api_post_workspace(struct req *r, const struct wire_post_workspace_request *
 {
     struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
     int64_t last;
-    if (req_need_user(r, err) < 0 || place_check_name("workspace", in->name, err) < 0 ||
+    if (place_check_name("workspace", in->name, err) < 0 ||
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
         set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
         set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
@@ -184,11 +176,9 @@ int api_post_workspace(struct req *r, const struct wire_post_workspace_request *
     return reply(r, w.id, &ret->workspace, err);
 }
 
-static int get_own(struct req *r, int32_t id, struct store_workspace *ret, struct error *err)
+static int get(struct req *r, int32_t id, struct store_workspace *ret, struct error *err)
 {
-    if (req_need_user(r, err) < 0 || store_workspace_get(r->db, id, r->who.user_id, &r->arena, ret, err) < 0)
-        return -1;
-    return place_check_owner(r, "workspace", id, ret->user_id, err);
+    return store_workspace_get(r->db, id, r->who.user_id, &r->arena, ret, err);
 }
 
 int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request *in,
@@ -198,7 +188,7 @@ int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request
     struct store_workspace w;
     if (!p)
         return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (get_own(r, in->id, &w, err) < 0)
+    if (get(r, in->id, &w, err) < 0)
         return -1;
     if (w.archived)
         return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
@@ -221,7 +211,7 @@ int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request
 static int set_archived(struct req *r, int32_t id, bool archived, struct error *err)
 {
     struct store_workspace w;
-    if (get_own(r, id, &w, err) < 0)
+    if (get(r, id, &w, err) < 0)
         return -1;
     w.archived = archived;
     return store_workspace_update(r->db, &w, err);
@@ -242,7 +232,7 @@ int api_unarchive_workspace(struct req *r, const struct wire_unarchive_workspace
 static int set_pinned(struct req *r, int32_t id, bool pinned, struct error *err)
 {
     struct store_workspace w;
-    if (req_need_user(r, err) < 0 || store_workspace_get(r->db, id, r->who.user_id, &r->arena, &w, err) < 0)
+    if (get(r, id, &w, err) < 0)
         return -1;
     return store_workspace_pin(r->db, id, r->who.user_id, pinned, r->now_us, err);
 }
@@ -263,7 +253,7 @@ int api_delete_workspace(struct req *r, const struct wire_delete_workspace_reque
                          struct wire_delete_workspace_response *ret, struct error *err)
 {
     struct store_workspace w;
-    if (get_own(r, in->id, &w, err) < 0)
+    if (get(r, in->id, &w, err) < 0)
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);

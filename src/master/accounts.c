@@ -23,8 +23,9 @@
 
 static void load_session(struct identities *ids, const struct store_session *s)
 {
-    struct identity_session i = {.id = s->id, .user_id = s->user_id, .expires_at_us = s->expiry_us};
-    if (strcmp(s->kind, "ALLOCATION") == 0) {
+    struct identity_session i = {.kind = PRINCIPAL_USER, .id = s->id, .user_id = s->user_id, .expires_at_us = s->expiry_us};
+    if (s->allocation_id) {
+        i.kind = strcmp(s->kind, "ALLOCATION") == 0 ? PRINCIPAL_TASK : PRINCIPAL_USER_TOKEN;
         i.expires_at_us = 0;
         snprintf(i.allocation_id, sizeof(i.allocation_id), "%s", s->allocation_id);
     }

@@ -240,9 +240,7 @@ static int insert_session(struct store *db, const struct start *st, const struct
                                 .kind = kind,
                                 .allocation_id = st->s->allocation_id,
                                 .created_us = now_us,
-                                .expiry_us = now_us + SESSION_LIFETIME_US};
-    if (strcmp(kind, "ALLOCATION") == 0)
-        row.expiry_us = INT64_MAX; /* lives as long as the allocation */
+                                .expiry_us = INT64_MAX}; /* both live as long as the allocation */
     memcpy(row.token_hash, token->hash, sizeof(row.token_hash));
     return store_session_insert(db, &row, ret_id, err);
 }
@@ -288,11 +286,11 @@ static void report_failure(struct start *st, const struct error *err)
 static void send_start(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);
-    struct identity_session s = {.id = st->session_id, .user_id = st->s->owner_id};
+    struct identity_session s = {.kind = PRINCIPAL_TASK, .id = st->session_id, .user_id = st->s->owner_id};
     snprintf(s.allocation_id, sizeof(s.allocation_id), "%s", st->s->allocation_id);
     identities_put_session(ids, st->session.hash, &s);
-    struct identity_session u = {.id = st->user_session_id, .user_id = st->s->owner_id,
-                                 .expires_at_us = clock_now_us() + SESSION_LIFETIME_US};
+    struct identity_session u = {.kind = PRINCIPAL_USER_TOKEN, .id = st->user_session_id, .user_id = st->s->owner_id};
+    memcpy(u.allocation_id, s.allocation_id, sizeof(u.allocation_id));
     identities_put_session(ids, st->user.hash, &u);
     agent_hub_send(st->m->agents, st->s->agent_id, &st->message);
 }

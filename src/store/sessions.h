@@ -22,7 +22,7 @@ struct store_session {
 int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err);
 int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], struct error *err);
 int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char *kind, struct error *err);
-/* ALLOCATION only: a TASK session is a login of its owner and lives its seven days. */
+/* Both kinds that tasks have. */
 int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err);
 int store_sessions_delete_expired(struct store *st, int64_t now_us, int64_t *ret_n, struct error *err);
 /* All that are not expired at now_us, for the cache in memory. */

@@ -10,11 +10,14 @@ DELETE FROM sessions WHERE token_hash = $1;
 DELETE FROM sessions WHERE user_id = $1 AND kind = $2;
 
 -- name: sessions_delete_of_allocation
-DELETE FROM sessions WHERE allocation_id = $1 AND kind = 'ALLOCATION';
+DELETE FROM sessions WHERE allocation_id = $1;
 
 -- name: sessions_delete_expired
-DELETE FROM sessions WHERE expiry_us <= $1 AND kind <> 'ACCESS_TOKEN';
+-- A crash right after the end of an allocation leaves its sessions, which sessions_load does not let in any more.
+DELETE FROM sessions WHERE (expiry_us <= $1 AND kind <> 'ACCESS_TOKEN') OR (allocation_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL));
 
 -- name: sessions_load
 SELECT id, token_hash, user_id, kind, allocation_id, created_us, expiry_us, revoked, description
-FROM sessions WHERE expiry_us > $1 ORDER BY id;
+FROM sessions WHERE expiry_us > $1 AND (allocation_id IS NULL
+    OR EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL)) ORDER BY id;

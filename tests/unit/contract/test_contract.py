@@ -50,7 +50,7 @@ def small_contract():
             "enums": {"thing.v1.State": {"values": {"STATE_UNSPECIFIED": 0, "STATE_OLD": 1}}},
         },
         "link.json": {"messages": {}, "enums": {}},
-        "served.json": {"GetThing": "loop"},
+        "served.json": {"GetThing": {"run": "loop", "person": "read", "task": "no"}},
     }
 
 
@@ -86,9 +86,15 @@ class GeneratedNames(unittest.TestCase):
     def test_streams_get_no_return_struct(self):
         tables = small_contract()
         tables["api.json"]["routes"][0]["stream"] = True
-        tables["served.json"]["GetThing"] = "stream"
+        tables["served.json"]["GetThing"]["run"] = "stream"
         self.assertIn("int api_get_thing(struct req *r, const struct wire_get_thing_request *in, struct error *err);",
                       generate(tables)["handlers.h"])
+
+    def test_rules_become_rows(self):
+        tables = small_contract()
+        tables["served.json"]["GetThing"]["task"] = "own:trial"
+        self.assertIn("[ROUTE_ID_GET_THING] = {.person = {ACCESS_READ}, .user_token = {ACCESS_READ}, .admin = {ACCESS_READ}, "
+                      '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}},', generate(tables)["handlers.c"])
 
     def test_same_input_same_output(self):
         tables = {name: (ROOT / "contract" / name).read_text() for name in ("api.json", "link.json", "served.json")}
@@ -150,18 +156,64 @@ class BadTables(unittest.TestCase):
 
     def test_served_route_that_does_not_exist(self):
         def change(t):
-            t["served.json"]["GetThings"] = "loop"
+            t["served.json"]["GetThings"] = {"run": "loop", "person": "read", "task": "no"}
         self.assert_refused("served.json: 'GetThings' is no route of api.json", change)
 
     def test_unknown_kind(self):
         def change(t):
-            t["served.json"]["GetThing"] = "fast"
+            t["served.json"]["GetThing"]["run"] = "fast"
         self.assert_refused("route GetThing: unknown kind 'fast', known are loop, read, search, write, work, stream", change)
 
     def test_kind_that_does_not_fit_a_stream(self):
         def change(t):
             t["api.json"]["routes"][0]["stream"] = True
         self.assert_refused("route GetThing: kind 'loop' does not fit: the route streams", change)
+
+    def assert_row_refused(self, text, row, route="route GetThing: "):
+        self.assert_refused(route + text, lambda t: t["served.json"].update({"GetThing": row}))
+
+    def test_a_route_without_a_rule_for_each_credential(self):
+        self.assert_row_refused("'loop' is not an object: give run, person, task", "loop")
+        self.assert_row_refused("what may person and task do? The row has no rule for it", {"run": "loop"})
+        self.assert_row_refused("what may task do? The row has no rule for it", {"run": "loop", "person": "read"})
+        self.assert_row_refused("person is 'own:trial': the row needs a rule for admin",
+                                {"run": "loop", "person": "own:trial", "task": "no"})
+
+    def test_a_word_that_nobody_knows(self):
+        known = ("no, open, read, any, admin, own:OBJECT, owner:OBJECT, owner-always:OBJECT, each:OBJECT, each-always:OBJECT")
+        for person in ("reads", "owner", "read:trial"):
+            self.assert_row_refused(f"person: unknown word {person!r}, known are {known}",
+                                    {"run": "loop", "person": person, "task": "no"})
+        self.assert_row_refused("unknown key 'persons'", {"run": "loop", "person": "read", "task": "no", "persons": "no"})
+        self.assert_row_refused("person: 'Owner' is not of the form WORD or WORD:OBJECT",
+                                {"run": "loop", "person": "Owner", "task": "no"})
+        self.assert_row_refused("person: 'open' does not fit: without credentials a route is open or not",
+                                {"run": "loop", "person": "open", "task": "no"})
+
+    def test_an_object_that_cannot_be_found(self):
+        row = {"run": "loop", "person": "read", "task": "own:task"}
+        self.assert_row_refused("'own:task': 'id' is no field of api.v1.GetThingRequest that is the id of a task", row)
+        row["task"] = "own:trial@trialId"
+        self.assert_row_refused("'own:trial@trialId': 'trialId' is no field of api.v1.GetThingRequest that is the id of a trial", row)
+        row["task"] = "own:thing"
+        self.assert_row_refused("task: unknown object 'thing', known are " + ", ".join(generator.OBJECTS), row)
+
+    def test_what_is_open_here_and_closed_there(self):
+        self.assert_row_refused("api.json says that it is not open without credentials, served.json the opposite",
+                                {"run": "loop", "none": "open"})
+
+    def test_what_an_admin_may(self):
+        text = 'admin_may (what "only an admin may …" is followed by) belongs to routes for admins, and to no other'
+        self.assert_row_refused(text, {"run": "loop", "person": "admin", "task": "no"})
+        self.assert_row_refused(text, {"run": "loop", "person": "read", "task": "no", "admin_may": "look"})
+
+    def test_routes_outside_the_api(self):
+        def refused(text, row):
+            self.assert_refused(f"served.json: GET /x: {text}", lambda t: t["served.json"].update({"GET /x": row}))
+        refused("what may person and task do? The row has no rule for it", {"run": "loop"})
+        refused("handler (raw_NAME) and what (one sentence) are needed", {"run": "loop", "person": "read", "task": "no"})
+        refused("'owner:trial': outside the API only each and each-always can be judged",
+                {"run": "loop", "person": "owner:trial", "task": "no", "handler": "raw_x", "what": "X."})
 
     def test_path_parameter_that_is_no_field(self):
         def change(t):

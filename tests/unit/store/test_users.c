@@ -130,6 +130,20 @@ static size_t sessions(struct fixture *f, struct store_session **ret)
     return n;
 }
 
+static void put_allocation(struct fixture *f, const char *id, bool insert, int64_t end_us)
+{
+    struct allocation_row row = {.task_id = "1.x", .pool = "default", .state = end_us ? ALLOCATION_TERMINATED : ALLOCATION_RUNNING,
+                                 .request_us = T0, .end_us = end_us};
+    snprintf(row.id, sizeof(row.id), "%s", id);
+    OK(f, store_allocation_put(f->st, &row, insert, &f->err));
+}
+
+static void put_task(struct fixture *f)
+{
+    struct task_row task = {.id = "1.x", .owner_id = 2, .start_us = T0};
+    OK(f, store_task_put(f->st, &task, /* insert= */ true, &f->err));
+}
+
 static void test_sessions__end_by_token_user_allocation_and_time(void **state)
 {
     struct fixture *f = *state;
@@ -138,6 +152,8 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     int64_t n;
     fixture_user(f, 1, "admin");
     fixture_user(f, 2, "ada");
+    put_task(f);
+    put_allocation(f, "1.x.1", true, 0);
     add_session(f, 1, 1, "LOGIN", NULL, T0 + DAY_US);
     add_session(f, 2, 2, "LOGIN", NULL, T0 + DAY_US);
     add_session(f, 3, 2, "ALLOCATION", "1.x.1", T0 + DAY_US);
@@ -150,12 +166,31 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     OK(f, store_sessions_delete_of_user(f->st, 2, "LOGIN", &f->err));
     assert_int_equal(sessions(f, &s), 2); /* a password change ends logins, not tasks */
     OK(f, store_sessions_delete_of_allocation(f->st, "1.x.1", &f->err));
-    assert_int_equal(sessions(f, &s), 1); /* DET_USER_TOKEN outlives its allocation */
-    assert_string_equal(s[0].kind, "TASK");
-    OK(f, store_sessions_delete_of_user(f->st, 2, "TASK", &f->err));
+    assert_int_equal(sessions(f, &s), 0); /* DET_USER_TOKEN ends with its allocation */
     add_session(f, 6, 1, "LOGIN", NULL, T0);
     OK(f, store_sessions_delete_expired(f->st, T0, &n, &f->err));
     assert_int_equal(n, 1);
+}
+
+/* A master that dies right after the end of an allocation has not deleted its sessions yet. */
+static void test_sessions__of_an_ended_allocation_do_not_come_back(void **state)
+{
+    struct fixture *f = *state;
+    struct store_session *s;
+    int64_t n;
+    fixture_user(f, 2, "ada");
+    put_task(f);
+    put_allocation(f, "1.x.1", true, 0);
+    put_allocation(f, "1.x.2", true, 0);
+    add_session(f, 3, 2, "ALLOCATION", "1.x.1", INT64_MAX);
+    add_session(f, 4, 2, "TASK", "1.x.1", INT64_MAX);
+    add_session(f, 5, 2, "TASK", "1.x.2", INT64_MAX);
+    add_session(f, 6, 2, "TASK", "2.y.1", INT64_MAX); /* deleted with its experiment */
+    put_allocation(f, "1.x.1", false, T0 + 1);
+    assert_int_equal(sessions(f, &s), 1);
+    assert_string_equal(s[0].allocation_id, "1.x.2");
+    OK(f, store_sessions_delete_expired(f->st, T0, &n, &f->err));
+    assert_int_equal(n, 3);
 }
 
 int main(void)
@@ -168,6 +203,7 @@ int main(void)
         TEST(test_user_list__every_sort_is_valid_in_both_directions),
         TEST(test_settings__are_replaced_by_key_and_reset),
         TEST(test_sessions__end_by_token_user_allocation_and_time),
+        TEST(test_sessions__of_an_ended_allocation_do_not_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

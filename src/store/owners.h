@@ -1,0 +1,23 @@
+/* Whose an object is. What an object is called here is api/access.h's business: a row of the table there names the query. */
+#ifndef DET_STORE_OWNERS_H
+#define DET_STORE_OWNERS_H
+
+#include "store/store.h"
+
+enum store_owned {
+    STORE_OWNED_EXPERIMENT, STORE_OWNED_TRIAL, STORE_OWNED_TASK, STORE_OWNED_ALLOCATION, STORE_OWNED_CHECKPOINT,
+    STORE_OWNED_WORKSPACE, STORE_OWNED_PROJECT,
+};
+
+struct store_owner {
+    int32_t user_id;       /* 0: nobody's */
+    const char *username;  /* NULL: nobody's */
+    int32_t experiment_id; /* that it belongs to, or is; 0: none */
+    int32_t trial_id;      /* the same */
+};
+
+/* By its number, or by its text if `text` is not NULL. 1, 0 (there is no such object) or -1. */
+int store_owner_get(struct store *st, enum store_owned what, int32_t number, const char *text, struct arena *a,
+                    struct store_owner *ret, struct error *err);
+
+#endif
