@@ -6,6 +6,7 @@
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/request_run.h"
+#include "common/log.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/owners.h"
@@ -272,4 +273,30 @@ int access_check_stored(struct req *r, struct error *err)
 {
     const struct access_rule *rule = rule_of(r);
     return check_stored(r, id_of_request(r, rule), rule->may_be_missing, err);
+}
+
+/* ---- who changed it ---------------------------------------------------------------------------------------------- */
+
+/* What a run tells of itself (tier A) comes too often, and is nobody's decision. */
+void access_log_change(const struct req *r)
+{
+    if (!r->route || r->route->tier == 'A' || r->who.kind == PRINCIPAL_NONE || r->who.kind == PRINCIPAL_TASK)
+        return;
+    const struct access_rule *rule = &row_of(r)->person;
+    char text[ID_TEXT_MAX];
+    switch (rule->word) {
+    case ACCESS_OWN:
+    case ACCESS_OWNER:
+    case ACCESS_OWNER_ALWAYS:
+        log_info("api.changed", "route=%s %s=%s by=%s", r->route->rpc, objects[rule->object].name,
+                 log_quote(id_text(id_of_request(r, rule), text)), log_quote(r->who.username));
+        return;
+    case ACCESS_EACH:
+    case ACCESS_EACH_ALWAYS:
+    case ACCESS_ADMIN:
+        log_info("api.changed", "route=%s by=%s", r->route->rpc, log_quote(r->who.username));
+        return;
+    default:
+        return;
+    }
 }

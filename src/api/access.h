@@ -64,6 +64,8 @@ int access_check_credential(const struct req *r, struct error *err);
 #define ACCESS_ASKS_STORE 1
 int access_check_object(const struct req *r, struct error *err);
 int access_check_stored(struct req *r, struct error *err);
+/* Loop, when it has succeeded: a person's change of an object is a line of the master's log that names both. */
+void access_log_change(const struct req *r);
 
 /* ---- for handlers of routes with `each` --------------------------------------------------------------------------- */
 

@@ -165,7 +165,7 @@ static int switch_agent(struct req *r, const char *agent_id, bool enable, bool d
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .now_us = r->now_us,
                             .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain}};
-    if (req_need_admin(r, "enable or disable agents", err) < 0 || api_core_step(r->api, &ev, NULL, err) < 0)
+    if (req_need_admin(r, "enable or disable agents", err) < 0 || req_core_step(r, &ev, NULL, err) < 0)
         return -1;
     return one_agent(r, agent_id, ret, err);
 }
@@ -178,7 +178,7 @@ static int switch_slot(struct req *r, const char *agent_id, const char *slot_id,
         return -1;
     struct core_event ev = {.type = CORE_SLOT_ENABLE, .now_us = r->now_us,
                             .enable = {.agent_id = agent_id, .slot = device, .enable = enable, .drain = drain}};
-    if (api_core_step(r->api, &ev, NULL, err) < 0)
+    if (req_core_step(r, &ev, NULL, err) < 0)
         return -1;
     return one_slot(r, agent_id, slot_id, ret, &device, err);
 }

@@ -31,7 +31,7 @@ static int tell_core(struct req *r, enum core_event_type type, const char *alloc
                             .allocation = {.allocation_id = allocation_id, .container_id = container_id}};
     if (need_allocation(r, allocation_id, NULL, err) < 0)
         return -1;
-    return api_core_step(r->api, &ev, NULL, err);
+    return req_core_step(r, &ev, NULL, err);
 }
 
 int api_allocation_ready(struct req *r, const struct wire_allocation_ready_request *in,
@@ -169,7 +169,7 @@ int api_allocation_all_gather(struct req *r, const struct wire_allocation_all_ga
     struct core_event ev = {.type = CORE_ALL_GATHER, .now_us = r->now_us,
                             .gather = {.allocation_id = in->allocation_id, .request_uuid = in->request_uuid,
                                        .num_peers = in->num_peers, .data = in->data ? in->data : "null"}};
-    if (api_core_step(r->api, &ev, NULL, err) < 0)
+    if (req_core_step(r, &ev, NULL, err) < 0)
         return -1;
     return gather_look(r, err);
 }

@@ -194,6 +194,8 @@ bool api_has_credentials(struct http_request *http, void *ctx);
 /* Loop steps. The core's view and one event through it; its effects are carried out in order after their commit. */
 struct core *api_core(struct api *a);
 int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err);
+/* The same on behalf of the user who asks: what changes names them. */
+int req_core_step(struct req *r, const struct core_event *ev, const struct companion *companion, struct error *err);
 struct identities *api_identities(struct api *a);
 /* Any thread: does not change while the program runs. */
 const struct api_info *api_info(const struct api *a);

@@ -44,9 +44,6 @@ static int unarchive(struct req *r, const struct store_experiment_brief *x, cons
 static int start_deletion(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
                           struct error *err)
 {
-    if (!r->who.admin && r->who.user_id != x->user_id)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: experiment %d belongs to another user; its owner and admins "
-                         "may delete it", x->id);
     if (!run_state_is_over(x->state) && x->state != RUN_DELETE_FAILED)
         return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state",
                          run_state_name(x->state));
@@ -57,9 +54,6 @@ static int start_deletion(struct req *r, const struct store_experiment_brief *x,
 static int delete_tensorboard(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
                               struct error *err)
 {
-    if (!r->who.admin && r->who.user_id != x->user_id)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: experiment %d belongs to another user; its owner and admins may "
-                         "delete its TensorBoard files", x->id);
     if (!run_state_is_over(x->state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is in STATE_%s state: its TensorBoard files can be deleted once "
                          "it is over", x->id, run_state_name(x->state));
@@ -173,7 +167,7 @@ static int request_state(struct req *r, struct error *err)
     const struct single *s = r->state;
     struct core_event ev = {.type = s->action->event, .now_us = r->now_us, .experiment_id = s->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
         return req_then(r, REQ_READ, state_without_core);

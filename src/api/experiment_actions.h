@@ -2,7 +2,7 @@
  *
  * State changes are events of the core, made on the loop; all others are changes of the store, made by the writer. A
  * bulk request is the single one for each id, with one {id, error} back for each; a single one turns its error into the
- * reply. */
+ * reply. Whether the one who asks may do so to the experiment is judged before (access.h). */
 #ifndef DET_API_EXPERIMENT_ACTIONS_H
 #define DET_API_EXPERIMENT_ACTIONS_H
 

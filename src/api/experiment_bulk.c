@@ -1,4 +1,5 @@
 /* Actions on many experiments at once: by their ids, or by a filter. Each experiment gets its own answer. */
+#include "api/access.h"
 #include "api/convert.h"
 #include "api/experiment_actions.h"
 #include "api/internal.h"
@@ -41,16 +42,16 @@ static struct store_experiment_filter filter_of(const struct bulk *b, struct are
     return filter;
 }
 
-/* NULL: not there, or not in the project that the path names. */
-static const struct store_experiment_brief *find_in_project(const struct bulk *b, int32_t id)
+/* It must be there, in the project that the path names, and one that the asking user may change. */
+static const struct store_experiment_brief *find_changeable(const struct req *r, int32_t id, struct error *err)
 {
+    const struct bulk *b = r->state;
     const struct store_experiment_brief *x = store_row_by_id(b->found, b->found_n, sizeof(*b->found), id);
-    return x && (b->project_id <= 0 || x->project_id == b->project_id) ? x : NULL;
-}
-
-static int not_found(int32_t id, struct error *err)
-{
-    return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+    if (!x || (b->project_id > 0 && x->project_id != b->project_id)) {
+        error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+        return NULL;
+    }
+    return access_may_change_of(r, ACCESS_EXPERIMENT(id), x->user_id, x->username, err) < 0 ? NULL : x;
 }
 
 static void answer(struct req *r, size_t i, int32_t id, const struct error *err)
@@ -64,12 +65,12 @@ static void answer(struct req *r, size_t i, int32_t id, const struct error *err)
 
 static int change_state(struct req *r, const struct bulk *b, int32_t id, struct error *err)
 {
-    const struct store_experiment_brief *x = find_in_project(b, id);
+    const struct store_experiment_brief *x = find_changeable(r, id, err);
     if (!x)
-        return not_found(id, err);
+        return -1;
     struct core_event ev = {.type = b->action->event, .now_us = r->now_us, .experiment_id = id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
         return action_without_core(b->action, x, err);
@@ -93,8 +94,8 @@ static int change_states(struct req *r, struct error *err)
 static int change_one(struct req *r, const struct bulk *b, int32_t id, struct error *err)
 {
     struct store_experiment_brief now;
-    if (!find_in_project(b, id))
-        return not_found(id, err);
+    if (!find_changeable(r, id, err))
+        return -1;
     if (store_experiment_brief(r->db, id, &now, err) < 0)
         return -1;
     return b->action->change(r, &now, &b->args, err);

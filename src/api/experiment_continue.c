@@ -203,7 +203,7 @@ static int continue_step(struct req *r, struct error *err)
                             .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n,
                                        .rerun_completed = single}};
     struct companion companion = {.store = store_config, .done = config_stored, .ctx = r};
-    return api_core_step(r->api, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
+    return req_core_step(r, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
 static int prepare(struct req *r, struct error *err)

@@ -185,7 +185,7 @@ static int create_step(struct req *r, struct error *err)
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
                             .create = {.spec = &c->spec, .activate = in->activate}};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
-    if (api_core_step(r->api, &ev, &companion, err) < 0)
+    if (req_core_step(r, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
@@ -195,7 +195,7 @@ static int create_unmanaged_step(struct req *r, struct error *err)
 {
     struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
-    if (api_core_step(r->api, &ev, &companion, err) < 0)
+    if (req_core_step(r, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }

@@ -198,7 +198,7 @@ static int tell_core(struct req *r, const patch *p, struct error *err)
     struct core_event ev = {.type = CORE_EXPERIMENT_RESOURCES, .now_us = r->now_us,
                             .resources = {.experiment_id = p->id, .patch = &resources}};
     struct companion companion = {.store = store_beside, .done = stored_beside, .ctx = r};
-    return api_core_step(r->api, &ev, &companion, err);
+    return req_core_step(r, &ev, &companion, err);
 }
 
 int api_patch_experiment(struct req *r, const struct wire_patch_experiment_request *in,

@@ -2,6 +2,7 @@
  * log policies of their experiment before they are stored. */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/internal.h"
 #include "api/log_scan.h"
 #include "api/raw.h"
@@ -40,7 +41,7 @@ static int posted_store(struct req *r, struct error *err)
 {
     struct posted *p = r->state;
     struct store_task task;
-    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 ||
+    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 || access_may_change(r, ACCESS_TASK(p->task_id), err) < 0 ||
         store_task_log_append_batch(r->db, p->task_id, &p->batch, &p->first_id, err) < 0)
         return -1;
     for (size_t i = 0; i < p->scan.match_n; i++)
@@ -70,6 +71,13 @@ static int posted_scan(struct req *r, struct error *err)
         ? req_wait(r, NULL) : req_then(r, REQ_WRITE, posted_store);
 }
 
+/* "" and NULL: they do not say. Log policies act upon the allocation that a line names. */
+static bool is_of_task(const char *allocation_id, const char *task_id)
+{
+    size_t n = strlen(task_id);
+    return !allocation_id || !*allocation_id || (strncmp(allocation_id, task_id, n) == 0 && allocation_id[n] == '.');
+}
+
 static int check_posted(const struct wire_task_log *log, size_t n, struct error *err)
 {
     if (n == 0)
@@ -78,6 +86,9 @@ static int check_posted(const struct wire_task_log *log, size_t n, struct error 
         if (!log[i].task_id || strcmp(log[i].task_id, log[0].task_id ? log[0].task_id : "") != 0)
             return error_set(err, ERR_INVALID,
                              "logs[%zu].taskId: all entries of one request must have the same task id", i);
+        if (!is_of_task(log[i].allocation_id, log[i].task_id))
+            return error_set(err, ERR_INVALID, "logs[%zu].allocationId: '%.100s' is no allocation of task '%.100s', whose ids are "
+                             "TASK_ID.N", i, log[i].allocation_id, log[i].task_id);
         if (log[i].has_id)
             return error_set(err, ERR_INVALID, "logs[%zu].id must be left out; the master numbers the lines", i);
     }

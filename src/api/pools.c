@@ -1,7 +1,9 @@
 /* Resource pools and their queues. */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/convert.h"
+#include "api/identity.h"
 #include "api/internal.h"
 #include "api/pool_bindings.h"
 #include "common/config.h"
@@ -338,7 +340,7 @@ static int queue_change_of(const struct wire_job_queue_control *w, struct core_q
 
 struct queue_request {
     struct core_queue_change *change;
-    int32_t *experiment_id; /* of those that change the pool */
+    int32_t *experiment_id; /* of each change */
 };
 
 static int change_queue(struct req *r, struct error *err)
@@ -347,7 +349,7 @@ static int change_queue(struct req *r, struct error *err)
     const struct wire_update_job_queue_request *in = r->in;
     struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
                             .queue = {.change = q->change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
-    return api_core_step(r->api, &ev, NULL, err);
+    return req_core_step(r, &ev, NULL, err);
 }
 
 /* Where a job's workspace may not go, the job does not go. */
@@ -364,6 +366,15 @@ static int check_bindings(struct req *r, struct error *err)
     return req_then(r, REQ_LOOP, change_queue);
 }
 
+static int may_change_job(struct req *r, int32_t experiment_id, struct error *err)
+{
+    struct core_experiment_view x;
+    if (!core_experiment(api_core(r->api), experiment_id, &x))
+        return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", experiment_id);
+    const struct identity_user *owner = identities_user(api_identities(r->api), x.row->owner_id);
+    return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL, err);
+}
+
 int api_update_job_queue(struct req *r, const struct wire_update_job_queue_request *in,
                          struct wire_update_job_queue_response *ret, struct error *err)
 {
@@ -377,11 +388,10 @@ int api_update_job_queue(struct req *r, const struct wire_update_job_queue_reque
     for (size_t i = 0; i < in->updates_n; i++) {
         if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
             return -1;
-        if (q->change[i].what != QUEUE_POOL)
-            continue;
-        changes_pools = true;
-        if (core_job_find(api_core(r->api), q->change[i].job_id, &q->experiment_id[i], err) < 0)
+        if (core_job_find(api_core(r->api), q->change[i].job_id, &q->experiment_id[i], err) < 0 ||
+            may_change_job(r, q->experiment_id[i], err) < 0)
             return -1;
+        changes_pools = changes_pools || q->change[i].what == QUEUE_POOL;
     }
     r->state = q;
     return changes_pools ? req_then(r, REQ_READ, check_bindings) : change_queue(r, err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/internal.h"
 #include "common/number.h"
 #include "gen/handlers.h"
@@ -202,6 +203,10 @@ static int store_step(struct req *r, struct error *err)
 {
     const struct posting *p = r->state;
     struct store_report_result result;
+    for (size_t i = 0; i < p->report_n; i++) /* those of one trial come one after the other */
+        if ((i == 0 || p->report[i].trial_id != p->report[i - 1].trial_id) &&
+            access_may_change(r, ACCESS_TRIAL(p->report[i].trial_id), err) < 0)
+            return -1;
     for (size_t i = 0; i < p->report_n; i++)
         if (store_report_add(r->db, &p->report[i], &result, err) < 0)
             return -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "api/access.h"
 #include "api/internal.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
@@ -93,10 +94,7 @@ int raw_proxy(struct req *r, struct error *err)
     if (store_trial_get(r->db, task.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
         store_experiment_get(r->db, trial.row.experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
-    if (!r->who.admin && r->who.user_id != x.user_id)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: trial %d belongs to another user; its owner and admins may reach its ports",
-                         trial.row.id);
-    if (check_port(p, x.config, err) < 0)
+    if (access_may_change_of(r, ACCESS_TRIAL(trial.row.id), x.user_id, x.username, err) < 0 || check_port(p, x.config, err) < 0)
         return -1;
     p->trial_id = trial.row.id;
     return req_then(r, REQ_LOOP, dial);

@@ -64,7 +64,7 @@ static int validated_step(struct req *r, struct error *err)
                                   .store = store_report_of,
                                   .done = validation_stored,
                                   .ctx = r};
-    if (api_core_step(r->api, &ev, &companion, err) < 0)
+    if (req_core_step(r, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }

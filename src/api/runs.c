@@ -2,6 +2,7 @@
  * archived and deleted on its own; it is paused, resumed and moved with its experiment. */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/convert.h"
 #include "api/experiment_actions.h"
 #include "api/internal.h"
@@ -106,6 +107,15 @@ static const struct store_run_brief *find(const struct runs_request *b, int32_t 
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
 }
 
+/* A run is its experiment's owner's. */
+static int act_on(struct req *r, const struct store_run_brief *run, struct error *err)
+{
+    const struct runs_request *b = r->state;
+    if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
+        return -1;
+    return b->act(r, b, run, err);
+}
+
 static int act_on_all(struct req *r, struct error *err)
 {
     const struct runs_request *b = r->state;
@@ -115,7 +125,7 @@ static int act_on_all(struct req *r, struct error *err)
         const struct store_run_brief *run = find(b, id);
         if (!run)
             error_set(&failed, ERR_NOT_FOUND, "run '%d' not found", id);
-        else if (b->act(r, b, run, &failed) < 0 && error_http_status(failed.kind) >= 500) {
+        else if (act_on(r, run, &failed) < 0 && error_http_status(failed.kind) >= 500) {
             error_move(err, &failed); /* a store that does not work concerns them all */
             return -1;
         }
@@ -168,7 +178,7 @@ static int kill_run(struct req *r, const struct runs_request *b, const struct st
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (api_core_step(r->api, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
+    if (req_core_step(r, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
         return 0;
     error_move(err, &failed);
     return -1;
@@ -189,7 +199,7 @@ static int set_state(struct req *r, const struct experiment_action *action, cons
                          run->experiment.id, verb);
     struct core_event ev = {.type = action->event, .now_us = r->now_us, .experiment_id = run->experiment.id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
         return action_without_core(action, &run->experiment, err);
@@ -277,9 +287,6 @@ static int delete_run(struct req *r, const struct runs_request *b, const struct 
     struct store_run_brief run = *seen;
     if (look_again(r, seen, &run, err) < 0)
         return -1;
-    if (!r->who.admin && r->who.user_id != run.experiment.user_id)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: run %d belongs to another user; its owner and admins may delete it",
-                         run.id);
     if (!run_state_is_over(run.state))
         return error_set(err, ERR_PRECONDITION, "cannot delete run in STATE_%s state", run_state_name(run.state));
     if (!run_state_is_over(run.experiment.state))

@@ -53,7 +53,7 @@ int api_complete_trial_searcher_validation(struct req *r,
     struct core_event ev = {.type = CORE_TRIAL_OPERATION_COMPLETED, .now_us = r->now_us,
                             .operation = {.trial_id = in->trial_id, .length = (int64_t)done->op->length,
                                           .metric = done->searcher_metric}};
-    return api_core_step(r->api, &ev, NULL, err);
+    return req_core_step(r, &ev, NULL, err);
 }
 
 /* ---- preview ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "core/core.h"
 #include "net/http.h"
 
 const char *req_raw_param(const struct req *r, int index)
@@ -71,6 +72,14 @@ const struct api_info *api_info(const struct api *a)
 int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err)
 {
     return a->services.core_step(a->services.ctx, ev, companion, err);
+}
+
+int req_core_step(struct req *r, const struct core_event *ev, const struct companion *companion, struct error *err)
+{
+    struct core_event named = *ev;
+    if (r->who.kind == PRINCIPAL_USER || r->who.kind == PRINCIPAL_USER_TOKEN)
+        named.by = (struct core_actor){r->who.user_id, r->who.username};
+    return api_core_step(r->api, &named, companion, err);
 }
 
 int req_need_admin(const struct req *r, const char *what, struct error *err)

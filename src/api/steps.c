@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/internal.h"
 #include "common/log.h"
 #include "net/http.h"
@@ -90,6 +91,8 @@ static void send_reply(void *arg)
 static void end_request(struct req *r)
 {
     encode_reply(r);
+    if (r->run->rc == 0)
+        access_log_change(r);
     if (r->run->rc < 0 && r->run->err.kind == ERR_INTERNAL)
         log_error("api.internal", "route=%s reason=%s", r->route ? r->route->rpc : "raw",
                   log_quote(error_msg(&r->run->err)));

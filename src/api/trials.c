@@ -143,7 +143,7 @@ int api_kill_trial(struct req *r, const struct wire_kill_trial_request *in, stru
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = in->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (api_core_step(r->api, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
         return req_then(r, REQ_READ, kill_of_ended);
@@ -161,7 +161,7 @@ int api_report_trial_progress(struct req *r, const struct wire_report_trial_prog
         return error_set(err, ERR_INVALID, "progress is %g, it must not be negative", in->progress);
     struct core_event ev = {.type = CORE_TRIAL_PROGRESS, .now_us = r->now_us,
                             .progress = {.trial_id = in->trial_id, .progress = progress > 1 ? 1 : progress}};
-    return api_core_step(r->api, &ev, NULL, err);
+    return req_core_step(r, &ev, NULL, err);
 }
 
 int api_report_trial_searcher_early_exit(struct req *r, const struct wire_report_trial_searcher_early_exit_request *in,
@@ -175,7 +175,7 @@ int api_report_trial_searcher_early_exit(struct req *r, const struct wire_report
         .early_exit = {.trial_id = in->trial_id,
                        .reason = in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_INVALID_HP
                                      ? EARLY_EXIT_INVALID_HP : EARLY_EXIT_INIT_INVALID_HP}};
-    return api_core_step(r->api, &ev, NULL, err);
+    return req_core_step(r, &ev, NULL, err);
 }
 
 int api_post_trial_runner_metadata(struct req *r, const struct wire_post_trial_runner_metadata_request *in,

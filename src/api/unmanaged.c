@@ -87,7 +87,7 @@ static int number_step(struct req *r, struct error *err)
     struct making *m = r->state;
     struct core_event ev = {.type = CORE_NEW_TRIAL_ID, .now_us = r->now_us};
     struct companion companion = {.stepped = take_id, .store = store_nothing, .done = stored_nothing, .ctx = &m->row.id};
-    if (api_core_step(r->api, &ev, &companion, err) < 0)
+    if (req_core_step(r, &ev, &companion, err) < 0)
         return -1;
     return req_then(r, REQ_WRITE, store_trial);
 }

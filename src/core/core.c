@@ -234,8 +234,10 @@ int core_step(struct core *c, const struct core_event *ev, struct core_effects *
 {
     c->now_us = ev->now_us;
     c->out = ret;
+    c->by = ev->by;
     int rv = dispatch(c, ev, err);
     finish_step(c);
+    c->by = (struct core_actor){0};
     return rv;
 }
 

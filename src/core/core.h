@@ -190,9 +190,16 @@ struct core_instance {
     const char *detail; /* of a stopped one: its last words; may be NULL */
 };
 
+/* The user who asks for a change: named in what the step logs, and in nothing that it decides. */
+struct core_actor {
+    int32_t user_id;  /* 0: nobody; the platform itself, an agent or a task */
+    const char *name; /* borrowed for the call; NULL: nobody */
+};
+
 struct core_event {
     enum core_event_type type;
     int64_t now_us;
+    struct core_actor by;
     union {
         struct {
             const struct core_experiment_spec *spec;
@@ -365,8 +372,8 @@ struct core_effect {
             const struct core_termination *terminate;
             size_t terminate_n;
         } order;                                                            /* CORE_ORDER_INSTANCES */
-        /* for web hooks and for who waits; each move */
-        struct { int32_t experiment_id; enum run_state from, to; } state;
+        /* for web hooks and for who waits; each move. `by` is whoever asked for it, or for what it follows from */
+        struct { int32_t experiment_id; enum run_state from, to; struct core_actor by; } state;
         /* CORE_EXPERIMENT_ENDED: garbage collection … */
         int32_t experiment_id;
         const char *task_id; /* CORE_TASK_ENDED: one of its own; its allocation's row says how */

@@ -31,12 +31,19 @@ static void ended(struct core *c, struct experiment *x)
     LIST_INSERT_HEAD(&c->ended, x, in_ended);
 }
 
-static void set_state(struct core *c, struct experiment *x, enum run_state to)
+static void note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
 {
     struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
-    e->state.experiment_id = x->row.id;
-    e->state.from = x->sm.state;
+    e->state.experiment_id = experiment_id;
+    e->state.from = from;
     e->state.to = to;
+    e->state.by.user_id = c->by.user_id;
+    e->state.by.name = c->by.name ? arena_strdup(&c->out->arena, c->by.name) : NULL;
+}
+
+static void set_state(struct core *c, struct experiment *x, enum run_state to)
+{
+    note_state(c, x->row.id, x->sm.state, to);
     if (sm_move(&x->sm, to, NULL) < 0)
         abort(); /* callers ask sm_allows() */
     x->row.state = to;
@@ -159,10 +166,7 @@ static struct experiment *reopen(struct core *c, const struct core_restored_expe
     row.end_us = 0;
     row.queue_position = c->now_us;
     struct experiment *x = new_experiment(c, &row, &from->spec, pool, true);
-    struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
-    e->state.experiment_id = row.id;
-    e->state.from = from->row.state;
-    e->state.to = RUN_PAUSED;
+    note_state(c, row.id, from->row.state, RUN_PAUSED);
     record_touch(c, &x->record);
     return x;
 }

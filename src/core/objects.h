@@ -177,6 +177,7 @@ struct pool {
 
 struct core {
     int64_t now_us; /* of this step */
+    struct core_actor by; /* who asked for this step */
     struct core_effects *out;
     STAILQ_HEAD(, record) touched;
     uint64_t id_state; /* of the generator of container and job ids */

@@ -169,16 +169,26 @@ static void ask_for_allocation(struct core *c, struct trial *t)
         allocation_request(c, t);
 }
 
+enum { REASON_MAX = 192 }; /* a user's name has at most 127 bytes */
+
+/* "the trial was paused by ada": people look into the trial's log for who it was. */
+static const char *reason(const struct core *c, const char *what, char buffer[REASON_MAX])
+{
+    snprintf(buffer, REASON_MAX, "%s%s%s", what, c->by.name ? " by " : "", c->by.name ? c->by.name : "");
+    return buffer;
+}
+
 /* What being in a state asks for; doing it again does no harm. */
 static void act(struct core *c, struct trial *t)
 {
+    char text[REASON_MAX];
     switch ((enum run_state)t->sm.state) {
     case RUN_ACTIVE:
         ask_for_allocation(c, t);
         return;
     case RUN_PAUSED:
         if (t->allocation != NULL)
-            allocation_terminate(c, t->allocation, "the trial was paused");
+            allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
         return;
     default:
         break;
@@ -186,9 +196,9 @@ static void act(struct core *c, struct trial *t)
     if (t->allocation == NULL)
         end(c, t, run_state_terminal_for(t->sm.state));
     else if (t->sm.state == RUN_STOPPING_CANCELED)
-        allocation_terminate(c, t->allocation, "the trial was canceled");
+        allocation_terminate(c, t->allocation, reason(c, "the trial was canceled", text));
     else if (t->sm.state == RUN_STOPPING_KILLED || t->sm.state == RUN_STOPPING_ERROR)
-        allocation_kill(c, t->allocation, "the trial was killed");
+        allocation_kill(c, t->allocation, reason(c, "the trial was killed", text));
     else if (t->row.stopped_by_searcher)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
 }
@@ -202,6 +212,8 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
         if (!sm_allows(&t->sm, wanted))
             return;
         move(c, t, wanted);
+        if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name != NULL)
+            trial_log(c, t, false, "the trial was activated by %s", c->by.name);
     }
     act(c, t);
 }

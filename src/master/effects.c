@@ -91,6 +91,13 @@ static void wake_number(struct master *m, const char *kind, int32_t id)
     api_wake(m->api, topic);
 }
 
+static void log_experiment_state(const struct core_effect *e)
+{
+    const char *by = e->state.by.name;
+    log_info("experiment.state", "exp=%d from=%s to=%s%s%s", e->state.experiment_id, run_state_name(e->state.from),
+             run_state_name(e->state.to), by ? " by=" : "", by ? log_quote(by) : "");
+}
+
 static void carry_out_one(struct step *s, const struct core_effect *e)
 {
     struct master *m = s->m;
@@ -117,8 +124,7 @@ static void carry_out_one(struct step *s, const struct core_effect *e)
         end_sessions(m, e->allocation_id);
         return;
     case CORE_EXPERIMENT_STATE:
-        log_info("experiment.state", "exp=%d from=%s to=%s", e->state.experiment_id, run_state_name(e->state.from),
-                 run_state_name(e->state.to));
+        log_experiment_state(e);
         wake_number(m, "experiment", e->state.experiment_id);
         return;
     case CORE_ORDER_INSTANCES:

@@ -269,6 +269,7 @@ static void read_brief(struct query *q, struct arena *a, void *row)
     if (run_state_parse(state, &x->state) < 0)
         x->state = RUN_DELETED; /* the table's check knows no other */
     x->user_id = take_i32(q);
+    take_chars(q, x->username, sizeof(x->username));
     x->project_id = take_i32(q);
     x->archived = take_bool(q);
     x->unmanaged = take_bool(q);

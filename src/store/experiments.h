@@ -87,6 +87,7 @@ struct store_experiment_brief {
     int32_t id;
     enum run_state state;
     int32_t user_id, project_id;
+    char username[128]; /* its owner's */
     bool archived, unmanaged, place_archived; /* its project, or the workspace of that */
 };
 int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err);

@@ -168,6 +168,7 @@ static void read_brief(struct query *q, struct arena *a, void *row)
     r->experiment.id = take_i32(q);
     r->experiment.state = take_state(q);
     r->experiment.user_id = take_i32(q);
+    take_chars(q, r->experiment.username, sizeof(r->experiment.username));
     r->experiment.project_id = take_i32(q);
     r->experiment.archived = take_bool(q);
     r->experiment.unmanaged = take_bool(q);

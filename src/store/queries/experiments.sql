@@ -60,8 +60,9 @@ ORDER BY x.id;
 
 -- What actions on experiments need to know of them.
 -- define: experiment_brief
-SELECT x.id, x.state, x.user_id, x.project_id, x.archived, x.unmanaged, p.archived <> 0 OR w.archived <> 0
+SELECT x.id, x.state, x.user_id, u.username, x.project_id, x.archived, x.unmanaged, p.archived <> 0 OR w.archived <> 0
 FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
+JOIN users u ON u.id = x.user_id
 
 -- name: experiments_brief
 {experiment_brief} WHERE x.id = $1;

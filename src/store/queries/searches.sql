@@ -124,17 +124,17 @@ SELECT t.id, t.start_us, t.end_us, t.state, t.hparams, t.checkpoint_size, t.chec
     x.num_trials > 1 OR x.searcher_type <> 'single', x.user_id, x.project_id, p.name, p.key, w.id, w.name,
     x.archived <> 0 OR p.archived <> 0 OR w.archived <> 0
 FROM trials t JOIN experiments x ON x.id = t.experiment_id
-JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
+JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
 -- What actions on runs need to know of them.
 -- name: runs_briefs
-SELECT t.id, t.state, t.archived, x.id, x.state, x.user_id, x.project_id, x.archived, x.unmanaged,
+SELECT t.id, t.state, t.archived, x.id, x.state, x.user_id, u.username, x.project_id, x.archived, x.unmanaged,
     x.num_trials > 1 OR x.searcher_type <> 'single', p.archived <> 0 OR w.archived <> 0
 FROM trials t JOIN experiments x ON x.id = t.experiment_id JOIN projects p ON p.id = x.project_id
-JOIN workspaces w ON w.id = p.workspace_id
+JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
