@@ -42,6 +42,8 @@ static const char *id_text(struct access_id id, char buffer[ID_TEXT_MAX])
 static int not_found(struct access_id id, struct error *err)
 {
     char text[ID_TEXT_MAX];
+    if (id.object == ACCESS_OBJECT_ALLOCATION && !strchr(id.text, '.'))
+        return error_set(err, ERR_INVALID, "allocation id '%.80s' is malformed; it is TASK_ID.N", id.text);
     return error_set(err, ERR_NOT_FOUND, "%s '%s' not found", objects[id.object].name, id_text(id, text));
 }
 
@@ -255,18 +257,25 @@ static int check_own(const struct req *r, struct access_id id, struct error *err
     return is_own(r, id) ? 0 : refuse_task(r, id, err);
 }
 
+/* A parameter of the path is always there. */
+static bool is_missing(const struct req *r, const struct access_rule *rule, struct access_id id)
+{
+    const struct route_match *m = &r->run->match.rpc;
+    for (size_t i = 0; i < m->param_n; i++)
+        if (strcmp(m->param[i].name, rule->at) == 0)
+            return false;
+    return objects[rule->object].by_text ? !id.text || !*id.text : !id.number;
+}
+
 int access_check_object(const struct req *r, struct error *err)
 {
     const struct access_rule *rule = rule_of(r);
-    switch (rule->word) {
-    case ACCESS_OWN:
-        return check_own(r, id_of_request(r, rule), err);
-    case ACCESS_OWNER:
-    case ACCESS_OWNER_ALWAYS:
-        return check_owner(r, rule, id_of_request(r, rule), err);
-    default:
+    if (rule->word != ACCESS_OWN && rule->word != ACCESS_OWNER && rule->word != ACCESS_OWNER_ALWAYS)
         return 0;
-    }
+    struct access_id id = id_of_request(r, rule);
+    if (is_missing(r, rule, id))
+        return error_set(err, ERR_INVALID, "%s is missing: it says which %s this is about", rule->at, objects[rule->object].name);
+    return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, rule, id, err);
 }
 
 int access_check_stored(struct req *r, struct error *err)

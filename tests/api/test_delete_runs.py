@@ -74,7 +74,7 @@ def test_only_its_owner_and_admins_delete_a_run_and_not_while_the_search_goes_on
         other = {"user": {"username": f"other{x}", "active": True}, "password": "long enough 1", "isHashed": False}
         assert master.post("/api/v1/users", other).status == 200
         assert master.login(f"other{x}", password="long enough 1").status == 200
-        assert "belongs to another user" in delete(master, first)[first]
+        assert "belongs to user 'determined'" in delete(master, first)[first]
     finally:
         master.token = owner
     assert delete(master, first, projectId=77) == {first: f"run '{first}' not found"}

@@ -121,7 +121,7 @@ def test_only_the_owner_and_admins_reach_a_trials_port(cluster, served):
         assert cluster.post("/api/v1/users", user).status == 200
         assert "is a WebSocket" in error_of(proxy(cluster, service, upgrade=False), 400), "an admin comes as far as that"
         assert cluster.login("stranger", password="long enough 1").status == 200
-        assert "belongs to another user" in error_of(proxy(cluster, service), 403)
+        assert "belongs to user 'determined'" in error_of(proxy(cluster, service), 403)
     finally:
         cluster.token = owner
 

@@ -207,8 +207,8 @@ def test_a_tasks_token_is_its_owners_below_the_api_and_ends_with_the_allocation(
     assert "DET_SESSION_TOKEN=********" in log and "DET_USER_TOKEN=********" in log and log.count("det1.") == 0
     assert cluster.get("/api/v1/me", token=token).json["user"]["username"] == "determined"
     assert cluster.get("/api/v1/me", token=None, headers={"Grpc-Metadata-x-allocation-token": f"Bearer {token}"}).status == 200
-    assert cluster.get("/users/me", token=token).status == 401
-    assert cluster.post("/api/v1/auth/logout", token=token).status == 400
+    assert cluster.get("/users/me", token=token).status == 403
+    assert cluster.post("/api/v1/auth/logout", token=token).status == 403
     user = cluster.get("/api/v1/me").json["user"]["id"]
     assert cluster.patch(f"/api/v1/users/{user}", {"displayName": "x"}, token=token).status == 403
     cluster.post(f"/api/v1/experiments/{x}/kill")

@@ -156,7 +156,9 @@ def test_what_is_refused(master):
     assert "STATE_STOPPING_KILLED" in refusal(patch(master, mine, "STATE_STOPPING_KILLED"))
     assert refusal(patch(master, 99999), 404)
     assert "set unmanaged" in refusal(master.request("PUT", "/api/v1/experiments/by-external-id/z", {"config": config(master)}))
-    assert "external_trial_id is missing" in refusal(master.request("PUT", "/api/v1/trials", {}))
+    assert "createTrialRequest.experimentId is missing" in refusal(master.request("PUT", "/api/v1/trials", {}))
+    assert "external_trial_id is missing" in refusal(
+        master.request("PUT", "/api/v1/trials", {"createTrialRequest": {"experimentId": x, "unmanaged": True}}))
     assert "forked" in refusal(master.post("/api/v1/experiments", {"config": config(master), "unmanaged": True, "parentId": managed}))
 
 
