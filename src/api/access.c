@@ -25,6 +25,7 @@ static const struct {
     [ACCESS_OBJECT_CHECKPOINT] = {"checkpoint", true, STORE_OWNED_CHECKPOINT},
     [ACCESS_OBJECT_WORKSPACE] = {"workspace", false, STORE_OWNED_WORKSPACE},
     [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT},
+    [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE},
     [ACCESS_OBJECT_USER] = {"user", false, 0 /* users own themselves: never asked of the store */},
 };
 

@@ -73,14 +73,14 @@ static int check_config(const char *json, const char *name, struct error *err)
     return json_parse(json, strlen(json), &config, err) < 0 ? -1 : expconf_check_template(config, name, err);
 }
 
-static int check_template(const struct wire_template *t, struct store_template *ret, struct error *err)
+static int check_template(const struct req *r, const struct wire_template *t, struct store_template *ret, struct error *err)
 {
     if (!t)
         return error_set(err, ERR_INVALID, "template is missing");
     if (check_name(t->name, err) < 0 || check_config(t->config, t->name, err) < 0)
         return -1;
     *ret = (struct store_template){.name = t->name, .config = t->config,
-                                   .workspace_id = t->workspace_id ? t->workspace_id : 1};
+                                   .workspace_id = t->workspace_id ? t->workspace_id : 1, .user_id = r->who.user_id};
     return 0;
 }
 
@@ -88,7 +88,7 @@ int api_post_template(struct req *r, const struct wire_post_template_request *in
                       struct error *err)
 {
     struct store_template t;
-    if (check_template(in->template, &t, err) < 0 ||
+    if (check_template(r, in->template, &t, err) < 0 ||
         store_template_insert(r->db, &t, err) < 0)
         return -1;
     return read_back(r, t.name, &ret->template, err);
@@ -100,7 +100,7 @@ int api_put_template(struct req *r, const struct wire_put_template_request *in, 
 {
     struct store_template t;
     cleanup_error struct error failed = ERROR_INIT;
-    if (check_template(in->template, &t, err) < 0)
+    if (check_template(r, in->template, &t, err) < 0)
         return -1;
     if (store_template_set_config(r->db, t.name, t.config, &failed) == 0)
         return read_back(r, t.name, &ret->template, err);

@@ -26,8 +26,8 @@ static int change(struct store *st, enum sql_query query, struct sql_args args, 
 
 int store_template_insert(struct store *st, const struct store_template *t, struct error *err)
 {
-    if (query_exec(st, Q_TEMPLATES_INSERT, SQL_ARGS(sql_text(t->name), sql_text(t->config), sql_int(t->workspace_id)),
-                   NULL, err) == 0)
+    if (query_exec(st, Q_TEMPLATES_INSERT, SQL_ARGS(sql_text(t->name), sql_text(t->config), sql_int(t->workspace_id),
+                                                      sql_opt_int(t->user_id != 0, t->user_id)), NULL, err) == 0)
         return 0;
     if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
         return explain_conflict(err, "workspace %d does not exist", t->workspace_id);

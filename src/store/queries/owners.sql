@@ -30,3 +30,6 @@ SELECT w.user_id, u.username, NULL, NULL FROM workspaces w LEFT JOIN users u ON 
 
 -- name: owners_of_project
 SELECT p.user_id, u.username, NULL, NULL FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE p.id = $1;
+
+-- name: owners_of_template
+SELECT t.user_id, u.username, NULL, NULL FROM templates t LEFT JOIN users u ON u.id = t.user_id WHERE t.name = $1;

@@ -1,5 +1,5 @@
 -- name: templates_insert
-INSERT INTO templates (name, config, workspace_id) VALUES ($1, $2, $3);
+INSERT INTO templates (name, config, workspace_id, user_id) VALUES ($1, $2, $3, $4);
 
 -- name: templates_set_config
 UPDATE templates SET config = $2 WHERE name = $1;

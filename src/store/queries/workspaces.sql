@@ -181,8 +181,10 @@ AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DE
 -- name: places_count_of_others
 SELECT count(*) {experiments_in_place} AND x.user_id <> $3;
 
+-- Its templates go with a workspace, too.
 -- name: places_count_projects_of_others
-SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2;
+SELECT (SELECT count(*) FROM projects WHERE workspace_id = $1 AND user_id <> $2)
+    + (SELECT count(*) FROM templates WHERE workspace_id = $1 AND (user_id IS NULL OR user_id <> $2));
 
 -- name: places_experiments
 SELECT x.id {experiments_in_place} AND x.state <> 'DELETING' ORDER BY x.id;
