@@ -50,6 +50,7 @@ struct store;
 struct stream;
 struct wait;
 struct config;
+struct storage_roots;
 
 enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER };
 
@@ -204,6 +205,7 @@ const struct api_info *api_info(const struct api *a);
 struct api_info {
     const char *version, *master_id, *cluster_id, *cluster_name;
     const struct config *config; /* effective configuration */
+    const struct storage_roots *storage_roots; /* where the master may read and remove files of checkpoints */
     int64_t epoch;
 };
 

@@ -5,15 +5,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <locale.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "api/storage_roots.h"
 #include "common/cleanup.h"
 
 enum { ENTRIES_MAX = 200000, DEPTH_MAX = 100, PIECE_BYTES = 64 * 1024 };
@@ -35,6 +34,7 @@ struct sink {
 struct checkpoint_archive {
     struct arena arena;
     int dir;
+    uid_t owner; /* of the directory */
     enum archive_format format;
     struct item *item;
     size_t item_n, item_cap;
@@ -51,11 +51,10 @@ struct checkpoint_archive {
 
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
 
-static int open_beneath(int dir, const char *name, int flags)
+/* A hard link can bring in a file of somebody else, which its maker may not read and the master may. */
+static bool may_be_read(const struct checkpoint_archive *a, const struct stat *st)
 {
-    const struct open_how how = {.flags = (uint64_t)flags | O_CLOEXEC | O_RDONLY,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+    return S_ISREG(st->st_mode) && (st->st_nlink == 1 || st->st_uid == a->owner);
 }
 
 static struct item *add_item(struct checkpoint_archive *a, struct error *err)
@@ -82,7 +81,7 @@ static int list_entry(struct checkpoint_archive *a, int dir, const char *name, c
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : error_errno(err, "%s%s", prefix, name);
     bool directory = S_ISDIR(st.st_mode);
-    if (!directory && !S_ISREG(st.st_mode))
+    if (!directory && !may_be_read(a, &st))
         return 0;
     struct item *item = add_item(a, err);
     if (!item)
@@ -93,7 +92,7 @@ static int list_entry(struct checkpoint_archive *a, int dir, const char *name, c
         return 0;
     if (depth == DEPTH_MAX)
         return error_set(err, ERR_PRECONDITION, "%s: more than %d directories deep", path, DEPTH_MAX);
-    int below = open_beneath(dir, name, O_DIRECTORY);
+    int below = storage_open_beneath(dir, name, O_RDONLY | O_DIRECTORY);
     return below < 0 ? error_errno(err, "%s", path) : list_below(a, below, path, depth + 1, err);
 }
 
@@ -234,7 +233,9 @@ int checkpoint_archive_new(int dir, enum archive_format format, struct checkpoin
     if (!a)
         abort();
     *a = (struct checkpoint_archive){.dir = dir, .format = format, .file = -1};
+    struct stat st;
     int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+    a->owner = fstat(dir, &st) == 0 ? st.st_uid : (uid_t)-1;
     if (copy < 0 || list_below(a, copy, "", 0, err) < 0 || writer_new(format, &a->sink, &a->writer, err) < 0) {
         if (copy < 0)
             error_errno(err, "the checkpoint's directory");
@@ -274,8 +275,13 @@ static int begin_item(struct checkpoint_archive *a, struct error *err)
     a->item_pos = 0;
     if (item->directory || item->size == 0)
         return 0;
-    a->file = open_beneath(a->dir, item->name, O_NOFOLLOW);
-    return a->file < 0 ? error_set(err, ERR_PRECONDITION, "%s: %s", item->name, strerror(errno)) : 0;
+    a->file = storage_open_beneath(a->dir, item->name, O_RDONLY);
+    if (a->file < 0)
+        return error_set(err, ERR_PRECONDITION, "%s: %s", item->name, strerror(errno));
+    struct stat st;
+    if (fstat(a->file, &st) < 0 || !may_be_read(a, &st))
+        return error_set(err, ERR_PRECONDITION, "%s has been replaced while it was being downloaded", item->name);
+    return 0;
 }
 
 static int end_item(struct checkpoint_archive *a, struct error *err)

@@ -1,7 +1,7 @@
 /* A directory as an archive, made while it is read: a tar, the same within gzip, or a zip. Nothing is compressed (weights
  * hardly can be), so that the archive's length and every byte's place in it follow from names, sizes and times alone, and
  * a download that broke off goes on where it stopped. Directories and regular files only, in the order of their names;
- * links are left out. Memory does not grow with the files. */
+ * links are left out, and so are files that a hard link has brought in from another account. Memory does not grow with the files. */
 #ifndef DET_API_CHECKPOINT_ARCHIVE_H
 #define DET_API_CHECKPOINT_ARCHIVE_H
 

@@ -13,6 +13,8 @@
 #include "api/request.h"
 #include "api/stream.h"
 #include "common/checkpoint_helper.h"
+#include "common/checkpoint_place.h"
+#include "common/cleanup.h"
 #include "common/config.h"
 #include "common/files.h"
 #include "common/json.h"
@@ -195,20 +197,25 @@ static const char *text_of(struct json_object *o, const char *key)
  * able to name what is read with them. */
 static bool is_clusters_own(struct json_object *storage, struct json_object *own)
 {
-    static const char *const place[] = {"type", "bucket", "endpoint_url", "container", "connection_string", "account_url"};
+    static const char *const place[] = {"type", "bucket", "prefix", "endpoint_url", "container", "connection_string", "account_url"};
     for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++)
         if (strcmp(text_of(storage, place[i]), text_of(own, place[i])) != 0)
             return false;
     return true;
 }
 
-static int storage_of(const struct download *d, struct json_object **ret_tree, struct json_object **ret, struct error *err)
+static int check_clusters_own(const struct download *d, struct json_object *own, struct error *err)
 {
-    const char *text = d->site.storage ? d->site.storage : d->site.experiment_config ? d->site.experiment_config : "{}";
-    if (json_parse(text, strlen(text), ret_tree, err) < 0)
+    const char *text = d->site.where.storage ? d->site.where.storage : d->site.where.experiment_config;
+    cleanup_json struct json_object *tree = NULL;
+    if (json_parse(text ? text : "{}", text ? strlen(text) : 2, &tree, err) < 0)
         return -1;
-    *ret = d->site.storage ? *ret_tree : json_object_object_get(*ret_tree, "checkpoint_storage");
-    return json_object_is_type(*ret, json_type_object) ? 0 : error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", d->uuid);
+    struct json_object *storage = d->site.where.storage ? tree : json_object_object_get(tree, "checkpoint_storage");
+    if (is_clusters_own(storage, own))
+        return 0;
+    return error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store, or below a prefix, that is not the cluster's own "
+                     "checkpoint_storage, and the master reads no other; download it where the store can be reached, by det checkpoint "
+                     "download --mode direct or the library's Checkpoint.download()", d->uuid);
 }
 
 static int open_store(struct req *r, struct error *err)
@@ -216,16 +223,14 @@ static int open_store(struct req *r, struct error *err)
     static const char *const names[] = {[ARCHIVE_AS_TAR] = "tar", [ARCHIVE_AS_GZIP] = "gzip", [ARCHIVE_AS_ZIP] = "zip"};
     struct download *d = r->state;
     const struct config *c = api_info(r->api)->config;
-    cleanup_json struct json_object *tree = NULL;
+    struct json_object *own = config_get(c, "checkpoint_storage");
+    cleanup_json struct json_object *copy = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    struct json_object *storage;
-    if (storage_of(d, &tree, &storage, err) < 0)
+    if (check_clusters_own(d, own, err) < 0)
         return -1;
-    if (!is_clusters_own(storage, config_get(c, "checkpoint_storage")))
-        return error_set(err, ERR_PRECONDITION, "checkpoint %s is in an object store that is not the cluster's own checkpoint_storage, and the "
-                         "master reads no other; download it where the store can be reached, by the library's Checkpoint.download()",
-                         d->uuid);
-    json_print(storage, &text);
+    if (json_object_deep_copy(own, &copy, NULL) < 0) /* other threads read it: printing keeps the text within the tree */
+        abort();
+    json_print(copy, &text);
     const char *path = config_str(c, "python_path");
     const struct checkpoint_helper_options o = {.python = config_str(c, "python_executable"), .storage = text.s, .uuid = d->uuid,
                                                 .python_path = path && *path ? path : path_of_library(&r->arena),
@@ -237,21 +242,21 @@ static int open_store(struct req *r, struct error *err)
     return req_then(r, REQ_LOOP, send_from_store);
 }
 
-static int open_store_instead(struct req *r, struct error *err)
-{
-    error_release(err);
-    return open_store(r, err);
-}
-
 /* On a thread that may wait for the storage. */
 static int open_archive(struct req *r, struct error *err)
 {
     struct download *d = r->state;
-    int storage, dir;
-    if (checkpoint_site_open(&d->site, &storage, &dir, err) < 0)
-        return err->kind == ERR_UNIMPLEMENTED ? open_store_instead(r, err) : -1;
-    close(storage);
-    if (dir < 0)
+    struct checkpoint_place_open p;
+    if (checkpoint_site_open(&d->site, &r->arena, &p, err) < 0)
+        return -1;
+    int dir = p.found == CHECKPOINT_HERE ? take_fd(p.dir) : -1;
+    checkpoint_place_close(&p);
+    if (p.in_object_store)
+        return open_store(r, err);
+    if (p.found == CHECKPOINT_ELSEWHERE)
+        return error_set(err, ERR_PRECONDITION, "checkpoint %s cannot be downloaded through the master: %s. Download it where its storage is "
+                         "mounted, by det checkpoint download --mode direct", d->uuid, p.why);
+    if (p.found == CHECKPOINT_GONE)
         return error_set(err, ERR_NOT_FOUND, "the files of checkpoint %s are not in its storage", d->uuid);
     if (checkpoint_archive_new(dir, d->format, &d->archive, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);
@@ -279,7 +284,7 @@ static int find(struct req *r, struct error *err)
     struct download *d = r->state;
     struct store_checkpoint c;
     if (store_checkpoint_get(r->db, d->uuid, &r->arena, &c, err) < 0 ||
-        store_checkpoint_storage(r->db, d->uuid, &r->arena, &d->site.storage, &d->site.experiment_config, err) < 0)
+        store_checkpoint_site(r->db, d->uuid, &r->arena, &d->site.where, err) < 0)
         return -1;
     if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is %s; COMPLETED and PARTIALLY_DELETED ones can be downloaded",
@@ -298,11 +303,12 @@ int raw_checkpoint(struct req *r, struct error *err)
     struct download *d = arena_new(&r->arena, struct download);
     const char *uuid = req_raw_param(r, 0);
     enum archive_format format;
-    if (strlen(uuid) != 36 || strspn(uuid, "0123456789abcdefABCDEF-") != 36)
+    if (!checkpoint_uuid_is_valid(uuid))
         return error_set(err, ERR_INVALID, "'%.60s' is not a UUID", uuid);
     if (!choose_format(http_request_header(r->http, "Accept"), &format))
         return answer(r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
-    *d = (struct download){.uuid = uuid, .site = {.uuid = uuid}, .format = format, .range = header_of(r, "Range"),
+    *d = (struct download){.uuid = uuid, .site = {.uuid = uuid, .roots = api_info(r->api)->storage_roots},
+                           .format = format, .range = header_of(r, "Range"),
                            .if_range = header_of(r, "If-Range"), .only_head = http_request_method(r->http) == HTTP_HEAD};
     r->state = d;
     r->on_end = end_download;

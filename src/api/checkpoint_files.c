@@ -4,72 +4,112 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
+#include "api/storage_roots.h"
 #include "common/checkpoint_place.h"
 #include "common/cleanup.h"
 #include "common/json.h"
 
 /* ---- where they are ---------------------------------------------------------------------------------------------- */
 
-int checkpoint_site_place(const struct checkpoint_site *site, struct arena *a, const char **ret, struct error *err)
+/* The directory of the storage. ERR_UNIMPLEMENTED for storages that are none, ERR_PRECONDITION for configurations that name
+ * none. Does not look at the disk. */
+static int place_of(const struct checkpoint_site *site, struct arena *a, const char **ret, struct error *err)
 {
     cleanup_json struct json_object *tree = NULL;
-    const char *text = site->storage ? site->storage : site->experiment_config;
+    const char *text = site->where.storage ? site->where.storage : site->where.experiment_config;
     if (!text)
         return error_set(err, ERR_PRECONDITION, "checkpoint %s does not say where it is stored", site->uuid);
     if (json_parse(text, strlen(text), &tree, err) < 0)
         return error_wrap(err, "storage of checkpoint %s", site->uuid);
-    struct json_object *storage = site->storage ? tree : json_object_object_get(tree, "checkpoint_storage");
+    struct json_object *storage = site->where.storage ? tree : json_object_object_get(tree, "checkpoint_storage");
     if (checkpoint_place(storage, a, ret, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
     return 0;
 }
 
-int checkpoint_site_is_here(const struct checkpoint_site *site, bool *ret, struct error *err)
+/* *ret_fd is -1 where the storage is not for the master to open; *ret_why is a sentence then. */
+static int open_storage(const struct checkpoint_site *site, struct arena *a, int *ret_fd, const char **ret_why, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    cleanup_error struct error why = ERROR_INIT;
     const char *place;
-    if (checkpoint_site_place(site, &a, &place, &why) < 0) {
-        *ret = false;
-        return why.kind == ERR_UNIMPLEMENTED ? 0 : (error_copy(err, &why), -1);
-    }
-    cleanup_close int storage = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    *ret = storage >= 0;
+    if (place_of(site, a, &place, err) < 0)
+        return -1;
+    *ret_fd = storage_roots_open(site->roots, site->where.admin_storage, place, a, ret_why);
     return 0;
 }
 
-/* Never through a link, never upwards: `name` may come from a task. */
-static int open_beneath(int dir, const char *name)
+/* The library puts its metadata into every checkpoint; a directory that holds nothing has nothing to lose. */
+static int is_checkpoint(int dir, bool *ret, struct error *err)
 {
-    const struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
+    struct stat st;
+    *ret = fstatat(dir, CHECKPOINT_METADATA, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    if (*ret)
+        return 0;
+    int copy = storage_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
+    DIR *entries = copy < 0 ? NULL : fdopendir(copy);
+    if (!entries) {
+        if (copy >= 0)
+            close(copy);
+        return error_errno(err, "looking at a checkpoint's directory");
+    }
+    *ret = true;
+    for (struct dirent *e; *ret && (e = readdir(entries));)
+        *ret = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(entries);
+    return 0;
 }
 
-int checkpoint_site_open(const struct checkpoint_site *site, int *ret_storage, int *ret_dir, struct error *err)
+static int open_directory(const struct checkpoint_site *site, struct checkpoint_place_open *p, struct arena *a, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    const char *place;
+    bool known;
+    p->dir = storage_open_beneath(p->storage, site->uuid, O_RDONLY | O_DIRECTORY);
+    if (p->dir < 0 && errno == ENOENT) {
+        p->found = CHECKPOINT_GONE;
+        return 0;
+    }
+    if (p->dir < 0 && (errno == ELOOP || errno == ENOTDIR))
+        return error_set(err, ERR_PRECONDITION, "checkpoint %s is no directory in its storage, but a link or a file: the master does not "
+                         "follow it", site->uuid);
+    if (p->dir < 0)
+        return error_errno(err, "the directory of checkpoint %s", site->uuid);
+    if (is_checkpoint(p->dir, &known, err) < 0)
+        return error_wrap(err, "checkpoint %s", site->uuid);
+    if (storage_roots_is_own(site->roots, p->dir) || !known) {
+        p->why = arena_strdup(a, "its directory has no " CHECKPOINT_METADATA ", so that the master does not take it for a checkpoint");
+        return 0;
+    }
+    p->found = CHECKPOINT_HERE;
+    return 0;
+}
+
+void checkpoint_place_close(struct checkpoint_place_open *p)
+{
+    if (p->storage >= 0)
+        close(p->storage);
+    if (p->dir >= 0)
+        close(p->dir);
+    p->storage = p->dir = -1;
+}
+
+int checkpoint_site_open(const struct checkpoint_site *site, struct arena *a, struct checkpoint_place_open *ret, struct error *err)
+{
+    cleanup_error struct error kind = ERROR_INIT;
+    *ret = (struct checkpoint_place_open){.found = CHECKPOINT_ELSEWHERE, .storage = -1, .dir = -1};
     if (!checkpoint_uuid_is_valid(site->uuid))
         return error_set(err, ERR_INVALID, "'%s' is not a UUID", site->uuid);
-    if (checkpoint_site_place(site, &a, &place, err) < 0)
-        return -1;
-    cleanup_close int storage = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (storage < 0)
-        return error_set(err, ERR_PRECONDITION,
-                         "checkpoint %s is in %s, which the master's machine can't open (%s); is the storage mounted "
-                         "there, at the same path?", site->uuid, place, strerror(errno));
-    int dir = open_beneath(storage, site->uuid);
-    if (dir < 0 && errno != ENOENT)
-        return error_errno(err, "%s/%s", place, site->uuid);
-    *ret_storage = take_fd(storage);
-    *ret_dir = dir;
-    return 0;
+    if (open_storage(site, a, &ret->storage, &ret->why, &kind) < 0) {
+        ret->in_object_store = kind.kind == ERR_UNIMPLEMENTED;
+        ret->why = arena_strdup(a, error_msg(&kind));
+        return ret->in_object_store ? 0 : (error_move(err, &kind), -1);
+    }
+    if (ret->storage < 0)
+        return 0;
+    if (open_directory(site, ret, a, err) == 0)
+        return 0;
+    checkpoint_place_close(ret);
+    return -1;
 }
 
 /* ---- patterns ---------------------------------------------------------------------------------------------------- */
@@ -120,6 +160,9 @@ struct removal {
     struct json_object *globs, *left;
     struct strbuf path; /* within the checkpoint, of the directory at hand; ends with '/' unless empty */
     int depth;
+    bool keeps_metadata; /* until everything else has gone … */
+    bool metadata_is_to_go;
+    int64_t metadata_size; /* -1: there is none */
 };
 
 static bool removes_everything(const struct removal *r)
@@ -149,7 +192,7 @@ static int remove_directory(struct removal *r, int parent, const char *name, boo
         return error_set(err, ERR_PRECONDITION, "%s: more than %d directories deep", strbuf_str(&r->path), DEPTH_MAX);
     bool removed = is_to_go(r, strbuf_str(&r->path));
     size_t length = r->path.n;
-    int dir = open_beneath(parent, name);
+    int dir = storage_open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
     if (dir < 0)
         return errno == ENOENT ? 0 : failed(r, err);
     strbuf_addc(&r->path, '/');
@@ -173,6 +216,11 @@ static int remove_entry(struct removal *r, int dir, const char *name, bool *ret_
         return errno == ENOENT ? 0 : failed(r, err);
     if (S_ISDIR(st.st_mode))
         return remove_directory(r, dir, name, ret_removed, err);
+    if (r->keeps_metadata && r->depth == 0 && strcmp(name, CHECKPOINT_METADATA) == 0) {
+        r->metadata_size = st.st_size;
+        r->metadata_is_to_go = is_to_go(r, name);
+        return 0;
+    }
     if (!is_to_go(r, strbuf_str(&r->path))) {
         json_object_object_add(r->left, strbuf_str(&r->path), json_object_new_int64(st.st_size));
         return 0;
@@ -204,56 +252,76 @@ static int remove_below(struct removal *r, int fd, bool *ret_removed, struct err
     return rc;
 }
 
-static int remove_at(struct removal *r, const struct checkpoint_site *site, struct error *err)
+/* It goes last: by it the checkpoint is recognised when the removal is taken up again, or when more is removed later. */
+static int remove_metadata(struct removal *r, int dir, struct error *err)
 {
-    cleanup_close int storage = -1;
-    int dir;
-    bool removed = false;
-    if (checkpoint_site_open(site, &storage, &dir, err) < 0)
-        return -1;
-    if (dir < 0)
+    if (r->metadata_size < 0)
         return 0;
-    if (remove_below(r, dir, &removed, err) < 0)
+    if (!r->metadata_is_to_go || json_object_object_length(r->left) > 0)
+        json_object_object_add(r->left, CHECKPOINT_METADATA, json_object_new_int64(r->metadata_size));
+    else if (unlinkat(dir, CHECKPOINT_METADATA, 0) < 0 && errno != ENOENT)
+        return error_errno(err, CHECKPOINT_METADATA);
+    return 0;
+}
+
+static int remove_at(struct removal *r, const struct checkpoint_site *site, const struct checkpoint_place_open *p, struct error *err)
+{
+    bool removed = false;
+    int dir = storage_open_beneath(p->dir, ".", O_RDONLY | O_DIRECTORY);
+    if (dir < 0)
+        return error_errno(err, "checkpoint %s", site->uuid);
+    r->keeps_metadata = true;
+    r->metadata_size = -1;
+    if (remove_below(r, dir, &removed, err) < 0 || remove_metadata(r, p->dir, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
-    if (json_object_object_length(r->left) == 0 && unlinkat(storage, site->uuid, AT_REMOVEDIR) < 0 && errno != ENOENT)
+    if (json_object_object_length(r->left) == 0 && unlinkat(p->storage, site->uuid, AT_REMOVEDIR) < 0 && errno != ENOENT)
         return error_errno(err, "checkpoint %s", site->uuid);
     return 0;
 }
 
-int tensorboard_files_remove(const char *experiment_config, const char *cluster_id, int32_t experiment_id,
-                             struct error *err)
+static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
-    const struct checkpoint_site site = {.uuid = "TensorBoard", .experiment_config = experiment_config};
-    const char *place;
-    if (checkpoint_site_place(&site, &a, &place, err) < 0)
-        return -1;
-    cleanup_close int storage = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (storage < 0)
-        return error_errno(err, "%s", place);
-    cleanup_close int all = open_beneath(storage, arena_printf(&a, "%s/tensorboard/experiment", cluster_id));
+    cleanup_close int all = storage_open_beneath(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id), O_RDONLY | O_DIRECTORY);
     if (all < 0)
-        return errno == ENOENT ? 0 : error_errno(err, "TensorBoard files in %s", place);
+        return errno == ENOENT ? 0 : error_errno(err, "TensorBoard files");
     cleanup_json struct json_object *list = json_object_new_array(), *left = json_object_new_object();
     struct removal r = {.globs = list, .left = left, .path = STRBUF_INIT};
     bool removed = false;
-    const char *name = arena_printf(&a, "%d", experiment_id);
+    const char *name = arena_printf(a, "%d", experiment_id);
     strbuf_adds(&r.path, name);
     int rc = remove_directory(&r, all, name, &removed, err);
     strbuf_release(&r.path);
-    return rc < 0 ? error_wrap(err, "TensorBoard files in %s", place) : 0;
+    return rc < 0 ? error_wrap(err, "TensorBoard files") : 0;
 }
 
-int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct strbuf *ret_left,
+int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, bool *ret_here,
+                             struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_error struct error kind = ERROR_INIT;
+    cleanup_close int storage = -1;
+    const char *why;
+    *ret_here = false;
+    if (open_storage(site, &a, &storage, &why, &kind) < 0)
+        return kind.kind == ERR_UNIMPLEMENTED ? 0 : (error_move(err, &kind), -1);
+    *ret_here = storage >= 0;
+    return storage < 0 ? 0 : remove_tensorboard(storage, cluster_id, experiment_id, &a, err);
+}
+
+int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, bool *ret_here, struct strbuf *ret_left,
                             struct error *err)
 {
+    cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *list = NULL, *left = json_object_new_object();
-    if (json_parse(globs, strlen(globs), &list, err) < 0)
+    struct checkpoint_place_open p;
+    if (json_parse(globs, strlen(globs), &list, err) < 0 || checkpoint_site_open(site, &a, &p, err) < 0)
         return -1;
+    *ret_here = p.found != CHECKPOINT_ELSEWHERE;
     struct removal r = {.globs = list, .left = left, .path = STRBUF_INIT};
-    int rc = remove_at(&r, site, err);
+    int rc = p.found == CHECKPOINT_HERE ? remove_at(&r, site, &p, err) : 0;
     strbuf_release(&r.path);
-    if (rc == 0)
+    checkpoint_place_close(&p);
+    if (rc == 0 && *ret_here)
         json_print(left, ret_left);
     return rc;
 }

@@ -1,5 +1,7 @@
-/* The files of checkpoints in storages that are directories of the master's machine (docs/decisions/0004). Whatever a
- * checkpoint holds, nothing outside its own directory is opened or removed. */
+/* The files of checkpoints in storages that are directories of the master's machine, below one that an admin has named
+ * (storage_roots.h, docs/decisions/0004). Whatever a checkpoint holds, nothing outside its own directory is opened or removed,
+ * and a directory without metadata.json is no checkpoint. What is not for the master to open is ELSEWHERE: a task of its owner
+ * can reach it. */
 #ifndef DET_API_CHECKPOINT_FILES_H
 #define DET_API_CHECKPOINT_FILES_H
 
@@ -9,29 +11,43 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "common/strbuf.h"
+#include "store/removals.h"
+
+#define CHECKPOINT_METADATA "metadata.json"
+
+struct storage_roots;
 
 struct checkpoint_site {
     const char *uuid;
-    const char *storage;           /* JSON of its storage backend; NULL: as its experiment has it */
-    const char *experiment_config; /* JSON; may be NULL */
+    struct store_site where;
+    const struct storage_roots *roots;
 };
 
-/* The directory of the storage. ERR_UNIMPLEMENTED for storages that are none, ERR_PRECONDITION for configurations that
- * name none. Does not look at the disk. */
-int checkpoint_site_place(const struct checkpoint_site *site, struct arena *a, const char **ret, struct error *err);
-/* Whether this machine has it. Where it has not, agents may. */
-int checkpoint_site_is_here(const struct checkpoint_site *site, bool *ret, struct error *err);
-/* Opens it and the checkpoint's directory in it. *ret_dir is -1 when the storage is there and the checkpoint is not;
- * ERR_PRECONDITION when the storage is not. The caller closes both. */
-int checkpoint_site_open(const struct checkpoint_site *site, int *ret_storage, int *ret_dir, struct error *err);
+enum checkpoint_found {
+    CHECKPOINT_HERE,      /* both directories are open */
+    CHECKPOINT_GONE,      /* the storage is open, and the checkpoint is not in it */
+    CHECKPOINT_ELSEWHERE, /* it is not for the master to open */
+};
+
+struct checkpoint_place_open {
+    enum checkpoint_found found;
+    int storage, dir;     /* -1: not open */
+    const char *why;      /* it is elsewhere: the reason, in the arena */
+    bool in_object_store; /* … and what has been asked for is in no directory at all */
+};
+
+/* Configurations that name no storage are errors, as is a checkpoint that is a link. */
+int checkpoint_site_open(const struct checkpoint_site *site, struct arena *a, struct checkpoint_place_open *ret, struct error *err);
+void checkpoint_place_close(struct checkpoint_place_open *p);
 
 /* Removes the files that match one of `globs` (JSON list; [] is everything), and directories that are empty afterwards.
  * A pattern is matched against the path within the checkpoint; * stays within one directory, ** takes any number of them.
- * What is gone already is fine. Appends what is left to *ret_left: a JSON object of path → bytes. */
-int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct strbuf *ret_left,
+ * metadata.json stays while anything else does. What is gone already is fine. Appends what is left to *ret_left: a JSON object
+ * of path → bytes. *ret_here is false, and nothing was done, if the checkpoint is elsewhere. */
+int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, bool *ret_here, struct strbuf *ret_left,
                             struct error *err);
 /* Removes the files that an experiment's trials wrote for TensorBoard, from the storage that its configuration names. */
-int tensorboard_files_remove(const char *experiment_config, const char *cluster_id, int32_t experiment_id,
+int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, bool *ret_here,
                              struct error *err);
 int checkpoint_globs_check(const char *const *glob, size_t n, struct error *err);
 

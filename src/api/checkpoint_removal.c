@@ -1,14 +1,13 @@
 /* Deleting checkpoints, and some of their files: judged on a reader, which may look at the storage; marked by the writer;
  * removed in the background (struct api_services.collect). */
 #include <string.h>
-#include <unistd.h>
 
+#include "api/checkpoint_access.h"
 #include "api/checkpoint_files.h"
 #include "api/convert.h"
 #include "api/internal.h"
 #include "gen/handlers.h"
 #include "store/checkpoints.h"
-#include "store/experiments.h"
 #include "store/removals.h"
 
 struct wanted {
@@ -17,19 +16,6 @@ struct wanted {
 };
 
 /* ---- whether it may be ------------------------------------------------------------------------------------------- */
-
-static int check_owner(struct req *r, const struct store_checkpoint *c, struct error *err)
-{
-    struct store_experiment_brief x;
-    if (r->who.admin || !c->experiment_id)
-        return 0;
-    if (store_experiment_brief(r->db, c->experiment_id, &x, err) < 0)
-        return -1;
-    if (x.user_id == r->who.user_id)
-        return 0;
-    return error_set(err, ERR_FORBIDDEN, "forbidden: checkpoint %s belongs to experiment %d of another user; its owner "
-                     "and admins may delete it", c->uuid, x.id);
-}
 
 static int check_unused(struct req *r, const struct store_checkpoint *c, struct error *err)
 {
@@ -42,22 +28,14 @@ static int check_unused(struct req *r, const struct store_checkpoint *c, struct 
                      "trial is over, or kill it", c->uuid, trial_id);
 }
 
-/* Where it is must be known; if that is not on this machine, a task on an agent removes it. */
+/* Where it is must be known; if that is not for the master to open, a task on an agent removes it. */
 static int check_storage(struct req *r, const struct store_checkpoint *c, struct error *err)
 {
-    struct checkpoint_site site = {.uuid = c->uuid};
-    int storage, dir;
-    bool here;
-    if (store_checkpoint_storage(r->db, c->uuid, &r->arena, &site.storage, &site.experiment_config, err) < 0 ||
-        checkpoint_site_is_here(&site, &here, err) < 0)
+    struct checkpoint_site site = {.uuid = c->uuid, .roots = api_info(r->api)->storage_roots};
+    struct checkpoint_place_open p;
+    if (store_checkpoint_site(r->db, c->uuid, &r->arena, &site.where, err) < 0 || checkpoint_site_open(&site, &r->arena, &p, err) < 0)
         return -1;
-    if (!here)
-        return 0;
-    if (checkpoint_site_open(&site, &storage, &dir, err) < 0)
-        return -1;
-    close(storage);
-    if (dir >= 0)
-        close(dir);
+    checkpoint_place_close(&p);
     return 0;
 }
 
@@ -71,7 +49,7 @@ static int judge(struct req *r, const char *uuid, bool *ret_has_files, struct er
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is being written (ACTIVE)", uuid);
     if (!*ret_has_files)
         return 0;
-    return check_owner(r, &c, err) < 0 || check_unused(r, &c, err) < 0 || check_storage(r, &c, err) < 0 ? -1 : 0;
+    return checkpoint_check_change(r, uuid, err) < 0 || check_unused(r, &c, err) < 0 || check_storage(r, &c, err) < 0 ? -1 : 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */

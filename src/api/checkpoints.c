@@ -1,8 +1,12 @@
 /* Checkpoints: reported by tasks, listed and looked at by people, thinned out by file. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "api/checkpoint_access.h"
 #include "api/convert.h"
 #include "api/internal.h"
+#include "common/checkpoint_place.h"
+#include "common/hash.h"
 #include "common/json.h"
 #include "core/core.h"
 #include "gen/handlers.h"
@@ -14,10 +18,57 @@
 
 /* ---- report: stored, and told to the core (a trial resumes from its newest), in one transaction ---- */
 
+/* The core takes a report before the store has judged it, so that two trials must not report the same UUID at once: from the
+ * claim on there is one, and what its request then reads is how things stand. */
+struct reporting {
+    char uuid[CORE_UUID_MAX];
+    int32_t trial_id;
+    int n; /* requests, all for the same trial */
+    UT_hash_handle hh;
+};
+
+struct report {
+    struct store_checkpoint checkpoint;
+    struct reporting *claim; /* NULL: not yet */
+};
+
+static int claim(struct req *r, struct report *p, struct error *err)
+{
+    const struct store_checkpoint *c = &p->checkpoint;
+    struct reporting *known;
+    HASH_FIND_STR(r->api->reporting, c->uuid, known);
+    if (known && known->trial_id != c->trial_id)
+        return error_set(err, ERR_CONFLICT, "checkpoint %s is being reported by another trial: nothing was changed; a new checkpoint "
+                         "needs a UUID of its own", c->uuid);
+    if (!known) {
+        known = calloc(1, sizeof(*known));
+        if (!known)
+            abort();
+        snprintf(known->uuid, sizeof(known->uuid), "%s", c->uuid);
+        known->trial_id = c->trial_id;
+        HASH_ADD_STR(r->api->reporting, uuid, known);
+        if (!HASH_ADDED(known))
+            abort();
+    }
+    known->n++;
+    p->claim = known;
+    return 0;
+}
+
+static void end_report(struct req *r)
+{
+    struct report *p = r->state;
+    if (!p || !p->claim || --p->claim->n > 0)
+        return;
+    HASH_DEL(r->api->reporting, p->claim);
+    free(p->claim);
+}
+
 static int store_checkpoint_of(struct store *db, void *ctx, struct error *err)
 {
     const struct req *r = ctx;
-    return store_checkpoint_put(db, r->state, err);
+    const struct report *p = r->state;
+    return store_checkpoint_put(db, &p->checkpoint, err);
 }
 
 static void checkpoint_stored(void *ctx, const struct error *err)
@@ -29,7 +80,8 @@ static void checkpoint_stored(void *ctx, const struct error *err)
 
 static int checkpointed_step(struct req *r, struct error *err)
 {
-    const struct store_checkpoint *c = r->state;
+    const struct report *p = r->state;
+    const struct store_checkpoint *c = &p->checkpoint;
     struct core_event ev = {.type = CORE_TRIAL_CHECKPOINTED,
                             .now_us = r->now_us,
                             .checkpoint = {.trial_id = c->trial_id,
@@ -39,6 +91,19 @@ static int checkpointed_step(struct req *r, struct error *err)
     if (api_core_step(r->api, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
+}
+
+static int judge_step(struct req *r, struct error *err)
+{
+    const struct report *p = r->state;
+    if (store_checkpoint_check_trial(r->db, p->checkpoint.uuid, p->checkpoint.trial_id, err) < 0)
+        return -1;
+    return req_then(r, REQ_LOOP, checkpointed_step);
+}
+
+static int claim_step(struct req *r, struct error *err)
+{
+    return claim(r, r->state, err) < 0 ? -1 : req_then(r, REQ_READ, judge_step);
 }
 
 static int steps_of(const char *metadata, int32_t *ret, struct error *err)
@@ -68,29 +133,65 @@ static const char *resources_json(const struct wire_map_int64 *resource, size_t 
     return arena_strdup(a, out.s);
 }
 
+static int check_form(const struct wire_checkpoint *w, struct error *err)
+{
+    const char *uuid = w && w->uuid ? w->uuid : "";
+    if (!checkpoint_uuid_is_valid(uuid) || strpbrk(uuid, "ABCDEF"))
+        return error_set(err, ERR_INVALID, "checkpoint.uuid '%.60s' is not a UUID in lower case, such as "
+                         "0a1b2c3d-1111-4222-8333-444455556666", uuid);
+    if (w->state != WIRE_CHECKPOINT_STATE_UNSPECIFIED && w->state != WIRE_CHECKPOINT_STATE_COMPLETED)
+        return error_set(err, ERR_INVALID, "checkpoint %s: only STATE_COMPLETED is reported", uuid);
+    return 0;
+}
+
+/* A task reports with the session of its allocation; a person may name one of the trial's task. */
+static int allocation_of(struct req *r, const struct wire_checkpoint *w, const char **ret, struct error *err)
+{
+    size_t n = strlen(w->task_id);
+    const char *named = w->allocation_id && *w->allocation_id ? w->allocation_id : NULL;
+    const char *own = r->who.kind == PRINCIPAL_TASK ? r->who.allocation_id : NULL;
+    *ret = named ? named : own;
+    if (!named || (own ? strcmp(named, own) == 0 : strncmp(named, w->task_id, n) == 0 && named[n] == '.'))
+        return 0;
+    return error_set(err, ERR_INVALID, "checkpoint.allocation_id '%.200s' is no allocation of task %s%s", named, w->task_id,
+                     own ? " to which this session belongs" : "");
+}
+
+static int check_storage(struct req *r, const struct wire_checkpoint *w, int32_t trial_id, struct error *err)
+{
+    bool registered = true;
+    if (w->has_storage_id && store_trial_has_storage(r->db, trial_id, w->storage_id, &registered, err) < 0)
+        return -1;
+    if (registered)
+        return 0;
+    return error_set(err, ERR_INVALID, "checkpoint.storage_id %d is no storage of trial %d: the trial registers its storage by "
+                     "POST /api/v1/runs/start", w->storage_id, trial_id);
+}
+
 int api_report_checkpoint(struct req *r, const struct wire_report_checkpoint_request *in,
                           struct wire_report_checkpoint_response *ret, struct error *err)
 {
     const struct wire_checkpoint *w = in->checkpoint;
-    if (!w || !w->uuid || strlen(w->uuid) != CORE_UUID_MAX - 1)
-        return error_set(err, ERR_INVALID, "checkpoint.uuid '%.60s' is not a UUID", w && w->uuid ? w->uuid : "");
-    if (w->state != WIRE_CHECKPOINT_STATE_UNSPECIFIED && w->state != WIRE_CHECKPOINT_STATE_COMPLETED)
-        return error_set(err, ERR_INVALID, "checkpoint %s: only STATE_COMPLETED is reported", w->uuid);
+    struct report *p = arena_new(&r->arena, struct report);
     struct store_task task;
-    if (store_task_get(r->db, w->task_id ? w->task_id : "", &r->arena, &task, err) < 0)
+    const char *allocation_id;
+    if (check_form(w, err) < 0 || store_task_get(r->db, w->task_id ? w->task_id : "", &r->arena, &task, err) < 0)
         return -1;
     if (!task.has_trial)
         return error_set(err, ERR_INVALID, "task '%s' is no trial; only trials report checkpoints", w->task_id);
-    struct store_checkpoint *c = arena_new(&r->arena, struct store_checkpoint);
-    *c = (struct store_checkpoint){
-        .uuid = w->uuid, .task_id = w->task_id, .allocation_id = w->allocation_id && *w->allocation_id ? w->allocation_id : NULL,
-        .trial_id = task.trial_id, .report_us = w->has_report_time ? w->report_time : r->now_us, .state = "COMPLETED",
+    if (checkpoint_check_report(r, w->task_id, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
+        check_storage(r, w, task.trial_id, err) < 0)
+        return -1;
+    p->checkpoint = (struct store_checkpoint){
+        .uuid = w->uuid, .task_id = w->task_id, .allocation_id = allocation_id, .trial_id = task.trial_id,
+        .report_us = w->has_report_time ? w->report_time : r->now_us, .state = "COMPLETED",
         .resources = resources_json(w->resources, w->resources_n, &r->arena), .metadata = w->metadata ? w->metadata : "{}",
         .has_storage = w->has_storage_id, .storage_id = w->storage_id};
-    if (steps_of(c->metadata, &c->steps_completed, err) < 0)
+    if (steps_of(p->checkpoint.metadata, &p->checkpoint.steps_completed, err) < 0)
         return -1;
-    r->state = c;
-    return req_then(r, REQ_LOOP, checkpointed_step);
+    r->state = p;
+    r->on_end = end_report;
+    return req_then(r, REQ_LOOP, claim_step);
 }
 
 /* ---- get and list ---- */
@@ -173,16 +274,10 @@ int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoin
     const struct wire_checkpoint *w = in->checkpoint;
     if (!w || !w->uuid)
         return error_set(err, ERR_INVALID, "checkpoint.uuid is missing");
-    if (store_checkpoint_set_metadata(r->db, w->uuid, w->metadata ? w->metadata : "{}", err) < 0)
+    if (checkpoint_check_change(r, w->uuid, err) < 0 ||
+        store_checkpoint_set_metadata(r->db, w->uuid, w->metadata ? w->metadata : "{}", err) < 0)
         return -1;
     return get_checkpoint(r, w->uuid, &ret->checkpoint, err);
-}
-
-/* "" for users; the task's id, which its allocation's begins with. */
-static const char *reporting_task(struct req *r)
-{
-    const char *dot = strrchr(r->who.allocation_id, '.');
-    return dot ? arena_strndup(&r->arena, r->who.allocation_id, (size_t)(dot - r->who.allocation_id)) : "";
 }
 
 /* What is left of each checkpoint after somebody deleted files: its owner's task, or one that collects checkpoints. */
@@ -194,7 +289,8 @@ int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_req
         if (!c->resources)
             continue;
         const char *left = resources_json(c->resources->resources, c->resources->resources_n, &r->arena);
-        if (store_removal_reported(r->db, c->uuid, left, reporting_task(r), err) < 0)
+        if (checkpoint_check_removed(r, c->uuid ? c->uuid : "", err) < 0 ||
+            store_removal_reported(r->db, c->uuid, left, checkpoint_asking_task(r), err) < 0)
             return -1;
     }
     return 0;

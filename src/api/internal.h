@@ -7,6 +7,7 @@
 struct agent_texts;
 struct continuing;
 struct log_feeds;
+struct reporting;
 struct topics;
 struct tunnels;
 
@@ -21,6 +22,7 @@ struct api {
     struct agent_texts *agent_texts; /* of those that have been listed */
     struct api_log_stats log_stats;
     struct continuing *continuing; /* experiments that a request is about to continue */
+    struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
     struct tunnels *tunnels; /* to ports of tasks */
     bool sharing_open; /* security.sharing: everybody who is logged in may change everything */
     struct topics *topics; /* streams that wait for something to happen, by topic */

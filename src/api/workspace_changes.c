@@ -98,8 +98,9 @@ static bool holds_masked(struct json_object *v)
     return found;
 }
 
-/* {} takes it away. Credentials are shown as stars, and stars are none. */
-static int set_storage(const char *json, const char **ret, struct error *err)
+/* {} takes it away. Credentials are shown as stars, and stars are none. What an admin sets is open to the master, too
+ * (storage_roots.h); what an owner sets only where an admin has opened a directory above it. */
+static int set_storage(const struct req *r, const char *json, struct store_workspace *w, struct error *err)
 {
     cleanup_json struct json_object *storage = NULL;
     if (!json)
@@ -107,7 +108,8 @@ static int set_storage(const char *json, const char **ret, struct error *err)
     if (json_parse(json, strlen(json), &storage, err) < 0)
         return error_wrap(err, "checkpoint_storage_config");
     if (json_object_is_type(storage, json_type_object) && json_object_object_length(storage) == 0) {
-        *ret = NULL;
+        w->checkpoint_storage = NULL;
+        w->storage_by_admin = false;
         return 0;
     }
     if (holds_masked(storage))
@@ -115,7 +117,8 @@ static int set_storage(const char *json, const char **ret, struct error *err)
                          "not shown: give the secret itself");
     if (expconf_check_storage_section(storage, err) < 0)
         return -1;
-    *ret = json;
+    w->checkpoint_storage = json;
+    w->storage_by_admin = r->who.admin;
     return 0;
 }
 
@@ -164,7 +167,7 @@ int api_post_workspace(struct req *r, const struct wire_post_workspace_request *
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
         set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
         set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(in->checkpoint_storage_config, &w.checkpoint_storage, err) < 0 ||
+        set_storage(r, in->checkpoint_storage_config, &w, err) < 0 ||
         set_agent(r, in->agent_user_group, &w.agent, err) < 0 ||
         store_last_id(r->db, STORE_IDS_WORKSPACES, &last, err) < 0)
         return -1;
@@ -202,7 +205,7 @@ int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request
                  err) < 0 ||
         set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||
         set_pool(r, p->default_aux_resource_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(p->checkpoint_storage_config, &w.checkpoint_storage, err) < 0 ||
+        set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
         set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(r->db, &w, err) < 0)
         return -1;
     return reply(r, w.id, &ret->workspace, err);

@@ -59,5 +59,9 @@ int checkpoint_place(struct json_object *storage, struct arena *a, const char **
 
 bool checkpoint_uuid_is_valid(const char *text)
 {
-    return strlen(text) == 36 && strspn(text, "0123456789abcdefABCDEF-") == 36;
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    for (size_t i = 0; i < sizeof(form) - 1; i++)
+        if (form[i] == '-' ? text[i] != '-' : !text[i] || !strchr("0123456789abcdefABCDEF", text[i]))
+            return false;
+    return text[sizeof(form) - 1] == '\0';
 }

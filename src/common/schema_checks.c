@@ -125,6 +125,13 @@ CHECK(check_schedule)
         problem("%s", error_msg(&err));
 }
 
+CHECK(check_storage_root)
+{
+    const char *s = json_object_get_string(v);
+    if (*s != '/' || has_parent_step(s) || strspn(s, "/.") == strlen(s))
+        problem("must be the absolute path of a directory below /, without \"..\", found \"%s\"", s);
+}
+
 CHECK(check_url_with_port)
 {
     const char *s = json_object_get_string(v), *host = strstr(s, "://");
@@ -270,6 +277,7 @@ const struct schema_check schema_builtin_checks[] = {
     {"saml", check_saml},
     {"schedule", check_schedule},
     {"storage_prefix", check_storage_prefix},
+    {"storage_root", check_storage_root},
     {"tls_client", check_tls_client},
     {"url_with_port", check_url_with_port},
     {NULL, NULL},

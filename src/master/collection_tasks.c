@@ -108,7 +108,7 @@ int collection_task_fill(struct store *db, const char *task_id, int32_t experime
     const char *storage = NULL;
     if (store_removals_of_task(db, task_id, a, &r, &n, err) < 0 ||
         store_tensorboard_removal_of_task(db, task_id, a, &b, err) < 0 ||
-        storage_of(n ? r[0].storage : NULL, experiment_config, &storage, a, err) < 0)
+        storage_of(n ? r[0].site.storage : NULL, experiment_config, &storage, a, err) < 0)
         return -1;
     bool everything = n == 0 || strcmp(r[0].globs, "[]") == 0;
     add_file(t, "storage_config.json", storage, a);

@@ -69,20 +69,15 @@ static void choose(struct store *db, struct turn *t)
         error_wrap(&t->failed, "choosing checkpoints of experiment %d", id);
 }
 
-static struct outcome remove_one(const struct store_removal *r, struct arena *a)
+static struct outcome remove_one(const struct storage_roots *roots, const struct store_removal *r, struct arena *a)
 {
     cleanup_error struct error err = ERROR_INIT;
     cleanup_strbuf struct strbuf left = STRBUF_INIT;
-    const struct checkpoint_site site = {.uuid = r->uuid, .storage = r->storage,
-                                         .experiment_config = r->experiment_config};
+    const struct checkpoint_site site = {.uuid = r->uuid, .where = r->site, .roots = roots};
     bool here;
-    if (checkpoint_site_is_here(&site, &here, &err) < 0)
+    if (checkpoint_files_remove(&site, r->globs, &here, &left, &err) < 0)
         return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
-    if (!here)
-        return (struct outcome){.of = r};
-    if (checkpoint_files_remove(&site, r->globs, &left, &err) < 0)
-        return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
-    return (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
+    return here ? (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))} : (struct outcome){.of = r};
 }
 
 static void remove_some(struct store *db, struct turn *t)
@@ -93,7 +88,7 @@ static void remove_some(struct store *db, struct turn *t)
         return;
     t->outcome = arena_array(&t->arena, struct outcome, n + 1);
     for (size_t i = 0; i < n && !atomic_load(&t->of->stopping); i++)
-        t->outcome[t->outcome_n++] = remove_one(&due[i], &t->arena);
+        t->outcome[t->outcome_n++] = remove_one(t->of->m->info.storage_roots, &due[i], &t->arena);
 }
 
 static void remove_tensorboard(struct store *db, struct turn *t)
@@ -102,10 +97,8 @@ static void remove_tensorboard(struct store *db, struct turn *t)
     struct store_tensorboard_removal *b = &t->tensorboard;
     if (store_tensorboard_removal_due(db, t->now_us, &t->arena, b, &t->failed) < 0 || !b->experiment_id)
         return;
-    const struct checkpoint_site site = {.uuid = "TensorBoard", .experiment_config = b->experiment_config};
-    if (checkpoint_site_is_here(&site, &t->tensorboard_here, &err) < 0 ||
-        (t->tensorboard_here &&
-         tensorboard_files_remove(b->experiment_config, t->of->m->info.cluster_id, b->experiment_id, &err) < 0))
+    const struct checkpoint_site site = {.uuid = "TensorBoard", .where = b->site, .roots = t->of->m->info.storage_roots};
+    if (tensorboard_files_remove(&site, t->of->m->info.cluster_id, b->experiment_id, &t->tensorboard_here, &err) < 0)
         t->tensorboard_reason = arena_strdup(&t->arena, error_msg(&err));
 }
 
@@ -254,7 +247,7 @@ static void say(const struct turn *t)
         if (o->left)
             log_info("checkpoint.removed", "uuid=%s globs=%s", o->of->uuid, log_quote(o->of->globs));
         else if (!o->reason)
-            log_info("checkpoint.handed_over", "uuid=%s reason=the_storage_is_elsewhere to=task", o->of->uuid);
+            log_info("checkpoint.handed_over", "uuid=%s reason=not_below_a_directory_of_the_master to=task", o->of->uuid);
         else
             log_warning("checkpoint.remove_failed", "uuid=%s tries=%d reason=%s", o->of->uuid, o->of->tries + 1,
                         log_quote(o->reason));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "api/identity.h"
+#include "api/storage_roots.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
@@ -105,6 +106,8 @@ static int open_store(struct master *m, struct error *err)
     m->info.master_id = master_id;
     m->info.version = DET_VERSION;
     m->info.config = m->config;
+    m->storage_roots = storage_roots_new(m->config, m->data_dir);
+    m->info.storage_roots = m->storage_roots;
     m->info.cluster_name = config_str(m->config, "cluster_name") ? config_str(m->config, "cluster_name") : "";
     return 0;
 }
@@ -330,6 +333,7 @@ static void master_release(struct master *m)
     service_free(m->service);
     loop_free(m->loop);
     store_close(m->db);
+    storage_roots_free(m->storage_roots);
     config_free(m->config);
     arena_release(&m->texts);
     if (m->lock_fd >= 0)

@@ -60,6 +60,7 @@ struct master {
     struct http_server *http;
     struct tls_files *tls; /* NULL: plain HTTP */
     struct arena texts; /* of what lives as long as the master */
+    struct storage_roots *storage_roots; /* directories that an admin has opened to the master */
     struct api_info info;
     struct api_defaults defaults;
     struct service *service; /* what the service manager is told */

@@ -71,6 +71,38 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
     return 0;
 }
 
+/* ---- whose they are ---- */
+
+static void read_owner(struct query *q, struct arena *a, void *row)
+{
+    struct store_checkpoint_owner *o = row;
+    o->trial_id = take_i32(q);
+    o->task_id = take_text(q, a);
+    o->experiment_id = take_i32(q);
+    o->user_id = take_i32(q);
+}
+
+int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
+                           bool *ret_found, struct error *err)
+{
+    int rc = query_one(st, Q_CHECKPOINTS_OWNER, SQL_ARGS(sql_text(uuid)), read_owner, a, ret, err);
+    *ret_found = rc > 0;
+    return rc < 0 ? -1 : 0;
+}
+
+int store_checkpoint_check_trial(struct store *st, const char *uuid, int32_t trial_id, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct store_checkpoint_owner owner;
+    bool found;
+    if (store_checkpoint_owner(st, uuid, &a, &owner, &found, err) < 0)
+        return -1;
+    if (!found || owner.trial_id == trial_id)
+        return 0;
+    return error_set(err, ERR_CONFLICT, "checkpoint %s was reported by another trial, to which it belongs: nothing was changed; "
+                     "a new checkpoint needs a UUID of its own", uuid);
+}
+
 /* ---- writing ---- */
 
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err)
@@ -78,7 +110,7 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
     const char *resources = c->resources ? c->resources : "{}";
     int64_t size;
     int n;
-    if (parse_resources(resources, &size, &n, err) < 0)
+    if (parse_resources(resources, &size, &n, err) < 0 || store_checkpoint_check_trial(st, c->uuid, c->trial_id, err) < 0)
         return -1;
     if (change(st, c->uuid, Q_CHECKPOINTS_PUT,
                SQL_ARGS(sql_text(c->uuid), sql_text(c->task_id), sql_opt_text(c->allocation_id),
@@ -279,5 +311,19 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
         query_int(st, Q_STORAGE_BACKENDS_ID, SQL_ARGS(sql_text(config)), &id, err) < 0)
         return -1;
     *ret = (int32_t)id;
+    return 0;
+}
+
+int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err)
+{
+    return query_exec(st, Q_TRIAL_STORAGES_PUT, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), NULL, err);
+}
+
+int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err)
+{
+    int64_t n;
+    if (query_int(st, Q_TRIAL_STORAGES_HAS, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), &n, err) < 0)
+        return -1;
+    *ret = n > 0;
     return 0;
 }

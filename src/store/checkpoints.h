@@ -24,7 +24,18 @@ struct store_checkpoint {
     bool has_searcher_metric; double searcher_metric;
 };
 
-/* Keeps the counters of trial and experiment. Reporting the same uuid again replaces the row (a retried report). */
+/* Whose a checkpoint is: the trial's that reported it first. */
+struct store_checkpoint_owner {
+    int32_t trial_id, experiment_id, user_id; /* 0: of no trial */
+    const char *task_id;                      /* the trial's task */
+};
+int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
+                           bool *ret_found, struct error *err);
+/* ERR_CONFLICT if it is another trial's. One that nobody has reported may be anybody's. */
+int store_checkpoint_check_trial(struct store *st, const char *uuid, int32_t trial_id, struct error *err);
+
+/* Keeps the counters of trial and experiment. When its own trial reports it again (a retried report), the row is replaced;
+ * of another trial it is a conflict, and nothing changes. */
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err);
 int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
                          struct error *err);
@@ -64,5 +75,8 @@ int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct are
 
 /* The id of a storage configuration (canonical JSON); the same text always has the same id. */
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err);
+/* A trial's checkpoints may lie in storages that it has registered: a storage may hold credentials. */
+int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err);
+int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err);
 
 #endif

@@ -32,7 +32,8 @@ static void read_tensorboard(struct query *q, struct arena *a, void *row)
     b->experiment_id = take_i32(q);
     b->owner_id = take_i32(q);
     b->tries = take_i32(q);
-    b->experiment_config = take_text(q, a);
+    b->site.experiment_config = take_text(q, a);
+    b->site.admin_storage = take_opt_text(q, a);
 }
 
 static int due_tensorboard(struct store *st, int64_t now_us, bool by_task, struct arena *a,

@@ -43,14 +43,21 @@ int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial
                       NULL, err);
 }
 
+static void read_site(struct query *q, struct arena *a, void *row)
+{
+    struct store_site *s = row;
+    s->storage = take_opt_text(q, a);
+    s->experiment_config = take_opt_text(q, a);
+    s->admin_storage = take_opt_text(q, a);
+}
+
 static void read_removal(struct query *q, struct arena *a, void *row)
 {
     struct store_removal *r = row;
     r->uuid = take_text(q, a);
     r->globs = take_text(q, a);
     r->tries = take_i32(q);
-    r->storage = take_opt_text(q, a);
-    r->experiment_config = take_opt_text(q, a);
+    read_site(q, a, &r->site);
 }
 
 int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
@@ -95,25 +102,10 @@ int store_removal_reason(struct store *st, int32_t experiment_id, int32_t trial_
         ? -1 : 0;
 }
 
-struct storage { const char *own, *experiment_config; };
-
-static void read_storage(struct query *q, struct arena *a, void *row)
+int store_checkpoint_site(struct store *st, const char *uuid, struct arena *a, struct store_site *ret, struct error *err)
 {
-    struct storage *s = row;
-    s->own = take_opt_text(q, a);
-    s->experiment_config = take_opt_text(q, a);
-}
-
-int store_checkpoint_storage(struct store *st, const char *uuid, struct arena *a, const char **ret_storage,
-                             const char **ret_experiment_config, struct error *err)
-{
-    struct storage s;
-    int rc = query_one(st, Q_CHECKPOINTS_STORAGE, SQL_ARGS(sql_text(uuid)), read_storage, a, &s, err);
-    if (rc <= 0)
-        return rc < 0 ? -1 : error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
-    *ret_storage = s.own;
-    *ret_experiment_config = s.experiment_config;
-    return 0;
+    int rc = query_one(st, Q_CHECKPOINTS_STORAGE, SQL_ARGS(sql_text(uuid)), read_site, a, ret, err);
+    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
 int store_checkpoint_user(struct store *st, const char *uuid, int32_t *ret, struct error *err)

@@ -12,6 +12,13 @@
 
 #include "store/store.h"
 
+/* Where files are kept, as JSON texts. */
+struct store_site {
+    const char *storage;           /* a storage backend; NULL: as the experiment has it */
+    const char *experiment_config; /* NULL: it is of no experiment */
+    const char *admin_storage;     /* what an admin has set for the experiment's workspace; NULL: nothing */
+};
+
 struct store_collection {
     int32_t experiment_id; /* 0: nothing is asked for */
     int64_t asked;         /* how often, since it was done last */
@@ -30,8 +37,7 @@ int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial
 struct store_removal {
     const char *uuid, *globs;
     int32_t tries;
-    const char *storage;           /* JSON of its storage backend; NULL: as its experiment has it */
-    const char *experiment_config; /* JSON; NULL: it is of no experiment */
+    struct store_site site;
 };
 /* Those whose time has come, except while a trial that is not over starts or goes on from the checkpoint. */
 int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
@@ -70,7 +76,7 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
 
 struct store_tensorboard_removal {
     int32_t experiment_id, owner_id, tries;
-    const char *experiment_config;
+    struct store_site site;
 };
 int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
 /* Of those that the master is to remove itself. ret->experiment_id is 0 when there is none. */
@@ -94,9 +100,8 @@ int store_removals_pending(struct store *st, int32_t experiment_id, int32_t tria
 int store_removal_reason(struct store *st, int32_t experiment_id, int32_t trial_id, struct arena *a, const char **ret,
                          struct error *err);
 
-/* Where the files of a checkpoint are; the fields of a removal as above. */
-int store_checkpoint_storage(struct store *st, const char *uuid, struct arena *a, const char **ret_storage,
-                             const char **ret_experiment_config, struct error *err);
+/* Where the files of a checkpoint are. */
+int store_checkpoint_site(struct store *st, const char *uuid, struct arena *a, struct store_site *ret, struct error *err);
 /* A trial that is not over and starts or goes on from it; 0: none. */
 int store_checkpoint_user(struct store *st, const char *uuid, int32_t *ret, struct error *err);
 

@@ -37,6 +37,7 @@ static void read_workspace(struct query *q, struct arena *a, void *row)
     w->error_message = take_opt_text(q, a);
     take_agent(q, a, &w->agent);
     w->checkpoint_storage = take_opt_text(q, a);
+    w->storage_by_admin = take_bool(q);
     w->default_compute_pool = take_opt_text(q, a);
     w->default_aux_pool = take_opt_text(q, a);
     w->created_us = take_int(q);
@@ -53,7 +54,7 @@ int store_workspace_insert(struct store *st, const struct store_workspace *w, st
                             sql_bool(w->immutable), sql_opt_text(w->state), sql_opt_text(w->error_message),
                             WORKSPACE_AGENT_ARGS(&w->agent), sql_opt_text(w->checkpoint_storage),
                             sql_opt_text(w->default_compute_pool), sql_opt_text(w->default_aux_pool),
-                            sql_int(w->created_us)), NULL, err) < 0)
+                            sql_int(w->created_us), sql_bool(w->storage_by_admin)), NULL, err) < 0)
         return explain_conflict(err, "workspace \"%s\" already exists", w->name);
     return 0;
 }
@@ -66,7 +67,7 @@ int store_workspace_update(struct store *st, const struct store_workspace *w, st
                        SQL_ARGS(sql_int(w->id), sql_text(w->name), sql_int(w->user_id), sql_bool(w->archived),
                                 sql_opt_text(w->state), sql_opt_text(w->error_message), WORKSPACE_AGENT_ARGS(&w->agent),
                                 sql_opt_text(w->checkpoint_storage), sql_opt_text(w->default_compute_pool),
-                                sql_opt_text(w->default_aux_pool)),
+                                sql_opt_text(w->default_aux_pool), sql_bool(w->storage_by_admin)),
                        err, "workspace %d", w->id) < 0)
         return explain_conflict(err, "workspace \"%s\" already exists", w->name);
     return 0;

@@ -23,6 +23,7 @@ struct store_workspace {
     const char *error_message;
     struct store_workspace_agent agent;
     const char *checkpoint_storage;               /* JSON or NULL */
+    bool storage_by_admin;                        /* an admin has set it */
     const char *default_compute_pool, *default_aux_pool; /* NULL: the cluster's */
     int64_t created_us;
     /* read only, filled by get and list */

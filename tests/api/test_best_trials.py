@@ -18,7 +18,7 @@ def validate(c, trial, step, **metrics):
 def checkpoint(c, trial, step):
     name = str(uuid.uuid4())
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
-    assert c.post("/api/v1/checkpoints", {"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"a": "1"},
+    assert c.report_checkpoint({"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"a": "1"},
                                           "metadata": {"steps_completed": step}}).status == 200
     return name
 

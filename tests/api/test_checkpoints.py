@@ -29,12 +29,13 @@ def store_checkpoint(c, trial, step, files=None, place=None):
     name = str(uuid.uuid4())
     place = pathlib.Path(place or c.storage) / name
     files = {"state": "abc", "code/model.py": "x = 1\n"} if files is None else files
+    files = {**files, "metadata.json": json.dumps({"steps_completed": step})} if files else files
     for path, text in files.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(text)
     resources = {str(p.relative_to(place)) + "/" * p.is_dir(): 0 if p.is_dir() else p.stat().st_size for p in place.rglob("*")}
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
-    reply = c.post("/api/v1/checkpoints", {"uuid": name, "taskId": task, "state": "STATE_COMPLETED",
+    reply = c.report_checkpoint({"uuid": name, "taskId": task, "state": "STATE_COMPLETED",
                                            "resources": {k: str(v) for k, v in resources.items()},
                                            "metadata": {"steps_completed": step}})
     assert reply.status == 200, reply
@@ -120,7 +121,7 @@ def test_a_new_policy_is_previewed_and_works_at_once(master):
     assert sorted(number[c["UUID"]] for c in preview["checkpoints"]) == [1, 2, 3, 4, 6, 9, 10]
     third = next(c for c in preview["checkpoints"] if number[c["UUID"]] == 3)
     assert (third["StepsCompleted"], third["State"], third["ValidationMetrics"]) == (3, "COMPLETED", {"loss": 0.6})
-    assert third["Resources"] == {"code/": 0, "code/model.py": 6, "state": 3} and third["ReportTime"]
+    assert third["Resources"] == {"code/": 0, "code/model.py": 6, "metadata.json": 22, "state": 3} and third["ReportTime"]
     assert kept(master, numbered) == list(range(1, 11)), "a preview removes nothing"
     assert master.patch(f"/api/v1/experiments/{x}", {"checkpointStorage": {
         "saveExperimentBest": 2, "saveTrialBest": 1, "saveTrialLatest": 0}}).status == 200
@@ -196,13 +197,13 @@ def test_files_are_removed_by_pattern(master):
     remove("optimizer/*.pt", "nothing/**/*")
     wait_state(master, name, "STATE_PARTIALLY_DELETED")
     left = {"model.pt": "5", "optimizer/": "0", "optimizer/deep/": "0", "optimizer/deep/b.pt": "2", "optimizer/notes": "1",
-            "log.txt": "1"}
+            "log.txt": "1", "metadata.json": "22"}
     assert checkpoint(master, name)["resources"] == left
-    assert master.experiment(x)["checkpointSize"] == "9"
+    assert master.experiment(x)["checkpointSize"] == "31"
     remove("optimizer/**/*.pt")
     left = {k: v for k, v in left.items() if "deep" not in k}
     wait_for("the second removal", lambda: checkpoint(master, name)["resources"] == left)
-    assert sorted(p.name for p in (master.storage / name).rglob("*")) == ["log.txt", "model.pt", "notes", "optimizer"]
+    assert sorted(p.name for p in (master.storage / name).rglob("*")) == ["log.txt", "metadata.json", "model.pt", "notes", "optimizer"]
     remove("**/*")
     wait_state(master, name, "STATE_DELETED")
     assert not (master.storage / name).exists()

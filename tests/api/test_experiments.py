@@ -183,10 +183,10 @@ def test_checkpoints_are_reported_listed_and_thinned_out(master):
     uuid = "0a1b2c3d-1111-4222-8333-444455556666"
     body = {"uuid": uuid, "taskId": task, "resources": {"a": "3", "b/": 0}, "metadata": {"steps_completed": 5, "k": [1]},
             "state": "STATE_COMPLETED"}
-    assert master.post("/api/v1/checkpoints", {**body, "metadata": {}}).status == 400
-    assert master.post("/api/v1/checkpoints", {**body, "uuid": "x"}).status == 400
-    assert master.post("/api/v1/checkpoints", {**body, "taskId": "none"}).status == 404
-    assert master.post("/api/v1/checkpoints", body).status == 200
+    assert master.report_checkpoint({**body, "metadata": {}}).status == 400
+    assert master.report_checkpoint({**body, "uuid": "x"}).status == 400
+    assert master.report_checkpoint({**body, "taskId": "none"}).status == 404
+    assert master.report_checkpoint(body).status == 200
     got = master.get(f"/api/v1/checkpoints/{uuid}").json["checkpoint"]
     assert got["resources"] == {"a": "3", "b/": "0"} and got["metadata"]["k"] == [1]
     assert got["training"]["trialId"] == trial and got["training"]["experimentId"] == x

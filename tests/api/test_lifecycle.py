@@ -201,7 +201,7 @@ def test_a_deletion_that_cannot_be_finished_may_be_asked_for_again(new_cluster):
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
     uuid = "0a1b2c3d-1111-4222-8333-444455556667"
     (broken / uuid).write_text("no directory")
-    assert c.post("/api/v1/checkpoints", {"uuid": uuid, "taskId": task, "resources": {"a": "3"}, "state": "STATE_COMPLETED",
+    assert c.report_checkpoint({"uuid": uuid, "taskId": task, "resources": {"a": "3"}, "state": "STATE_COMPLETED",
                                           "metadata": {"steps_completed": 5}}).status == 200
     assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
     wait_for("the failure", lambda: c.experiment(x)["state"] == "STATE_DELETE_FAILED")

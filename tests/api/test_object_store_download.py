@@ -58,7 +58,7 @@ def report(c, config, directory, env, **changes):
     x = c.create(activate=False, checkpoint_storage={**config, **changes})
     [trial] = c.trial_ids(x)
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
-    assert c.post("/api/v1/checkpoints", {"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"weights": "9000001"},
+    assert c.report_checkpoint({"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"weights": "9000001"},
                                           "metadata": {"steps_completed": 1}}).status == 200
     return name
 
@@ -110,12 +110,12 @@ def refusal(c, name, status=400):
     return reply.json["message"]
 
 
-@pytest.mark.parametrize("change", [{"bucket": "another"}, {"endpoint_url": "http://127.0.0.1:9"}])
+@pytest.mark.parametrize("change", [{"bucket": "another"}, {"endpoint_url": "http://127.0.0.1:9"}, {"prefix": "of/others"}])
 def test_the_master_reads_no_store_but_the_clusters_own(s3, change):
     """Else whoever configures an experiment could have it read whatever its credentials, or its place in the network, allow."""
     c, store, directory = s3
     name = report(c, store.config, directory, {}, **change)
-    assert "is not the cluster's own checkpoint_storage" in refusal(c, name)
+    assert "not the cluster's own checkpoint_storage" in refusal(c, name)
 
 
 def test_what_is_not_there_and_a_store_that_does_not_answer(s3, tmp_path):
@@ -127,7 +127,7 @@ def test_what_is_not_there_and_a_store_that_does_not_answer(s3, tmp_path):
     with cluster_with(tmp_path, {**store.config, "secret_key": "wrong", "endpoint_url": "http://127.0.0.1:9"}) as other:
         x = other.create(activate=False)
         task = other.get(f"/api/v1/trials/{other.trial_ids(x)[0]}").json["trial"]["taskId"]
-        assert other.post("/api/v1/checkpoints", {"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"a": "1"},
+        assert other.report_checkpoint({"uuid": name, "taskId": task, "state": "STATE_COMPLETED", "resources": {"a": "1"},
                                                   "metadata": {"steps_completed": 1}}).status == 200
         message = refusal(other, name)
         assert "the object store: " in message and "127.0.0.1:9" in message and "wrong" not in message

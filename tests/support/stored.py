@@ -50,8 +50,8 @@ def fill(c):
         ok(c.post(f"/api/v1/trials/{trial}/metrics", {"group": group, "metrics": {
             "trialId": trial, "trialRunId": 1, "stepsCompleted": step, "metrics": {"avgMetrics": metrics}}}))
     task = ok(c.get(f"/api/v1/trials/{trial}"))["trial"]["taskId"]
-    ok(c.post("/api/v1/checkpoints", {"uuid": CHECKPOINT, "taskId": task, "resources": {"a": "3", "b/": 0},
-                                      "metadata": {"steps_completed": 20, "k": [1]}, "state": "STATE_COMPLETED"}))
+    ok(c.report_checkpoint({"uuid": CHECKPOINT, "taskId": task, "resources": {"a": "3", "b/": 0},
+                            "metadata": {"steps_completed": 20, "k": [1]}, "state": "STATE_COMPLETED"}))
     waits = c.create(name="waits", activate=False, searcher={"name": "random", "metric": "loss", "max_trials": 2},
                      hyperparameters={"lr": {"type": "log", "base": 10, "minval": -4, "maxval": -1}})
     return {"user": ann, "ran": ran, "waits": waits, "trial": trial}

@@ -1,12 +1,19 @@
+-- What a trial has reported stays its own: store_checkpoint_put asks checkpoints_owner first.
 -- name: checkpoints_put
 INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, report_us, state, resources, metadata, size,
                          steps_completed, storage_id)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = excluded.allocation_id,
-    trial_id = excluded.trial_id, report_us = excluded.report_us, state = excluded.state,
-        resources = excluded.resources,
+    report_us = excluded.report_us, state = excluded.state, resources = excluded.resources,
     metadata = excluded.metadata, size = excluded.size, steps_completed = excluded.steps_completed,
     storage_id = excluded.storage_id;
+
+-- name: checkpoints_owner
+SELECT c.trial_id, c.task_id, x.id, x.user_id
+FROM checkpoints c
+LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiments x ON x.id = t.experiment_id
+WHERE c.uuid = $1;
 
 -- What the counters of trial and experiment hold of a checkpoint.
 -- name: checkpoints_counted
@@ -121,6 +128,12 @@ INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHIN
 -- name: storage_backends_id
 SELECT id FROM storage_backends WHERE config = $1;
 
+-- name: trial_storages_put
+INSERT INTO trial_storages (trial_id, storage_id) VALUES ($1, $2) ON CONFLICT (trial_id, storage_id) DO NOTHING;
+
+-- name: trial_storages_has
+SELECT count(*) FROM trial_storages WHERE trial_id = $1 AND storage_id = $2;
+
 -- A trial that is not over and starts from it, or goes on from it.
 -- name: checkpoints_user
 SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $1 AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
@@ -129,10 +142,16 @@ SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id
 WHERE c.uuid = $1 AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 LIMIT 1;
 
--- Where the files of a checkpoint are: its own storage, and what its experiment says.
+-- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
+-- define: admin_storage
+(SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
+ WHERE p.id = x.project_id AND w.storage_by_admin = 1)
+
+-- Where the files of a checkpoint are: its own storage, what its experiment says, and what an admin has set for its workspace.
 -- name: checkpoints_storage
-SELECT b.config, d.config FROM checkpoints c
+SELECT b.config, d.config, {admin_storage} FROM checkpoints c
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 WHERE c.uuid = $1;

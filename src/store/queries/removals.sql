@@ -20,13 +20,19 @@ WHERE t.experiment_id = $1 AND (CAST($3 AS INTEGER) = 0 OR t.id = $3) AND c.stat
 ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN checkpoint_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
+-- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
+-- define: admin_storage
+(SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
+ WHERE p.id = x.project_id AND w.storage_by_admin = 1)
+
 -- define: removal_columns
-r.uuid, r.globs, r.tries, b.config, d.config
+r.uuid, r.globs, r.tries, b.config, d.config, {admin_storage}
 
 -- define: removal_joins
 JOIN checkpoints c ON c.uuid = r.uuid
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
+LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
 
 -- A checkpoint from which a trial starts or goes on waits until that trial is over. (A registry of models would add its own
@@ -100,7 +106,7 @@ ON CONFLICT (experiment_id) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN tensorboard_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
 -- name: tensorboards_due
-SELECT b.experiment_id, x.user_id, b.tries, d.config
+SELECT b.experiment_id, x.user_id, b.tries, d.config, {admin_storage}
 FROM tensorboard_removals b
 JOIN experiments x ON x.id = b.experiment_id
 JOIN experiment_documents d ON d.experiment_id = b.experiment_id
@@ -108,7 +114,7 @@ WHERE b.next_us <= $1 AND b.by_task = $2 AND b.task_id IS NULL
 ORDER BY b.next_us, b.experiment_id LIMIT 1;
 
 -- name: tensorboards_of_task
-SELECT b.experiment_id, x.user_id, b.tries, d.config
+SELECT b.experiment_id, x.user_id, b.tries, d.config, {admin_storage}
 FROM tensorboard_removals b
 JOIN experiments x ON x.id = b.experiment_id
 JOIN experiment_documents d ON d.experiment_id = b.experiment_id

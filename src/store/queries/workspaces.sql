@@ -2,13 +2,13 @@
 
 -- name: workspaces_insert
 INSERT INTO workspaces (id, name, user_id, archived, immutable, state, error_message, agent_uid, agent_gid, agent_user,
-                        agent_group, checkpoint_storage, default_compute_pool, default_aux_pool, created_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
+                        agent_group, checkpoint_storage, default_compute_pool, default_aux_pool, created_us, storage_by_admin)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
 
 -- name: workspaces_update
 UPDATE workspaces SET name = $2, user_id = $3, archived = $4, state = $5, error_message = $6,
     agent_uid = $7, agent_gid = $8, agent_user = $9, agent_group = $10,
-    checkpoint_storage = $11, default_compute_pool = $12, default_aux_pool = $13
+    checkpoint_storage = $11, default_compute_pool = $12, default_aux_pool = $13, storage_by_admin = $14
 WHERE id = $1;
 
 -- name: workspaces_immutable
@@ -25,7 +25,7 @@ DELETE FROM workspace_pins WHERE workspace_id = $1 AND user_id = $2;
 -- define: workspace_select
 SELECT w.id, w.name, w.user_id, w.archived, w.immutable, w.state, w.error_message,
     w.agent_uid, w.agent_gid, w.agent_user, w.agent_group,
-    w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool, w.created_us, u.username,
+    w.checkpoint_storage, w.storage_by_admin, w.default_compute_pool, w.default_aux_pool, w.created_us, u.username,
     (SELECT count(*) FROM projects p WHERE p.workspace_id = w.id),
     (SELECT count(*) FROM experiments x JOIN projects p ON p.id = x.project_id WHERE p.workspace_id = w.id),
     n.pinned_us

@@ -55,6 +55,32 @@ static void test_checkpoint__comes_back_with_its_training(void **state)
     FAILS(f, ERR_NOT_FOUND, "checkpoint 'u9' not found", store_checkpoint_get(f->st, "u9", &f->a, &c, &f->err));
 }
 
+static void test_checkpoint__stays_with_the_trial_that_reported_it_first(void **state)
+{
+    struct fixture *f = *state;
+    struct store_checkpoint c;
+    struct store_checkpoint_owner owner;
+    bool found;
+    const struct trial_row t = fixture_trial_row(2, 1);
+    OK(f, store_trial_put(f->st, &t, true, &f->err));
+    put(f, "a", 10, "COMPLETED", "{\"x\":3}");
+    const struct store_checkpoint theirs = {.uuid = "a", .task_id = "other", .trial_id = 2, .report_us = T0, .state = "COMPLETED",
+                                            .resources = "{\"y\":9}", .steps_completed = 99};
+    FAILS(f, ERR_CONFLICT, "checkpoint a was reported by another trial, to which it belongs: nothing was changed; a new checkpoint needs a "
+          "UUID of its own", store_checkpoint_put(f->st, &theirs, &f->err));
+    OK(f, store_checkpoint_get(f->st, "a", &f->a, &c, &f->err));
+    assert_int_equal(c.trial_id, 1);
+    assert_int_equal(c.steps_completed, 10);
+    assert_string_equal(c.resources, "{\"x\":3}");
+    assert_counters(f, 1, 3);
+    put(f, "a", 10, "COMPLETED", "{\"x\":4}"); /* its own trial says it again */
+    assert_counters(f, 1, 4);
+    OK(f, store_checkpoint_owner(f->st, "a", &f->a, &owner, &found, &f->err));
+    assert_true(found && owner.trial_id == 1 && owner.experiment_id == 1 && owner.user_id == 1);
+    OK(f, store_checkpoint_owner(f->st, "z", &f->a, &owner, &found, &f->err));
+    assert_false(found);
+}
+
 static void test_counters__follow_every_change(void **state)
 {
     struct fixture *f = *state;
@@ -175,8 +201,8 @@ static void test_removal__stays_marked_until_it_is_done(void **state)
     assert_int_equal(due(f, T0 - 1, &r), 0);
     assert_int_equal(due(f, T0, &r), 2);
     assert_string_equal(r[0].uuid, "a");
-    assert_string_equal(r[0].experiment_config, "{\"name\":\"digits\"}");
-    assert_null(r[0].storage);
+    assert_string_equal(r[0].site.experiment_config, "{\"name\":\"digits\"}");
+    assert_null(r[0].site.storage);
     OK(f, store_removal_failed(f->st, "a", "[]", T0 + 60, "no disk", &f->err));
     assert_int_equal(due(f, T0, &r), 1);
     OK(f, store_removals_next(f->st, T0, &next_us, &f->err));
@@ -277,10 +303,27 @@ static void test_storage_backend__has_one_id_for_ever(void **state)
     assert_int_not_equal(a, b);
 }
 
+static void test_storage_backend__is_a_trials_that_has_registered_it(void **state)
+{
+    struct fixture *f = *state;
+    int32_t id;
+    bool has;
+    OK(f, store_storage_backend_id(f->st, "{\"type\":\"s3\"}", &id, &f->err));
+    OK(f, store_trial_has_storage(f->st, 1, id, &has, &f->err));
+    assert_false(has);
+    OK(f, store_trial_storage_add(f->st, 1, id, &f->err));
+    OK(f, store_trial_storage_add(f->st, 1, id, &f->err));
+    OK(f, store_trial_has_storage(f->st, 1, id, &has, &f->err));
+    assert_true(has);
+    OK(f, store_trial_has_storage(f->st, 1, id + 1, &has, &f->err));
+    assert_false(has);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_TRIAL(test_checkpoint__comes_back_with_its_training),
+        TEST_TRIAL(test_checkpoint__stays_with_the_trial_that_reported_it_first),
         TEST_TRIAL(test_counters__follow_every_change),
         TEST_TRIAL(test_resources__left_over_decide_the_state),
         TEST_TRIAL(test_list__sorts_by_attribute_and_by_metric),
@@ -292,6 +335,7 @@ int main(void)
         TEST_TRIAL(test_collection__is_asked_for_once),
         TEST_TRIAL(test_collection__asked_for_meanwhile_is_not_done),
         TEST(test_storage_backend__has_one_id_for_ever),
+        TEST_TRIAL(test_storage_backend__is_a_trials_that_has_registered_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
