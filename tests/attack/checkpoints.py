@@ -36,7 +36,7 @@ def unmanaged_trial(c, token, **config):
 def running_trial(c, token, **config):
     """(experiment, trial, task, token of the task's session) of a trial on an agent that stays until it is killed."""
     c.token = token
-    x = c.create(entrypoint=STAYS, **config)
+    x = c.create(entrypoint=STAYS, preemption_timeout=1, **config)
     [trial] = wait_for("the trial", lambda: c.trial_ids(x))
     task = c.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
     return x, trial, task, told(c, trial, "token")[-1]
