@@ -194,7 +194,7 @@ def test_a_deletion_that_cannot_be_finished_may_be_asked_for_again(new_cluster):
     c = new_cluster()
     c.start_master()
     c.login()
-    broken = c.dir / "broken"
+    broken = c.storage / "broken"
     broken.mkdir()
     x = ended(c, checkpoint_storage={"type": "shared_fs", "host_path": str(broken)})
     [trial] = c.trial_ids(x)
@@ -206,7 +206,7 @@ def test_a_deletion_that_cannot_be_finished_may_be_asked_for_again(new_cluster):
     assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
     wait_for("the failure", lambda: c.experiment(x)["state"] == "STATE_DELETE_FAILED")
     assert c.get(f"/api/v1/checkpoints/{uuid}").status == 200
-    assert f"broken/{uuid}" in next(line for line in c.master_log().splitlines() if "experiment.delete_failed" in line)
+    assert f"{uuid} is no directory in its storage" in next(line for line in c.master_log().splitlines() if "experiment.delete_failed" in line)
     for action in ("pause", "activate"):
         assert c.post(f"/api/v1/experiments/{x}/{action}").status in (400, 404)
     c.stop_master()

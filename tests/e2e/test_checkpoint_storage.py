@@ -133,6 +133,24 @@ def test_a_storage_that_says_no_is_tried_again_and_named(new_cluster, s3, tmp_pa
     wait_for("the deletion", lambda: c.get(f"/api/v1/experiments/{x}").status == 404)
 
 
+def test_a_host_path_of_the_experiments_own_is_cleaned_by_a_task(new_cluster, tmp_path):
+    """As the predecessor's users write it into every experiment: it runs and saves; the master keeps off."""
+    c = start(new_cluster())
+    place = tmp_path / "anywhere"
+    place.mkdir()
+    place.chmod(0o777)
+    x = train(c, {"type": "shared_fs", "host_path": str(place), "save_trial_latest": 1, "save_trial_best": 0})
+    wait_states(c, x, ["DELETED", "DELETED", "COMPLETED"])
+    ids = checkpoints(c, x)[1]
+    assert [(place / name).exists() for name in ids] == [False, False, True]
+    assert "checkpoint.handed_over" in c.master_log() and "checkpoint.removed" not in c.master_log()
+    refused = c.get(f"/checkpoints/{ids[2]}")
+    assert refused.status == 400 and "--mode direct" in refused.json["message"], refused
+    assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: c.get(f"/api/v1/experiments/{x}").status == 404)
+    assert not [path for path in place.rglob("*") if path.is_file()]
+
+
 def test_a_directory_that_only_agents_have_is_cleaned_by_a_task(new_cluster, tmp_path):
     """The agent runs where the directory is: in a mount namespace of its own, as on another machine."""
     hidden = tmp_path / "only-there"

@@ -8,6 +8,8 @@ import pathlib
 import re
 from typing import Collection, Dict, Iterable, List, Set, Union
 
+METADATA_FILE = "metadata.json"
+
 
 def list_resources(directory: Union[str, os.PathLike]) -> Dict[str, int]:
     """Everything below ``directory``, by name."""
@@ -64,7 +66,8 @@ def matches(globs: Iterable[str], name: str) -> bool:
 def meant(names: Collection[str], globs: Iterable[str]) -> Set[str]:
     """Which of a checkpoint's resources go when the patterns do.
 
-    A directory goes when nothing is left in it and it was meant, or lost something.
+    A directory goes when nothing is left in it and it was meant, or lost something. ``metadata.json`` goes last: without
+    it, the master does not take what is left for a checkpoint.
 
     >>> sorted(meant(["a", "logs/", "logs/1.log", "code/", "code/1.log", "code/main.py"], ["*/*.log"]))
     ['code/1.log', 'logs/', 'logs/1.log']
@@ -81,6 +84,8 @@ def meant(names: Collection[str], globs: Iterable[str]) -> Set[str]:
             gone.add(name)
             left[_parent(name)] -= 1
             lost.add(_parent(name))
+    if set(names) - gone:
+        gone.discard(METADATA_FILE)
     return gone
 
 

@@ -18,7 +18,7 @@ from determined.core._uploads import Background, PendingUpload
 
 logger = logging.getLogger("determined.core")
 
-METADATA_FILE = "metadata.json"
+METADATA_FILE = _storage.METADATA_FILE
 Path = Union[str, os.PathLike]
 
 
