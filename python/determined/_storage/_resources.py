@@ -66,8 +66,8 @@ def matches(globs: Iterable[str], name: str) -> bool:
 def meant(names: Collection[str], globs: Iterable[str]) -> Set[str]:
     """Which of a checkpoint's resources go when the patterns do.
 
-    A directory goes when nothing is left in it and it was meant, or lost something. ``metadata.json`` goes last: without
-    it, the master does not take what is left for a checkpoint.
+    A directory goes when nothing is left in it and it was meant, or lost something. ``metadata.json`` goes last:
+    without it, the master does not take what is left for a checkpoint.
 
     >>> sorted(meant(["a", "logs/", "logs/1.log", "code/", "code/1.log", "code/main.py"], ["*/*.log"]))
     ['code/1.log', 'logs/', 'logs/1.log']
