@@ -76,11 +76,12 @@ static int open_directory(const struct checkpoint_site *site, struct checkpoint_
         return error_errno(err, "the directory of checkpoint %s", site->uuid);
     if (is_checkpoint(p->dir, &known, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
-    if (storage_roots_is_own(site->roots, p->dir) || !known) {
+    if (storage_roots_is_own(site->roots, p->dir) || !known)
         p->why = arena_strdup(a, "its directory has no " CHECKPOINT_METADATA ", so that the master does not take it for a checkpoint");
-        return 0;
-    }
-    p->found = CHECKPOINT_HERE;
+    else if (storage_roots_is_anothers(site->roots, p->dir, site->where.owner_id))
+        p->why = arena_strdup(a, "its directory was made by a task of another user");
+    else
+        p->found = CHECKPOINT_HERE;
     return 0;
 }
 

@@ -20,7 +20,10 @@ struct storage_roots {
     size_t n;
     bool has_own;
     struct stat own; /* the master's data directory */
+    int64_t task_uid_first; /* 0: nobody looks at uids */
 };
+
+enum { TASK_UIDS_MAX = 1000000 }; /* at most as many as an agent can have */
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
@@ -93,6 +96,7 @@ struct storage_roots *storage_roots_new(const struct config *c, const char *data
     for (size_t i = 0; i < n; i++)
         add_root(r, json_object_get_string(json_object_array_get_idx(list, i)), "security.checkpoint_roots");
     r->has_own = stat(data_dir, &r->own) == 0;
+    r->task_uid_first = config_int(c, "security.task_uid_first");
     return r;
 }
 
@@ -125,6 +129,15 @@ bool storage_roots_is_own(const struct storage_roots *r, int dir)
 {
     struct stat st;
     return r->has_own && fstat(dir, &st) == 0 && st.st_dev == r->own.st_dev && st.st_ino == r->own.st_ino;
+}
+
+bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t user_id)
+{
+    struct stat st;
+    if (!r->task_uid_first || fstat(dir, &st) < 0)
+        return false;
+    int64_t of = (int64_t)st.st_uid - r->task_uid_first;
+    return of >= 0 && of < TASK_UIDS_MAX && of != user_id;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */

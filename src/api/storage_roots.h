@@ -8,6 +8,7 @@
 #define DET_API_STORAGE_ROOTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/arena.h"
 
@@ -24,6 +25,8 @@ int storage_roots_open(const struct storage_roots *r, const char *admin_storage,
                        const char **ret_why);
 /* Whether the directory is the master's data directory. */
 bool storage_roots_is_own(const struct storage_roots *r, int dir);
+/* Whether tasks of another user have made it, as far as their uid tells (task_uids of agents). */
+bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t user_id);
 
 /* An absolute path without "." and doubled or trailing slashes; NULL if it is relative or has "..". */
 const char *storage_path_normal(const char *path, struct arena *a);

@@ -34,6 +34,7 @@ static void read_tensorboard(struct query *q, struct arena *a, void *row)
     b->tries = take_i32(q);
     b->site.experiment_config = take_text(q, a);
     b->site.admin_storage = take_opt_text(q, a);
+    b->site.owner_id = b->owner_id;
 }
 
 static int due_tensorboard(struct store *st, int64_t now_us, bool by_task, struct arena *a,

@@ -49,6 +49,7 @@ static void read_site(struct query *q, struct arena *a, void *row)
     s->storage = take_opt_text(q, a);
     s->experiment_config = take_opt_text(q, a);
     s->admin_storage = take_opt_text(q, a);
+    s->owner_id = take_i32(q);
 }
 
 static void read_removal(struct query *q, struct arena *a, void *row)

@@ -17,6 +17,7 @@ struct store_site {
     const char *storage;           /* a storage backend; NULL: as the experiment has it */
     const char *experiment_config; /* NULL: it is of no experiment */
     const char *admin_storage;     /* what an admin has set for the experiment's workspace; NULL: nothing */
+    int32_t owner_id;              /* of the experiment */
 };
 
 struct store_collection {

@@ -212,6 +212,19 @@ def test_a_directory_below_a_root_is_no_checkpoint(world):
     assert "has no metadata.json" in sentence(download(c, bob, name), 400)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to own files as two accounts")
+def test_a_checkpoint_that_is_being_written_is_reported_by_somebody_else_first(world):
+    c, ann, bob = world
+    anns_id, bobs_id = (c.get("/api/v1/me", token=token).json["user"]["id"] for token in (ann, bob))
+    name = files(c.storage, content="precious")
+    os.chown(c.storage / name, 2_000_000 + anns_id, 2_000_000 + anns_id)
+    claim(c, bob, name, {"type": "shared_fs", "host_path": str(c.storage)})
+    assert "made by a task of another user" in check_untouched(c, bob, c.storage, name)
+    mine = own(c, bob)
+    os.chown(c.storage / mine, 2_000_000 + bobs_id, 2_000_000 + bobs_id)
+    assert set(members(download(c, bob, mine))) == {"metadata.json", "w"}
+
+
 def test_a_removal_by_pattern_keeps_what_a_checkpoint_is_recognised_by(world):
     c, _, bob = world
     name = own(c, bob)

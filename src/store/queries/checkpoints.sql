@@ -149,7 +149,7 @@ LIMIT 1;
 
 -- Where the files of a checkpoint are: its own storage, what its experiment says, and what an admin has set for its workspace.
 -- name: checkpoints_storage
-SELECT b.config, d.config, {admin_storage} FROM checkpoints c
+SELECT b.config, d.config, {admin_storage}, x.user_id FROM checkpoints c
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id

@@ -26,7 +26,7 @@ ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
  WHERE p.id = x.project_id AND w.storage_by_admin = 1)
 
 -- define: removal_columns
-r.uuid, r.globs, r.tries, b.config, d.config, {admin_storage}
+r.uuid, r.globs, r.tries, b.config, d.config, {admin_storage}, x.user_id
 
 -- define: removal_joins
 JOIN checkpoints c ON c.uuid = r.uuid
