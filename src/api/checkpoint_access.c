@@ -15,7 +15,7 @@ const char *checkpoint_asking_task(struct req *r)
 
 static bool may_change(const struct principal *who, int32_t owner_id)
 {
-    return who->kind == PRINCIPAL_USER && (who->admin || who->user_id == owner_id);
+    return who->kind != PRINCIPAL_TASK && (who->admin || who->user_id == owner_id);
 }
 
 /* ---- reports ----------------------------------------------------------------------------------------------------- */
