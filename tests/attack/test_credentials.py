@@ -9,7 +9,6 @@ import http.client
 import itertools
 import json
 import re
-import time
 import urllib.parse
 import uuid
 
