@@ -69,8 +69,8 @@ struct principal {
     int64_t session_id;
     uint8_t token_hash[32];
     char username[128];
-    char allocation_id[128]; /* PRINCIPAL_TASK and PRINCIPAL_USER_TOKEN only */
-    char task_id[128];       /* PRINCIPAL_TASK only, like those that follow; "" and 0: none */
+    char allocation_id[128]; /* PRINCIPAL_TASK only, like those that follow; "" and 0: none */
+    char task_id[128];
     int32_t trial_id, experiment_id;
 };
 

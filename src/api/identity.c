@@ -233,7 +233,7 @@ int identities_authenticate(const struct identities *ids, const char *token, int
                               .session_id = e->id};
     memcpy(ret->token_hash, hash, sizeof(hash));
     memcpy(ret->username, u->username, sizeof(ret->username));
-    if (e->holder)
+    if (e->kind == PRINCIPAL_TASK && e->holder)
         memcpy(ret->allocation_id, e->holder->allocation_id, sizeof(ret->allocation_id));
     return 0;
 }
