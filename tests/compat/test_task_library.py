@@ -117,6 +117,17 @@ def test_early_exit__ends_the_trial_without_a_restart(tasks):
     assert shown["restarts"] == 0 and state == "STATE_COMPLETED", log
 
 
+def test_client__in_a_task_acts_for_the_tasks_owner_but_leaves_accounts_alone(tasks):
+    cluster = tasks.cluster
+    state, _, log = tasks.finish(tasks.start(script="script.py"))
+    assert state == "STATE_COMPLETED", log
+    told = facts(log)
+    assert told["me"] == "determined" and [name for name, _ in told["refused"]] == ["users", "display name", "password"], told
+    assert cluster.experiment(told["created"])["username"] == "determined"
+    assert cluster.post(f"/api/v1/experiments/{told['created']}/kill").status == 200
+    cluster.wait_experiment(told["created"])
+
+
 def test_over_tls__with_the_masters_certificate_from_the_task(tmp_path_factory):
     namespaces.need("root" if os.geteuid() == 0 else "nobody")
     tasks = Tasks(tmp_path_factory.mktemp("tls") / "cluster")
