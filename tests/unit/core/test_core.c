@@ -1,6 +1,8 @@
 /* Steps of the core that the simulation's tasks do not take: peers, daemons, all-gather, live views, bad requests. */
 #include "cmocka_setup.h"
 
+#include <string.h>
+
 #include "core/core.h"
 
 struct fixture {
@@ -270,6 +272,32 @@ static void test_bad_requests__are_refused_and_change_nothing(void **state)
     assert_int_equal(core_agent_n(f->core), 0);
 }
 
+static bool log_says(const struct fixture *f, const char *words)
+{
+    const struct core_effect *e;
+    for (size_t i = 0; (e = effect_of(f, CORE_TASK_LOG, i)) != NULL; i++)
+        if (strstr(e->log.text, words) != NULL)
+            return true;
+    return false;
+}
+
+static void test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other(void **state)
+{
+    struct fixture *f = *state;
+    char allocation[CORE_ALLOCATION_ID_MAX], container[2][CORE_UUID_MAX], name[] = "ada";
+    start_pair(f, allocation, container);
+    assert_null(effect_of(f, CORE_EXPERIMENT_STATE, 0)->state.by.name);
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_PAUSE, .experiment_id = 1, .by = {3, name}}, NULL), 0);
+    const struct core_effect *e = effect_of(f, CORE_EXPERIMENT_STATE, 0);
+    memset(name, 'x', sizeof name - 1); /* it was borrowed for the call */
+    assert_string_equal(e->state.by.name, "ada");
+    assert_int_equal(e->state.by.user_id, 3);
+    assert_true(log_says(f, "the trial was paused by ada"));
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = 1}, NULL), 0);
+    assert_null(effect_of(f, CORE_EXPERIMENT_STATE, 0)->state.by.name);
+    assert_false(log_says(f, " by ada"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -282,6 +310,7 @@ int main(void)
         TEST(test_kill__is_sent_again_after_30_s_and_not_twice_within_15_s),
         TEST(test_all_gather__answers_all_peers),
         TEST(test_views__show_what_runs_where),
+        TEST(test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other),
         TEST(test_bad_requests__are_refused_and_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
