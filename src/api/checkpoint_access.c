@@ -9,83 +9,47 @@
 
 const char *checkpoint_asking_task(struct req *r)
 {
-    const char *dot = strrchr(r->who.allocation_id, '.'); /* an allocation's id is its task's and a number */
+    const char *dot = r->who.kind == PRINCIPAL_TASK ? strrchr(r->who.allocation_id, '.') : NULL;
+    /* an allocation's id is its task's and a number */
     return dot ? arena_strndup(&r->arena, r->who.allocation_id, (size_t)(dot - r->who.allocation_id)) : "";
 }
 
-static bool may_change(const struct principal *who, int32_t owner_id)
-{
-    return who->kind != PRINCIPAL_TASK && (who->admin || who->user_id == owner_id);
-}
-
-/* ---- reports ----------------------------------------------------------------------------------------------------- */
-
-static int check_person_reports(struct req *r, int32_t trial_id, struct error *err)
+int checkpoint_check_report(struct req *r, int32_t trial_id, struct error *err)
 {
     struct store_trial t;
     struct store_experiment_brief x;
+    if (r->who.kind == PRINCIPAL_TASK || r->who.admin)
+        return 0;
     if (store_trial_get(r->db, trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
         store_experiment_brief(r->db, t.row.experiment_id, &x, err) < 0)
         return -1;
-    if (!may_change(&r->who, x.user_id))
-        return error_set(err, ERR_FORBIDDEN, "forbidden: trial %d is of experiment %d, which belongs to another user; its own task, "
-                         "its owner and admins may report its checkpoints", trial_id, x.id);
-    if (!x.unmanaged && !r->who.admin)
-        return error_set(err, ERR_FORBIDDEN, "forbidden: trial %d runs on the cluster: its checkpoints are reported by its own task "
-                         "(DET_SESSION_TOKEN)", trial_id);
-    return 0;
-}
-
-int checkpoint_check_report(struct req *r, const char *task_id, int32_t trial_id, struct error *err)
-{
-    if (r->who.kind != PRINCIPAL_TASK)
-        return check_person_reports(r, trial_id, err);
-    if (strcmp(checkpoint_asking_task(r), task_id) == 0)
+    if (x.unmanaged)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "forbidden: this session belongs to task %s, which may not report checkpoints of task %s",
-                     checkpoint_asking_task(r), task_id);
+    return error_set(err, ERR_FORBIDDEN, "forbidden: trial %d runs on the cluster: its checkpoints are reported by its own task "
+                     "(DET_SESSION_TOKEN)", trial_id);
 }
 
-/* ---- changes ----------------------------------------------------------------------------------------------------- */
-
-static int find_owner(struct req *r, const char *uuid, struct store_checkpoint_owner *ret, struct error *err)
+/* A task that collects checkpoints is none of a trial. */
+static int check_collecting_task(struct req *r, const char *uuid, int32_t experiment_id, struct error *err)
 {
-    bool found;
-    if (store_checkpoint_owner(r->db, uuid, &r->arena, ret, &found, err) < 0)
+    const char *id = checkpoint_asking_task(r);
+    struct store_task task;
+    if (store_task_get(r->db, id, &r->arena, &task, err) < 0)
         return -1;
-    return found ? 0 : error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
-}
-
-static int refuse(const char *uuid, const struct store_checkpoint_owner *o, struct error *err)
-{
-    return error_set(err, ERR_FORBIDDEN, "forbidden: checkpoint %s belongs to experiment %d of another user; its owner and admins may "
-                     "change or delete it", uuid, o->experiment_id);
-}
-
-static bool is_of_asking_task(struct req *r, const struct store_checkpoint_owner *o)
-{
-    return r->who.kind == PRINCIPAL_TASK && strcmp(checkpoint_asking_task(r), o->task_id) == 0;
-}
-
-int checkpoint_check_change(struct req *r, const char *uuid, struct error *err)
-{
-    struct store_checkpoint_owner o;
-    if (find_owner(r, uuid, &o, err) < 0)
-        return -1;
-    return may_change(&r->who, o.user_id) || is_of_asking_task(r, &o) ? 0 : refuse(uuid, &o, err);
+    if (!task.has_trial && task.experiment_id == experiment_id)
+        return 0;
+    return error_set(err, ERR_FORBIDDEN, "forbidden: checkpoint %s is not of task %s, which this session token speaks for", uuid, id);
 }
 
 int checkpoint_check_removed(struct req *r, const char *uuid, struct error *err)
 {
     struct store_checkpoint_owner o;
-    struct store_task task;
-    if (find_owner(r, uuid, &o, err) < 0)
-        return -1;
-    if (may_change(&r->who, o.user_id) || is_of_asking_task(r, &o))
-        return 0;
+    bool found;
     if (r->who.kind != PRINCIPAL_TASK)
-        return refuse(uuid, &o, err);
-    if (store_task_get(r->db, checkpoint_asking_task(r), &r->arena, &task, err) < 0)
+        return access_may_change(r, ACCESS_CHECKPOINT(uuid), err);
+    if (store_checkpoint_owner(r->db, uuid, &r->arena, &o, &found, err) < 0)
         return -1;
-    return !task.has_trial && task.experiment_id == o.experiment_id ? 0 : refuse(uuid, &o, err);
+    if (!found)
+        return error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
+    return strcmp(checkpoint_asking_task(r), o.task_id) == 0 ? 0 : check_collecting_task(r, uuid, o.experiment_id, err);
 }

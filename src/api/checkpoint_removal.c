@@ -2,7 +2,7 @@
  * removed in the background (struct api_services.collect). */
 #include <string.h>
 
-#include "api/checkpoint_access.h"
+#include "api/access.h"
 #include "api/checkpoint_files.h"
 #include "api/convert.h"
 #include "api/internal.h"
@@ -49,7 +49,7 @@ static int judge(struct req *r, const char *uuid, bool *ret_has_files, struct er
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is being written (ACTIVE)", uuid);
     if (!*ret_has_files)
         return 0;
-    return checkpoint_check_change(r, uuid, err) < 0 || check_unused(r, &c, err) < 0 || check_storage(r, &c, err) < 0 ? -1 : 0;
+    return access_may_change(r, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, &c, err) < 0 || check_storage(r, &c, err) < 0 ? -1 : 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */

@@ -179,7 +179,7 @@ int api_report_checkpoint(struct req *r, const struct wire_report_checkpoint_req
         return -1;
     if (!task.has_trial)
         return error_set(err, ERR_INVALID, "task '%s' is no trial; only trials report checkpoints", w->task_id);
-    if (checkpoint_check_report(r, w->task_id, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
+    if (checkpoint_check_report(r, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
         check_storage(r, w, task.trial_id, err) < 0)
         return -1;
     p->checkpoint = (struct store_checkpoint){

@@ -195,7 +195,7 @@ int api_run_prepare_for_reporting(struct req *r, const struct wire_run_prepare_f
     if (!in->checkpoint_storage)
         return 0;
     const char *canonical;
-    if (checkpoint_check_report(r, t.row.task_id, t.row.id, err) < 0 ||
+    if (checkpoint_check_report(r, t.row.id, err) < 0 ||
         canonical_json(in->checkpoint_storage, &r->arena, &canonical, err) < 0 ||
         store_storage_backend_id(r->db, canonical, &ret->storage_id, err) < 0 ||
         store_trial_storage_add(r->db, t.row.id, ret->storage_id, err) < 0)

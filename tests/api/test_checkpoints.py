@@ -285,7 +285,7 @@ def test_other_users_checkpoints_stay(new_cluster):
     end(c, x)
     c.login()
     refused = c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [name]})
-    assert refused.status == 403 and "another user" in refused.json["error"]["error"], refused
+    assert refused.status == 403 and "belongs to user 'admin'" in refused.json["error"]["error"], refused
 
 
 def test_a_removal_that_was_cut_short_goes_on_with_the_next_master(new_cluster):

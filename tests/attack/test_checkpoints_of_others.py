@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 from attack.checkpoints import body, files, report, running_trial, seen, sentence, told, unmanaged_trial, with_users
-from support.cluster import Cluster, wait_for
+from support.cluster import PASSWORD, Cluster, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +186,15 @@ def test_a_trial_starts_from_a_checkpoint_that_nobody_reported(world):
         config = c.experiment_config(searcher={"name": "single", "metric": "loss", "source_checkpoint_uuid": unknown})
         reply = c.post("/api/v1/experiments", {"config": json.dumps(config), "activate": False}, token=bob)
         assert 400 <= reply.status < 500 and "source_checkpoint_uuid" in sentence(reply, reply.status)
+
+
+def test_somebody_removes_anothers_files_where_everybody_changes_everything(new_cluster):
+    c = new_cluster(config={"security": {"initial_user_password": PASSWORD, "sharing": "open"}})
+    c.start_master()
+    ann, bob = with_users(c)
+    _, _, task = unmanaged_trial(c, ann)
+    name = files(c.storage)
+    assert report(c, ann, task, name).status == 200
+    said = {what: CHANGES[what](c, name, bob).status for what in ("files", "all", "metadata", "state")}
+    assert said == {"files": 403, "all": 403, "metadata": 200, "state": 200}
+    assert (c.storage / name / "w").exists()
