@@ -34,9 +34,9 @@ static void make_hello(void *ctx, struct arena *arena, struct wire_link_agent_he
     ret->tasks = arena_array(arena, struct wire_link_task_state, task_count(a) + 1);
     for (struct task *t = a->tasks; t; t = task_next(t))
         task_describe(t, &ret->tasks[ret->tasks_n++]);
-    cleanup_strbuf struct strbuf boot = STRBUF_INIT;
-    if (file_read("/proc/sys/kernel/random/boot_id", 64, &boot, NULL) == 0)
-        ret->boot_id = arena_strndup(arena, boot.s, strcspn(boot.s, "\n"));
+    ret->boot_id = a->boot_id;
+    ret->isolated = !*a->isolation_gap;
+    ret->isolation_gap = a->isolation_gap;
 }
 
 static const struct wire_link_expected_task *expectation(const struct wire_link_master_hello *h,
@@ -185,18 +185,46 @@ static int check_reach(const struct agent *a, struct error *err)
 {
     cleanup_arena struct arena arena = ARENA_INIT;
     struct account who;
-    cleanup_error struct error ignored = ERROR_INIT;
-    if (account_resolve(NULL, 0, 0, a->config->allow_root_tasks, &arena, &who, &ignored) < 0)
-        return 0; /* tasks of linked users may run all the same */
+    if (account_resolve(&(struct account_order){.owner_id = 1}, &a->config->accounts, &arena, &who, err) < 0)
+        return -1;
     if (!account_reaches(&who, a->config->run_root, X_OK))
         return error_set(err, ERR_PRECONDITION,
-                         "tasks run as user %s, who cannot reach %s; set run_root to a directory that others may "
-                         "pass through",
-                         who.name, a->config->run_root);
+                         "tasks run as users of their own (uid %u and following), who cannot reach %s; set run_root to a directory that "
+                         "others may pass through",
+                         (unsigned)who.uid, a->config->run_root);
     if (*a->config->python_path && !account_reaches(&who, a->config->python_path, R_OK | X_OK))
-        log_warning("agent.library_unreachable", "path=%s user=%s action=\"make it readable, or install the platform\"",
-                    log_quote(a->config->python_path), who.name);
+        log_warning("agent.library_unreachable", "path=%s uid=%u action=\"make it readable, or install the platform\"",
+                    log_quote(a->config->python_path), (unsigned)who.uid);
     return 0;
+}
+
+static const char *boot_id(struct arena *a)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    file_read("/proc/sys/kernel/random/boot_id", 64, &text, NULL);
+    return arena_strndup(a, strbuf_str(&text), strcspn(strbuf_str(&text), "\n"));
+}
+
+/* Each platform user has a uid of their own here, or the reason why not. */
+static const char *isolation_gap(const struct agent_config *c)
+{
+    if (geteuid() != 0)
+        return "the agent is not root: every task runs as the agent's own user";
+    if (c->accounts.allow_root)
+        return "allow_root_tasks is set: tasks of users without a linked account run as root";
+    return "";
+}
+
+/* Once, at the start: afterwards `det agent list` shows it. */
+static int check_isolation(struct agent *a, struct error *err)
+{
+    a->isolation_gap = isolation_gap(a->config);
+    if (*a->isolation_gap)
+        log_warning("agent.not_isolated",
+                    "reason=%s consequence=\"a task can read, stop and change the tasks of other users, and their tokens\" action=%s",
+                    log_quote(a->isolation_gap),
+                    geteuid() == 0 ? "\"set allow_root_tasks: false\"" : "\"run the agent as root, or let it serve one user\"");
+    return geteuid() == 0 && !a->config->accounts.allow_root ? account_check_range(&a->config->accounts.own, &account_files, err) : 0;
 }
 
 static void find_cgroups(struct agent *a)
@@ -224,10 +252,8 @@ static int set_up(struct agent *a, struct error *err)
     find_cgroups(a);
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"}, c->hostname, &a->arena,
                     &a->host);
-    cleanup_error struct error no_user = ERROR_INIT;
-    if (!c->allow_root_tasks && account_ensure_default(&no_user) < 0)
-        log_error("agent.no_task_user", "error=%s", log_quote(error_msg(&no_user)));
-    if (check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
+    a->boot_id = boot_id(&a->arena);
+    if (check_isolation(a, err) < 0 || check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
         return -1;
     if (a->slots.maker)
         a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,

@@ -29,6 +29,8 @@ struct agent {
     struct arena arena; /* slots */
     struct slots slots;
     struct wire_host_environment host; /* this machine, without devices: for the record of what ran here */
+    const char *boot_id;         /* of this machine; "" if unknown */
+    const char *isolation_gap;   /* why tasks of different users are not kept apart here; "": they are */
     struct cgroup_home cgroups;  /* where the limits of tasks are made */
     struct gpu_watch *gpu_watch; /* NULL without GPUs */
     struct task *tasks; /* by container id */

@@ -92,6 +92,8 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
         g->procs[n++] = arena_printf(a, "%s/cgroup.procs", dir);
         if (c == MEMORY)
             g->oom_file = arena_printf(a, "%s/memory.oom_control", dir);
+        else if (c == PIDS)
+            g->pids_file = arena_printf(a, "%s/pids.events", dir);
     }
     return r;
 }
@@ -122,6 +124,8 @@ static int make_v2(const struct cgroup_home *home, const char *name, const struc
             r = -1;
         else if (c == MEMORY)
             g->oom_file = arena_printf(a, "%s/memory.events", dir);
+        else if (c == PIDS)
+            g->pids_file = arena_printf(a, "%s/pids.events", dir);
     }
     g->procs[0] = arena_printf(a, "%s/cgroup.procs", dir);
     return r;
@@ -130,7 +134,7 @@ static int make_v2(const struct cgroup_home *home, const char *name, const struc
 int cgroup_make(const struct cgroup_home *home, const char *name, const struct cgroup_limits *l, struct arena *a,
                 struct cgroup *ret, struct error *err)
 {
-    struct cgroup g = {.procs = arena_array(a, char *, CONTROLLER_NR + 1), .oom_file = ""};
+    struct cgroup g = {.procs = arena_array(a, char *, CONTROLLER_NR + 1), .oom_file = "", .pids_file = ""};
     int r = home->v2 ? make_v2(home, name, l, a, &g, err) : make_v1(home, name, l, a, &g, err);
     *ret = g;
     return r;

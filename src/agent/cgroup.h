@@ -23,7 +23,8 @@ struct cgroup_limits { /* 0: no limit */
 
 struct cgroup {
     char **procs;         /* files that take a process id, NULL-terminated; possibly none */
-    const char *oom_file; /* with a line `oom_kill N`; "" if there is none */
+    const char *oom_file;  /* with a line `oom_kill N`; "" if there is none */
+    const char *pids_file; /* with a line `max N`, how often the limit was met; "" if there is none */
 };
 
 static inline bool cgroup_wanted(const struct cgroup_limits *l)

@@ -7,6 +7,7 @@
 #include "common/config.h"
 #include "common/files.h"
 #include "common/strbuf.h"
+#include "common/schema.h"
 
 #define TOKEN_MAX 4096
 
@@ -118,7 +119,9 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->visible_gpus = visible_gpus(c, a);
     x->artificial_slots = (int)config_int(c, "artificial_slots");
     x->container_runtime = text_or(c, "container_runtime", "auto", a);
-    x->allow_root_tasks = config_bool(c, "allow_root_tasks");
+    x->accounts.allow_root = config_bool(c, "allow_root_tasks");
+    x->accounts.own.first = (uint32_t)config_int(c, "task_uids.first");
+    x->accounts.own.count = (uint32_t)config_int(c, "task_uids.count");
     x->debug = config_bool(c, "debug");
     x->keep_ended = x->debug || config_bool(c, "container_auto_remove_disabled");
     x->mount_namespaces = config_bool(c, "mount_namespaces");
@@ -126,9 +129,55 @@ static void read_tasks(const struct config *c, struct arena *a, struct agent_con
     x->https_proxy = text(c, "https_proxy", a);
     x->ftp_proxy = text(c, "ftp_proxy", a);
     x->no_proxy = text(c, "no_proxy", a);
-    x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", text_or(c, "data_dir", data_dir(a), a)), a);
+    x->data_dir = text_or(c, "data_dir", data_dir(a), a);
+    x->run_root = text_or(c, "run_root", arena_printf(a, "%s/tasks", x->data_dir), a);
     x->python_path = text_or(c, "python_path", path_of_library(a), a);
     x->task_program = text_or(c, "task_program", beside("determined-task", a), a);
+}
+
+/* ---- limits of tasks ---- */
+
+/* -1: unset. Sizes may be text, which the schema has checked. */
+static int64_t amount(const struct config *c, const char *path)
+{
+    struct json_object *v = config_get(c, path);
+    int64_t n = -1;
+    if (json_object_is_type(v, json_type_string))
+        size_parse(json_object_get_string(v), &n);
+    else if (v)
+        n = json_object_get_int64(v);
+    return n;
+}
+
+static int64_t nine_tenths_of_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages / 10 * 9 * size : 0;
+}
+
+static void read_limits(const struct config *c, struct agent_config *x)
+{
+    int64_t memory = amount(c, "task_limits.memory"), most = amount(c, "task_limits.max_memory"),
+            disk = amount(c, "task_limits.max_disk"), processes = amount(c, "task_limits.max_processes");
+    x->limit = (struct task_limits){.memory_bytes = memory >= 0 ? memory : nine_tenths_of_memory(),
+                                    .disk_bytes = amount(c, "task_limits.disk"),
+                                    .processes = (int32_t)amount(c, "task_limits.processes")};
+    x->limit_max = (struct task_limits){.memory_bytes = most > 0 ? most : 0, .disk_bytes = disk > 0 ? disk : 0,
+                                        .processes = processes > 0 ? (int32_t)processes : 0};
+}
+
+static int64_t limit_of(int64_t asked, int64_t otherwise, int64_t most)
+{
+    int64_t n = asked > 0 ? asked : otherwise;
+    return most > 0 && (n == 0 || n > most) ? most : n;
+}
+
+struct task_limits agent_config_limits(const struct agent_config *c, const struct task_limits *asked)
+{
+    return (struct task_limits){
+        .memory_bytes = limit_of(asked->memory_bytes, c->limit.memory_bytes, c->limit_max.memory_bytes),
+        .disk_bytes = limit_of(asked->disk_bytes, c->limit.disk_bytes, c->limit_max.disk_bytes),
+        .processes = (int32_t)limit_of(asked->processes, c->limit.processes, c->limit_max.processes)};
 }
 
 /* Tasks have another working directory: what they are told must not depend on ours. */
@@ -136,6 +185,19 @@ static const char *absolute(const char *path, struct arena *a)
 {
     cleanup_free char *here = getcwd(NULL, 0);
     return !*path || *path == '/' || !here ? path : arena_printf(a, "%s/%s", here, path);
+}
+
+/* Where an agent that is not root runs tasks as itself, only their own view of the file system keeps them from these. */
+static void list_secret_paths(const struct config *c, struct arena *a, struct agent_config *x)
+{
+    const char *token_file = text(c, "token_file", a), *config_file = text(c, "config_file", a);
+    size_t n = 0;
+    x->secret_path = arena_array(a, char *, 5);
+    x->secret_path[n++] = (char *)x->data_dir;
+    x->secret_path[n++] = (char *)x->run_root;
+    if (*token_file)
+        x->secret_path[n++] = (char *)absolute(token_file, a);
+    x->secret_path[n++] = (char *)(*config_file ? absolute(config_file, a) : AGENT_CONFIG_FILE);
 }
 
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err)
@@ -146,7 +208,10 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     x.log_level = text(c, "log.level", a);
     read_master(c, a, &x);
     read_tasks(c, a, &x);
+    read_limits(c, &x);
+    x.data_dir = absolute(x.data_dir, a);
     x.run_root = absolute(x.run_root, a);
+    list_secret_paths(c, a, &x);
     x.python_path = absolute(x.python_path, a);
     x.task_program = absolute(x.task_program, a);
     if (config_problems(c, err) < 0 || read_token(c, a, &x.token, err) < 0)

@@ -3,10 +3,19 @@
 #define DET_AGENT_CONFIG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "agent/account.h"
 #include "common/arena.h"
 #include "common/error.h"
+
+#define AGENT_CONFIG_FILE "/etc/determined/agent.yaml" /* unless another one is named */
+
+/* Of one task; 0: as much as there is. */
+struct task_limits {
+    int64_t memory_bytes, disk_bytes;
+    int32_t processes;
+};
 
 struct agent_config {
     const char *master_host;
@@ -22,13 +31,17 @@ struct agent_config {
     int artificial_slots;
     const char *container_runtime;                 /* as configured; "auto" by default */
     const char *token;                             /* never logged */
-    bool allow_root_tasks, mount_namespaces;
+    struct account_rules accounts;                 /* who tasks may run as */
+    bool mount_namespaces;
+    struct task_limits limit, limit_max;           /* of a task that asks for none; the most that it may ask for */
     bool debug, keep_ended;                        /* keep_ended: directories of tasks */
     const char *http_proxy, *https_proxy, *ftp_proxy, *no_proxy;
     const char *log_level;
     int reconnect_attempts, reconnect_backoff_s;
     char **on_connection_lost; /* NULL-terminated; NULL if unset */
+    const char *data_dir;                          /* this agent's key; run_root unless that is set */
     const char *run_root;                          /* task directories, lock, epoch */
+    char **secret_path;                            /* files and directories that no task should see, NULL-terminated */
     const char *python_path;                       /* our library */
     const char *task_program;                      /* determined-task */
 };
@@ -37,6 +50,9 @@ struct config;
 
 /* From the merged layers (common/config.h), with what depends on the machine worked out. Strings live in the arena. */
 int agent_config_read(struct config *c, struct arena *a, struct agent_config *ret, struct error *err);
+
+/* What holds for a task that asks for `asked`. */
+struct task_limits agent_config_limits(const struct agent_config *c, const struct task_limits *asked);
 
 /* "http://host:port", as this agent and as its tasks reach the master. */
 const char *agent_config_master_url(const struct agent_config *c, struct arena *a);

@@ -43,7 +43,7 @@ static int run_agent(const struct agent_config *c, struct error *err)
 
 static int run(int argc, char **argv, struct error *err)
 {
-    struct config_input in = {.program = "determined-agent", .keys = agent_config_keys, .default_file = "/etc/determined/agent.yaml",
+    struct config_input in = {.program = "determined-agent", .keys = agent_config_keys, .default_file = AGENT_CONFIG_FILE,
                               .argc = argc, .argv = argv, .environ_ = environ};
     if (config_wants_help(argc, argv)) {
         cleanup_strbuf struct strbuf help = STRBUF_INIT;

@@ -28,13 +28,17 @@ struct runtime_task {
     const struct runtime *runtime;
     const char *container_id;
     const char *master_id, *cluster_id;
+    const char *boot_id; /* of this machine; "" if unknown */
     const struct wire_link_start_task *start; /* NULL for an adopted task */
     struct taskdir dir;
     struct account account;
     struct taskenv env;
     const char *work_dir;
     char **argv;
+    struct task_limits limits;
     struct cgroup cgroup;
+    const char *passwd_file; /* what it finds as /etc/passwd; NULL: the machine's own */
+    bool executed;           /* after `start`: its first process runs; otherwise its supervisor tells why not */
     const struct wire_python_environment *python; /* what it will find; NULL: none, or it is no trial */
 };
 

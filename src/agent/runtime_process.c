@@ -41,10 +41,12 @@ static const char *work_dir_of(struct runtime_task *t)
 static void make_cgroup(struct runtime_task *t)
 {
     const struct wire_link_task_limits *l = t->start->limits;
-    struct cgroup_limits limits = {0};
+    struct task_limits asked = {0};
     if (l)
-        limits = (struct cgroup_limits){.memory_bytes = l->memory_bytes, .cpus = l->cpus, .pids = l->pids};
-    t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = ""};
+        asked = (struct task_limits){.memory_bytes = l->memory_bytes, .disk_bytes = l->disk_bytes, .processes = l->pids};
+    t->limits = agent_config_limits(t->config, &asked);
+    struct cgroup_limits limits = {.memory_bytes = t->limits.memory_bytes, .cpus = l ? l->cpus : 0, .pids = t->limits.processes};
+    t->cgroup = (struct cgroup){.procs = arena_array(&t->arena, char *, 1), .oom_file = "", .pids_file = ""};
     cleanup_error struct error err = ERROR_INIT;
     if (cgroup_wanted(&limits) && cgroup_make(t->cgroups, t->container_id, &limits, &t->arena, &t->cgroup, &err) < 0)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
@@ -58,8 +60,10 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     const struct wire_link_start_task *s = t->start;
     if (!t->config->mount_namespaces)
         return;
-    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 1);
+    spec->mount = arena_array(a, struct taskspec_mount, s->bind_mounts_n + 2);
     spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->dir.run, .target = TASKENV_RUN_DIR};
+    if (t->passwd_file)
+        spec->mount[spec->mount_n++] = (struct taskspec_mount){.source = t->passwd_file, .target = "/etc/passwd", .read_only = true};
     for (size_t i = 0; i < s->bind_mounts_n; i++) {
         const struct wire_link_bind_mount *m = &s->bind_mounts[i];
         const char *to = m->container_path && *m->container_path ? m->container_path : m->host_path;
@@ -71,12 +75,24 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
     }
 }
 
+/* ssh, for one, refuses to work for a uid that has no entry. */
+static int put_passwd(struct runtime_task *t, struct error *err)
+{
+    const char *text = t->account.passwd;
+    if (!text || !t->config->mount_namespaces)
+        return 0;
+    t->passwd_file = arena_printf(&t->arena, "%s/info/passwd", t->dir.run);
+    return taskdir_put_file(&t->dir, "info/passwd", text, strlen(text), 0644, err);
+}
+
 static int process_prepare(struct runtime_task *t, struct error *err)
 {
     const struct wire_link_start_task *s = t->start;
     const struct wire_link_task_user *u = s->user;
-    if (account_resolve(u ? u->user : NULL, u ? (uid_t)u->uid : 0, u ? (gid_t)u->gid : 0, t->config->allow_root_tasks,
-                        &t->arena, &t->account, err) < 0)
+    struct account_order who = {.user = ""};
+    if (u)
+        who = (struct account_order){.owner_id = u->owner_id, .owner = u->owner, .user = u->user, .uid = u->uid, .gid = u->gid};
+    if (account_resolve(&who, &t->config->accounts, &t->arena, &t->account, err) < 0)
         return -1;
     t->dir.owner = &t->account;
     if (taskdir_make(&t->dir, s->task_type == WIRE_TASK_TYPE_TRIAL, err) < 0)
@@ -85,7 +101,7 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     struct taskenv_facts facts = {.config = t->config, .slots = t->slots, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
                                   .run_dir = t->dir.run, .work_dir = t->work_dir};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
+    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
         return -1;
@@ -103,7 +119,9 @@ static int write_spec(const struct runtime_task *t, struct error *err)
     struct taskspec spec = {
         .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change, .uid = t->account.uid,
         .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
-        .oom_file = t->cgroup.oom_file, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
+        .oom_file = t->cgroup.oom_file, .pids_file = t->cgroup.pids_file,
+        .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},
+        .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
     add_mounts(t, &spec);
     taskspec_encode(&spec, &text);
     const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);
@@ -114,7 +132,7 @@ static int write_spec(const struct runtime_task *t, struct error *err)
 }
 
 /* Runs determined-task until it says that the supervisor listens; what it has to say otherwise is the error. */
-static int run_task_program(const struct runtime_task *t, bool adopt, struct error *err)
+static int run_task_program(struct runtime_task *t, bool adopt, struct error *err)
 {
     char *argv[4] = {(char *)t->config->task_program}, *env[] = {NULL};
     int said[2], n_args = 1;
@@ -140,7 +158,8 @@ static int run_task_program(const struct runtime_task *t, bool adopt, struct err
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (status == 0)
+    t->executed = status == 0;
+    if (status == 0 || (WIFEXITED(status) && WEXITSTATUS(status) == TASKSPEC_NOT_EXECUTED))
         return 0;
     text[n > 0 ? n : 0] = 0;
     text[strcspn(text, "\n")] = 0;
@@ -160,7 +179,7 @@ static int process_start(struct runtime_task *t, struct error *err)
 {
     if (write_spec(t, err) < 0 || run_task_program(t, /* adopt= */ false, err) < 0)
         return -1;
-    if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
+    if (t->executed && t->start->task_type == WIRE_TASK_TYPE_TRIAL)
         look_for_python(t);
     return 0;
 }

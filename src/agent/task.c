@@ -63,6 +63,7 @@ struct runtime_task *runtime_task_new(struct agent *a, const char *container_id)
     rt->slots = &a->slots;
     rt->cgroups = &a->cgroups;
     rt->runtime = a->runtime;
+    rt->boot_id = a->boot_id;
     rt->container_id = arena_strdup(&rt->arena, container_id);
     rt->master_id = arena_strdup(&rt->arena, link_master_id(a->link));
     rt->cluster_id = arena_strdup(&rt->arena, link_cluster_id(a->link));

@@ -35,14 +35,17 @@ static void started(struct task *t, const struct error *err)
         task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(err));
         return;
     }
+    bool executed = t->rt->executed;
     t->has_supervisor = true;
     task_move_to(t, TASK_STATE_RUNNING);
-    if (t->reported != WIRE_CONTAINER_STATE_RUNNING)
+    /* A task that could not be executed never ran: its supervisor is asked for nothing but the reason. */
+    if (executed)
         task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
-    task_watch_profile(t);
+    if (executed)
+        task_watch_profile(t);
     if (link_is_up(t->agent->link))
         task_attach(t);
-    if (t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
+    if (executed && t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
         task_tell_record(t);
 }
 
@@ -93,9 +96,10 @@ static void prepared(struct task *t, const struct error *err)
         task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(err));
     } else if (t->rt->start->rendezvous) {
         task_move_to(t, TASK_RENDEZVOUS);
-        task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
+        task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
         task_ask_rendezvous(t);
     } else {
+        task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
         start(t);
     }
 }
@@ -134,6 +138,6 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     t->task_id = rt->start->task_id;
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
-    task_send_state(t, WIRE_CONTAINER_STATE_STARTING);
+    task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
     task_submit(t, a->runtime->prepare, prepared);
 }

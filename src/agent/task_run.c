@@ -1,6 +1,7 @@
 #include "agent/task_internal.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
@@ -38,6 +39,7 @@ static void on_supervisor_close(void *ctx, const char *why)
 {
     struct task *t = ctx;
     t->supervisor = NULL;
+    t->supervisor_lost = true;
     log_warning("task.supervisor_lost", "container=%s reason=%s", t->container_id, log_quote(why));
     if (link_is_up(t->agent->link))
         loop_timer_arm(t->timer, ATTACH_WAIT_US);
@@ -46,7 +48,7 @@ static void on_supervisor_close(void *ctx, const char *why)
 static void adopted(struct task *t, const struct error *err)
 {
     if (err && ++t->attach_failures >= ATTACH_TRIES)
-        task_end_here(t, TASK_EXIT_LOST, 0, 0, error_msg(err));
+        task_end_here(t, t->supervisor_lost && geteuid() != 0 ? TASK_EXIT_SIGNALED : TASK_EXIT_LOST, 137, SIGKILL, error_msg(err));
     else if (err)
         loop_timer_arm(t->timer, ATTACH_WAIT_US);
     else if (link_is_up(t->agent->link))

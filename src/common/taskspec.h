@@ -25,6 +25,9 @@ struct taskspec_mount {
     bool make_source; /* a directory that is not there yet is made, with the task's own rights */
 };
 
+/* Exit status of determined-task when the supervisor serves, but the task could not be executed: its exit says why. */
+#define TASKSPEC_NOT_EXECUTED 3
+
 /* What the task may take of the machine; 0: as much as there is. */
 struct taskspec_limits {
     uint64_t memory_bytes, processes;

@@ -36,24 +36,30 @@ bool allocation_all_ended(const struct allocation *a)
     return true;
 }
 
-static bool all_running(const struct allocation *a)
+static bool all_are(const struct allocation *a, enum container_state first, enum container_state last)
 {
     for (size_t i = 0; i < a->container_n; i++)
-        if (a->container[i]->sm.state != CONTAINER_RUNNING)
+        if (a->container[i]->sm.state < (int)first || a->container[i]->sm.state > (int)last)
             return false;
     return a->container_n > 0;
 }
 
-/* Peers can find each other from here on, and there may be something worth a checkpoint. */
+/* All are prepared and have their addresses: each may start its program, and tell it where its peers are. */
+static void maybe_all_prepared(struct core *c, struct allocation *a)
+{
+    if (all_are(a, CONTAINER_STARTING, CONTAINER_RUNNING))
+        wake(c, a, CORE_WAKE_RENDEZVOUS);
+}
+
+/* Programs run from here on, and there may be something worth a checkpoint. */
 static void maybe_all_running(struct core *c, struct allocation *a)
 {
-    if (a->row.ready || !all_running(a))
+    if (a->row.ready || !all_are(a, CONTAINER_RUNNING, CONTAINER_RUNNING))
         return;
     allocation_set_ready(c, a);
     if (a->trial != NULL)
         trial_launched(c, a->trial);
     task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
-    wake(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
 static void progressed(struct core *c, struct container *k, const struct core_container_report *r)
@@ -68,6 +74,7 @@ static void progressed(struct core *c, struct container *k, const struct core_co
         SET_TEXT(k->row.address, r->address);
     container_set_state(c, k, r->state);
     allocation_raise_state(c, k->allocation, raised_to[r->state]);
+    maybe_all_prepared(c, k->allocation);
     maybe_all_running(c, k->allocation);
 }
 

@@ -77,6 +77,8 @@ struct exp_resources {
     int priority;     /* 1 … 99, smaller runs first */
     const char *pool;
     int64_t shm_bytes; /* 0: the cluster's default */
+    int64_t memory_bytes, disk_bytes; /* of each task; 0: the agent's default */
+    int32_t processes;
     bool single_node;
 };
 

@@ -80,12 +80,15 @@ static void normalize_log_policies(struct json_object *list)
     }
 }
 
-static void normalize_shm_size(struct json_object *resources)
+static void normalize_sizes(struct json_object *resources)
 {
-    struct json_object *size = member(resources, "shm_size");
-    int64_t bytes;
-    if (json_object_is_type(size, json_type_string) && size_parse(json_object_get_string(size), &bytes) == 0)
-        json_object_object_add(resources, "shm_size", json_object_new_int64(bytes));
+    static const char *const name[] = {"shm_size", "memory_limit", "disk_limit"};
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        struct json_object *size = member(resources, name[i]);
+        int64_t bytes;
+        if (json_object_is_type(size, json_type_string) && size_parse(json_object_get_string(size), &bytes) == 0)
+            json_object_object_add(resources, name[i], json_object_new_int64(bytes));
+    }
 }
 
 static void normalize_environment(struct json_object *environment)
@@ -100,7 +103,7 @@ void expconf_normalize(struct json_object *config)
 {
     normalize_environment(member(config, "environment"));
     normalize_devices(member(member(config, "resources"), "devices"));
-    normalize_shm_size(member(config, "resources"));
+    normalize_sizes(member(config, "resources"));
     normalize_log_policies(member(config, "log_policies"));
 }
 

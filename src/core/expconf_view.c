@@ -233,6 +233,9 @@ static struct exp_resources view_resources(struct json_object *v)
         .priority = (int)number(v, "priority", 42),
         .pool = text(v, "resource_pool"),
         .shm_bytes = number(v, "shm_size", 0),
+        .memory_bytes = number(v, "memory_limit", 0),
+        .disk_bytes = number(v, "disk_limit", 0),
+        .processes = (int32_t)number(v, "process_limit", 0),
         .single_node = truth(v, "is_single_node"),
     };
 }

@@ -333,7 +333,7 @@ enum core_answer core_rendezvous(const struct core *c, const char *allocation_id
     if (al == NULL)
         return CORE_ANSWER_GONE;
     for (size_t i = 0; i < al->container_n; i++)
-        if (al->container[i]->sm.state < CONTAINER_RUNNING)
+        if (al->container[i]->sm.state < CONTAINER_STARTING)
             return CORE_ANSWER_WAIT;
     if (al->container_n == 0)
         return CORE_ANSWER_WAIT;

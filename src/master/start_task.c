@@ -166,7 +166,8 @@ static void bind_mounts_of(const struct exp_config *config, struct wire_link_sta
     }
 }
 
-/* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. */
+/* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. The agent gives
+ * a user whose uid is 0 after all of this a uid of their own, and needs to know for that who it is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
                                                    const struct config *c, struct arena *a)
 {
@@ -185,6 +186,8 @@ static const struct wire_link_task_user *task_user(const struct store_user *u, c
     w->uid = place->has_uid ? place->uid : w->uid;
     w->group = place->group ? place->group : w->group;
     w->gid = place->has_gid ? place->gid : w->gid;
+    w->owner_id = u->id;
+    w->owner = u->username;
     return w;
 }
 
@@ -210,7 +213,9 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     env_of_network(&env, st);
     env_of_user(&env, exp_config_environment_variables(config, st->device_kind));
 
-    struct wire_link_task_limits limits = {.shm_bytes = config->resources.shm_bytes};
+    const struct exp_resources *r = &config->resources;
+    struct wire_link_task_limits limits = {.memory_bytes = r->memory_bytes, .pids = r->processes, .shm_bytes = r->shm_bytes,
+                                           .disk_bytes = r->disk_bytes};
     struct wire_link_start_task t = {
         .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
         .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC, .description = s->description, .device_ids = (int32_t *)s->device_id,

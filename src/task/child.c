@@ -7,16 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "common/cleanup.h"
 #include "task/mounts.h"
 
+#define OOM_SCORE "300"
+
 /* What the child tells through its status pipe when it cannot become the task. */
 struct failure {
     int error_number;
     bool by_mounts; /* without mounts it may go well */
+    bool by_order;  /* what was ordered cannot be done, here or anywhere else: no fault of this machine */
     char what[256];
 };
 
@@ -24,10 +28,10 @@ struct pipes {
     int out[2], err[2], status[2];
 };
 
-static void __attribute__((noreturn)) fail(int status_fd, const char *what, const char *name)
+static void __attribute__((noreturn)) fail(int status_fd, const char *what, const char *of_order)
 {
-    struct failure f = {.error_number = errno};
-    snprintf(f.what, sizeof(f.what), "%s%s%s", what, name ? " " : "", name ? name : "");
+    struct failure f = {.error_number = errno, .by_order = of_order != NULL};
+    snprintf(f.what, sizeof(f.what), "%s%s%s", what, of_order ? " " : "", of_order ? of_order : "");
     ssize_t ignored = write(status_fd, &f, sizeof(f)); /* at most PIPE_BUF: all or nothing */
     (void)ignored;
     _exit(127);
@@ -51,6 +55,25 @@ static void become_user(const struct taskspec *spec, int status_fd)
         fail(status_fd, "cannot take the task's groups", NULL);
     if (setresuid(spec->uid, spec->uid, spec->uid) < 0)
         fail(status_fd, "cannot become the task's user", NULL);
+}
+
+/* Without a control group the kernel counts what runs under the task's uid on this machine, all of it together. */
+static void limit_processes(const struct taskspec *spec)
+{
+    rlim_t most = (rlim_t)spec->limit.processes;
+    struct rlimit now;
+    if (most == 0 || *spec->pids_file || getrlimit(RLIMIT_NPROC, &now) < 0)
+        return;
+    if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most)
+        setrlimit(RLIMIT_NPROC, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
+}
+
+/* When the whole machine is out of memory, a task goes before the agent, supervisors and what else runs there. */
+static void go_first(void)
+{
+    cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    ssize_t ignored = fd >= 0 ? write(fd, OOM_SCORE, strlen(OOM_SCORE)) : 0;
+    (void)ignored;
 }
 
 static void reset_signals(void)
@@ -103,7 +126,11 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, c
     /* Everything but the three streams ends with exec, whatever the agent or the supervisor had open. */
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
         fail(status, "cannot close descriptors", NULL);
+    if (!spec->change_user)
+        prctl(PR_SET_DUMPABLE, 1); /* else its own user could not make a user namespace; the supervisor itself is not dumpable */
     join_cgroups(spec->cgroup_procs);
+    go_first();
+    limit_processes(spec);
     enter_mounts(spec, refusal, status);
     become_user(spec, status);
     /* After the change of user, which clears it. */
@@ -151,7 +178,7 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_b
     if (n == 0)
         return 0;
     waitpid(c->pid, NULL, 0);
-    *ret_code = f.error_number == ENOENT ? 127 : 126;
+    *ret_code = !f.by_order ? 0 : f.error_number == ENOENT ? 127 : 126;
     f.what[sizeof(f.what) - 1] = 0;
     *ret_by_mounts = f.by_mounts;
     if (f.by_mounts)
@@ -164,7 +191,7 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
 {
     struct pipes p;
     struct child c = {.pid = -1};
-    *ret_code = 126;
+    *ret_code = 0;
     *ret_by_mounts = false;
     int r = make_pipes(&p, err);
     if (r == 0) {

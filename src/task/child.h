@@ -14,7 +14,8 @@ struct child {
     int out, err; /* our ends of its pipes, non-blocking */
 };
 
-/* When the program cannot be run, *ret_code is what a shell would say: 127 not found, 126 anything else. */
+/* When what the order names cannot be run (its program, its working directory), *ret_code is what a shell would say: 127 not
+ * found, 126 anything else. 0: the machine could not do it. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err);
 
 #endif

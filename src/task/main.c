@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,16 +11,20 @@
 #include "common/error.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/taskspec.h"
 #include "task/supervisor.h"
 
 #define EXIT_USAGE 2
+/* What the supervisor tells the program that was called, once it serves. */
+#define READY 'R'
+#define NOT_EXECUTED 'N'
 
 static int usage(FILE *to)
 {
     fprintf(to, "usage: determined-task [--adopt] DIRECTORY\n"
                 "       determined-task --version\n\n"
                 "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
-                "Returns once the task runs; the supervisor itself goes on in the background until the\n"
+                "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
                 "agent has acknowledged the task's exit.\n\n"
                 "  --adopt   start nothing: serve what an earlier supervisor of DIRECTORY has left\n");
     return to == stdout ? 0 : EXIT_USAGE;
@@ -43,11 +48,14 @@ static int supervise(const char *dir, bool adopt, int ready_fd)
     struct supervisor *s = NULL;
     cleanup_error struct error err = ERROR_INIT;
     setsid();
+    /* Nobody but root reads its memory, environment or descriptors, whoever runs as the same user. */
+    prctl(PR_SET_DUMPABLE, 0);
     int r = supervisor_new(dir, adopt, &s, &err);
     if (r == 0)
         r = detach(dir, &err);
     if (r == 0) {
-        ssize_t ignored = write(ready_fd, "", 1); /* nobody there to read it: no matter */
+        char word = supervisor_has_task(s) ? READY : NOT_EXECUTED;
+        ssize_t ignored = write(ready_fd, &word, 1); /* nobody there to read it: no matter */
         (void)ignored;
         close(ready_fd);
         r = supervisor_run(s, &err);
@@ -58,7 +66,7 @@ static int supervise(const char *dir, bool adopt, int ready_fd)
     return r < 0 ? 1 : 0;
 }
 
-/* The exit status of the program that was called: 0 once the supervisor is ready. */
+/* The exit status of the program that was called: 0 once the task runs. */
 static int await_ready(pid_t pid, int ready_fd)
 {
     char c;
@@ -67,7 +75,7 @@ static int await_ready(pid_t pid, int ready_fd)
         n = read(ready_fd, &c, 1);
     while (n < 0 && errno == EINTR);
     if (n == 1)
-        return 0;
+        return c == READY ? 0 : TASKSPEC_NOT_EXECUTED;
     int status = 0;
     waitpid(pid, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;

@@ -115,12 +115,13 @@ static void start_task(struct supervisor *s)
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
-        set_exit(s, TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
+        set_exit(s, code ? TASK_EXIT_EXITED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
         spool_flush(s->spool, NULL); /* failing that, the next turn does it */
         record_exit(s);
         return;
     }
     s->pid = c.pid;
+    limits_open(&s->limits, &s->spec, s->dir, clock_monotonic_us());
     s->output[0].fd = c.out;
     s->output[1].fd = c.err;
     s->has_children = true;
@@ -139,6 +140,13 @@ static void kill_left_behind(const struct taskspec *spec)
         usleep(KILL_FIRST_US);
 }
 
+static bool same_boot(const struct taskspec *spec)
+{
+    cleanup_strbuf struct strbuf now = STRBUF_INIT;
+    size_t n = strlen(spec->boot_id);
+    return n > 0 && file_read("/proc/sys/kernel/random/boot_id", 64, &now, NULL) == 0 && now.n >= n && memcmp(now.s, spec->boot_id, n) == 0;
+}
+
 static void adopt_task(struct supervisor *s)
 {
     cleanup_free char *path = path_join(s->path, "exit");
@@ -154,8 +162,13 @@ static void adopt_task(struct supervisor *s)
         }
     }
     kill_left_behind(&s->spec);
-    set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
-             "the task's supervisor ended before the task (killed, or the machine restarted)");
+    /* Under an agent that is not root a task can end its own supervisor: that is no misfortune that another try mends. */
+    if (!s->spec.change_user && same_boot(&s->spec))
+        set_exit(s, TASK_EXIT_SIGNALED, 137, SIGKILL,
+                 "the task's supervisor was killed; this agent is not root, so that a task can do that itself: it counts as a failure");
+    else
+        set_exit(s, TASK_EXIT_LOST, 137, SIGKILL,
+                 "the task's supervisor ended before the task (killed, or the machine restarted)");
     record_exit(s);
 }
 
@@ -174,7 +187,7 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
     if (!s)
         abort();
     s->path = path_join(dir, ".");
-    s->dir = s->signal_fd = s->output[0].fd = s->output[1].fd = s->link.fd = s->link.listener = -1;
+    s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->link.fd = s->link.listener = -1;
     line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);
     line_framer_init(&s->output[1].framer, TASK_STDERR, on_line, s);
     if (open_directory(s, err) < 0 || load_spec(s, err) < 0 || open_spool(s, err) < 0 || open_signals(s, err) < 0 ||
@@ -183,12 +196,18 @@ int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct 
         return -1;
     }
     hide_tokens(s);
+    s->adopted = adopt;
     if (adopt)
         adopt_task(s);
     else
         start_task(s);
     *ret = s;
     return 0;
+}
+
+bool supervisor_has_task(const struct supervisor *s)
+{
+    return s->adopted || s->pid > 0;
 }
 
 void supervisor_free(struct supervisor *s)
@@ -200,6 +219,7 @@ void supervisor_free(struct supervisor *s)
         line_framer_release(&s->output[i].framer);
         cleanup_close_p(&s->output[i].fd);
     }
+    limits_close(&s->limits);
     spool_free(s->spool);
     strbuf_release(&s->batch.line);
     cleanup_close_p(&s->signal_fd);
@@ -233,13 +253,18 @@ static void read_output(struct supervisor *s, struct output *o)
         end_output(s, o);
 }
 
-static int64_t oom_kills(const char *file)
+/* Into the task's own log, and into the report of its end. */
+static void tell_reason(struct supervisor *s, const char *why)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (!*file || file_read(file, 65536, &text, NULL) < 0)
-        return 0;
-    const char *p = text.n ? strstr(text.s, "oom_kill ") : NULL;
-    return p ? strtoll(p + strlen("oom_kill "), NULL, 10) : 0;
+    strbuf_addf(&text, "ERROR: %s\n", why);
+    line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
+}
+
+static bool killed_for_memory(struct supervisor *s, int status)
+{
+    bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    return failed && !s->killing && limits_out_of_memory(&s->limits) > 0;
 }
 
 static void on_entrypoint_gone(struct supervisor *s, int status)
@@ -251,9 +276,13 @@ static void on_entrypoint_gone(struct supervisor *s, int status)
         set_exit(s, TASK_EXIT_EXITED, WEXITSTATUS(status), 0, "");
     else
         set_exit(s, TASK_EXIT_SIGNALED, 128 + WTERMSIG(status), WTERMSIG(status), "");
-    if (s->exit.code == 128 + SIGKILL && !s->killing && oom_kills(s->spec.oom_file) > 0) {
-        s->exit.kind = TASK_EXIT_OUT_OF_MEMORY;
-        s->exit.text = "killed by the kernel: the task needed more memory than its limit";
+    if (s->ended_for) {
+        s->exit.text = s->ended_for;
+    } else if (killed_for_memory(s, status)) {
+        s->exit.text = limits_memory_text(&s->limits, &s->arena);
+        if (s->exit.code == 128 + SIGKILL) /* else it was another of its processes, and this one has noticed */
+            s->exit.kind = TASK_EXIT_OUT_OF_MEMORY;
+        tell_reason(s, s->exit.text);
     }
 }
 
@@ -305,9 +334,22 @@ static void take_signals(struct supervisor *s)
             supervisor_signal(s, (int)i.ssi_signo);
 }
 
+/* A task that took more than it may take is ended, once. */
+static void check_limits(struct supervisor *s)
+{
+    if (s->phase != RUNNING || s->killing)
+        return;
+    s->ended_for = limits_exceeded(&s->limits, clock_monotonic_us(), &s->arena);
+    if (!s->ended_for)
+        return;
+    tell_reason(s, s->ended_for);
+    supervisor_signal(s, SIGKILL);
+}
+
 /* What has to follow from this turn for the task itself. */
 static void advance(struct supervisor *s)
 {
+    check_limits(s);
     reap(s);
     bool drained = s->phase == DRAINING && (outputs_ended(s) || clock_monotonic_us() >= s->drain_until_us);
     if (s->killing || drained)
@@ -337,6 +379,8 @@ static int poll_timeout_ms(const struct supervisor *s)
         at = sooner(at, now + RETRY_US);
     if (s->greeted && !supervisor_all_told(s) && s->under_way_n < BATCHES_MAX && s->under_way_bytes < TASK_WINDOW)
         at = sooner(at, s->unsent_since_us + LINGER_US);
+    if (s->phase == RUNNING && !s->killing && limits_next_us(&s->limits) >= 0)
+        at = sooner(at, limits_next_us(&s->limits));
     if (at < 0)
         return -1;
     return at <= now ? 0 : (int)((at - now) / 1000 + 1);
@@ -345,14 +389,15 @@ static int poll_timeout_ms(const struct supervisor *s)
 static void turn(struct supervisor *s)
 {
     bool full = spool_full(s->spool);
-    struct pollfd p[5] = {
+    struct pollfd p[6] = {
         {.fd = s->link.listener, .events = POLLIN},
         {.fd = s->link.fd, .events = (short)(POLLIN | (s->link.out.n ? POLLOUT : 0))},
         {.fd = s->signal_fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[0].fd, .events = POLLIN},
         {.fd = full ? -1 : s->output[1].fd, .events = POLLIN},
+        {.fd = s->phase == RUNNING && !s->killing ? s->limits.pids_fd : -1, .events = POLLPRI},
     };
-    if (poll(p, 5, poll_timeout_ms(s)) < 0)
+    if (poll(p, 6, poll_timeout_ms(s)) < 0)
         return;
     if (p[1].revents)
         agentlink_receive(&s->link, supervisor_hear, s);

@@ -21,6 +21,8 @@ struct supervisor;
  * served, and a task that it did not see the end of is killed and reported as lost. Fails when another supervisor has
  * the directory (ERR_CONFLICT). A program that cannot be executed is no failure here, but the task's exit. */
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err);
+/* Whether the task was executed, or, with `adopt`, all is well. false: its exit says why not. */
+bool supervisor_has_task(const struct supervisor *s);
 int supervisor_run(struct supervisor *s, struct error *err); /* until the exit is acknowledged */
 void supervisor_free(struct supervisor *s);
 

@@ -6,6 +6,7 @@
 #include "common/taskproto.h"
 #include "common/taskspec.h"
 #include "task/agentlink.h"
+#include "task/limits.h"
 #include "task/lines.h"
 #include "task/spool.h"
 #include "task/supervisor.h"
@@ -28,9 +29,12 @@ struct supervisor {
     struct spool *spool;
     struct agentlink link;
     struct output output[2];
+    struct limits limits;
+    const char *ended_for; /* what the task did to be ended; NULL: nothing */
 
     enum phase phase;
-    pid_t pid; /* of the entrypoint, and its process group */
+    pid_t pid; /* of the entrypoint, and its process group; 0: it was not executed, or not by this supervisor */
+    bool adopted;
     bool has_children;
     int64_t drain_until_us;
     bool killing;

@@ -24,6 +24,7 @@ import uuid
 
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 TOKEN = "secret-of-the-agents"
+OWNER = 7  # the platform's number of the user whose tasks these are
 
 
 def tgz(files):
@@ -239,7 +240,7 @@ class Master:
     def start(self, argv, container=None, **more):
         container = container or str(uuid.uuid4())
         order = {"containerId": container, "allocationId": "1.task.0", "taskId": "1.task", "taskType": "TASK_TYPE_COMMAND",
-                 "deviceIds": [0], "argv": argv, "fetchContext": True, "workDir": "",
+                 "deviceIds": [0], "argv": argv, "fetchContext": True, "workDir": "", "user": {"ownerId": OWNER, "owner": "somebody"},
                  "env": ["DET_TASK_ID=1.task", "DET_ALLOCATION_ID=1.task.0", "DET_SESSION_TOKEN=session", "DET_TASK_TYPE=COMMAND"]}
         order.update(more)
         order["env"] = order["env"] + more.pop("more_env", [])

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import time
 
+NOT_EXECUTED = 3  # exit status of determined-task
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
 EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST = 1, 2, 3, 4, 5
@@ -72,7 +73,8 @@ class Task:
 
     def start(self, *options):
         code, error = self.launch(*options)
-        assert code == 0, error
+        assert code in (0, NOT_EXECUTED), error
+        self.executed = code == 0
         return self
 
     def adopt(self):

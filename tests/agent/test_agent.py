@@ -136,7 +136,7 @@ def test_task_runs_and_everything_is_told_in_order(master, agent):
     c = master.start(["cat hello.txt; echo oops >&2; exit 3"])
     exit = master.finish(c)
     assert (exit["kind"], exit["code"]) == ("EXIT_KIND_EXITED", 3)
-    assert master.states_of(c) == ["STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
+    assert master.states_of(c) == ["STATE_PULLING", "STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
     assert master.text(c, "stdout") == "from the context\n" and master.text(c, "stderr") == "oops\n"
     wait_for(lambda: agent.task_dirs() == [])
     assert ("/api/v1/tasks/1.task/context_directory", "Bearer session") in master.requests
@@ -213,20 +213,64 @@ def test_startup_hook_is_sourced_before_the_command(master, agent):
     assert master.finish(c)["code"] == 1 and master.text(c, "stdout") == ""
 
 
+OWN = 2000000 + fakemaster.OWNER
+
+
+@pytest.mark.skipif(not ROOT, reason="an agent that is not root runs tasks as itself")
+@pytest.mark.parametrize("ids, says", [
+    ({"uid": -1, "gid": -1}, "uid -1 and gid -1"),
+    ({"uid": -1, "gid": 12345}, "uid -1"),
+    ({"uid": 12345, "gid": -1}, "gid -1"),
+    ({"uid": 0, "gid": -1}, "gid -1"),
+    ({"uid": 12345, "gid": 0}, "linked to group 0"),
+    ({"uid": OWN + 1, "gid": 12345}, "task_uids"),
+    ({"uid": 12345, "gid": OWN + 1}, "task_uids"),
+    ({"uid": 0, "gid": OWN + 1}, "task_uids"),
+    ({"uid": 0, "gid": 0, "ownerId": 0}, "which user"),
+    ({"uid": 0, "gid": 0, "ownerId": -5}, "which user"),
+    ({"uid": 0, "gid": 0, "ownerId": 1000000}, "task_uids.count"),
+])
+def test_the_agent_itself_refuses_ids_that_are_none_or_belong_to_somebody_else(master, agent, ids, says):
+    c = master.start(["id"], user={"user": "x", "ownerId": fakemaster.OWNER, **ids})
+    exit = master.finish(c)
+    assert exit["kind"] == "EXIT_KIND_START_FAILED" and says in exit["text"], exit
+    assert master.text(c) == "" and "STATE_RUNNING" not in master.states_of(c)
+
+
+@pytest.mark.skipif(not ROOT, reason="an agent that is not root runs tasks as itself")
+def test_a_user_without_an_account_has_a_name_a_home_and_an_entry_in_the_user_database(master, agent):
+    c = master.start(["python3", "-c", "import getpass, os, pwd; print(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_name, os.getuid(), "
+                      "os.getgid(), os.getgroups(), os.path.expanduser('~') == os.getcwd(), pwd.getpwnam('root').pw_uid)"])
+    master.finish(c)
+    assert master.text(c) == f"somebody somebody {OWN} {OWN} [{OWN}] True 0\n"
+    for odd in ("root", "a/../b", "-x", "", "x" * 80, "a:0:0"):
+        c = master.start(["id -un; echo $USER"], user={"ownerId": fakemaster.OWNER, "owner": odd})
+        master.finish(c)
+        assert master.text(c).split() == [f"det-{fakemaster.OWNER}"] * 2, odd
+
+
+def test_what_cannot_be_executed_never_was_running(master, agent):
+    c = master.start(["true"], workDir="/no/such/directory")
+    exit = master.finish(c)
+    assert (exit["kind"], exit["code"]) == ("EXIT_KIND_EXITED", 127) and "/no/such/directory" in exit["text"]
+    assert "/no/such/directory" in master.text(c, "stderr")
+    assert master.states_of(c) == ["STATE_PULLING", "STATE_STARTING", "STATE_TERMINATED"]
+
+
 @pytest.mark.skipif(not ROOT, reason="an agent that is not root runs tasks as itself")
 def test_task_never_runs_as_root_unless_allowed(master, agent, place):
     c = master.start(["id -un; id -u; touch mine; stat -c %U mine; ls $DET_RUN_DIR/.. 2>&1 | head -1; cat $DET_RUN_DIR/../supervisor/spec"])
     master.finish(c)
     out = master.text(c, "stdout").splitlines()
-    assert out[0] == "det-task" and out[1] != "0" and out[2] == "det-task"
+    assert out[:3] == ["somebody", str(OWN), "somebody"]
     assert "ermission denied" in master.text(c)
-    user = {"user": "someone", "uid": 12345, "group": "some", "gid": 12346}
+    user = {"user": "someone", "uid": 12345, "group": "some", "gid": 12346, "ownerId": fakemaster.OWNER}
     c = master.start(["id -u; id -g; id -G"], user=user)
     master.finish(c)
     assert master.text(c).split() == ["12345", "12346", "12346"]
-    c = master.start(["id -u"], user={"user": "root", "uid": 0, "group": "root", "gid": 0})
+    c = master.start(["id -u"], user={"user": "root", "uid": 0, "group": "root", "gid": 0, "ownerId": fakemaster.OWNER})
     master.finish(c)
-    assert master.text(c).strip() not in ("", "0")
+    assert master.text(c).strip() == str(OWN)
     agent.kill(signal.SIGTERM)
     agent.keys["allow_root_tasks"] = True
     agent.start()
@@ -277,7 +321,7 @@ def test_rendezvous_of_several_nodes_is_the_masters_answer(master, agent):
     master.finish(c)
     assert json.loads(master.text(c)) == {"container_addrs": ["10.0.0.1", "10.0.0.2"], "container_rank": 1,
                                           "container_slot_counts": [4, 2]}
-    assert master.states_of(c) == ["STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
+    assert master.states_of(c) == ["STATE_PULLING", "STATE_STARTING", "STATE_RUNNING", "STATE_TERMINATED"]
 
 
 # ---- signals -------------------------------------------------------------------------------------------------------------

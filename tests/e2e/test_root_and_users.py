@@ -1,6 +1,5 @@
 """Who a task is on the machine: never root under a root agent that was not told so, and never able to become it."""
 import os
-import pwd
 import re
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ pytestmark = pytest.mark.skipif(not is_root(), reason="only a root agent can run
 SAYS_WHO = ("id -u; id -g; id -G; grep NoNewPrivs /proc/self/status; grep CapEff /proc/self/status; touch here && stat -c %u here;"
             " echo home $HOME; touch $HOME/x && echo home is mine")
 LINKED_UID, LINKED_GID = 61234, 61235
+FIRST = 2000000  # the agent's task_uids.first
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +43,19 @@ def said_by(cluster, script, **config):
     return task_lines(cluster, the_trial(cluster, x)["id"])
 
 
-def test_a_task_is_the_system_user_and_can_gain_nothing(cluster):
+def own_uid(cluster):
+    """Of who is logged in, on an agent that gives uids of their own."""
+    return FIRST + cluster.get("/api/v1/me").json["user"]["id"]
+
+
+def test_a_task_is_its_owners_own_user_and_can_gain_nothing(cluster):
     cluster.login()
     lines = said_by(cluster, SAYS_WHO)
-    account = pwd.getpwnam("det-task")
-    assert lines[:3] == [str(account.pw_uid), str(account.pw_gid), str(account.pw_gid)]
+    own = str(own_uid(cluster))
+    assert lines[:3] == [own, own, own]
     assert lines[3].split() == ["NoNewPrivs:", "1"]
     assert int(lines[4].split()[1], 16) == 0
-    assert lines[5] == str(account.pw_uid), "the working directory is the task's own"
+    assert lines[5] == own, "the working directory is the task's own"
     assert lines[-1] == "home is mine"
 
 
@@ -73,9 +78,9 @@ def test_a_workspace_goes_before_the_linked_account_field_by_field(cluster):
     assert lines[:3] == [str(LINKED_UID), str(LINKED_GID + 1), str(LINKED_GID + 1)]
 
 
-def test_a_user_linked_to_root_gets_the_system_user_or_a_clear_error(cluster):
+def test_a_user_linked_to_root_gets_a_user_of_their_own_or_a_clear_error(cluster):
     user(cluster, "rooted", {"agentUid": 0, "agentGid": 0, "agentUser": "root", "agentGroup": "root"})
-    assert said_by(cluster, "id -u")[0] == str(pwd.getpwnam("det-task").pw_uid)
+    assert said_by(cluster, "id -u")[0] == str(own_uid(cluster))
     user(cluster, "wheel", {"agentUid": LINKED_UID, "agentGid": 0, "agentUser": "wheel", "agentGroup": "root"})
     # Another agent may have another rule, so the trial is tried again; its log says what to do.
     x = shell(cluster, "id")
@@ -115,7 +120,7 @@ def test_checkpoint_storage_is_the_tasks_to_write(cluster):
     x = cluster.create(files={"script.py": STORES}, entrypoint="python3 script.py")
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED", log_of(cluster, x)
     [state] = cluster.storage.glob("*/state")
-    assert state.read_text() == "kept" and state.stat().st_uid == pwd.getpwnam("det-task").pw_uid
+    assert state.read_text() == "kept" and state.stat().st_uid == own_uid(cluster)
 
 
 def test_a_storage_that_the_task_may_not_write_is_a_clear_error(cluster):
@@ -144,4 +149,4 @@ def test_an_agent_whose_directory_is_closed_to_its_tasks_says_so_at_its_start(tm
                            "--container-runtime", "process", "--data-dir", tmp_path / "agent"],
                           capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 1
-    assert f"det-task, who cannot reach {tmp_path}/agent/tasks" in done.stderr and "run_root" in done.stderr, done.stderr
+    assert f"(uid {FIRST + 1} and following), who cannot reach {tmp_path}/agent/tasks" in done.stderr and "run_root" in done.stderr, done.stderr

@@ -93,7 +93,7 @@ def test_units_name_programs_that_are_installed_and_keep_tasks_alive(installed):
         assert os.access(root / program.lstrip("/"), os.X_OK)
     assert re.search(r"^KillMode=process$", units["determined-agent"].read_text(), re.M)
     [users] = root.rglob("sysusers.d/determined.conf")
-    assert re.findall(r"^u (\S+)", users.read_text(), re.M) == ["determined", "det-task"]
+    assert re.findall(r"^u (\S+)", users.read_text(), re.M) == ["determined"]
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze (Debian package systemd)")
