@@ -18,6 +18,8 @@
 #define MESSAGE_MAX (64 * 1024 * 1024)
 #define BACKOFF_FIRST_US 100000
 #define PING_S 15
+#define KEY_MAX 256
+#define UNAUTHENTICATED 401
 #define DEAD_S 60
 
 struct link {
@@ -32,7 +34,47 @@ struct link {
     int64_t epoch; /* highest seen of this cluster */
     char cluster_id[80], master_id[80];
     struct strbuf out; /* scratch */
+    char key[KEY_MAX + 1]; /* of this agent's own; "" until the master has given it one, or once it refuses it */
+    bool by_key;           /* the connection was asked for with it */
 };
+
+/* ---- the key: a file of one line, this agent's alone ---- */
+
+static char *key_path(const struct link *k)
+{
+    return path_join(k->config->data_dir, "agent.key");
+}
+
+static void load_key(struct link *k)
+{
+    cleanup_free char *path = key_path(k);
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (file_read(path, KEY_MAX, &text, NULL) == 0)
+        snprintf(k->key, sizeof(k->key), "%.*s", (int)strcspn(strbuf_str(&text), "\r\n"), strbuf_str(&text));
+}
+
+static void take_key(struct link *k, const char *key)
+{
+    cleanup_free char *path = key_path(k);
+    cleanup_error struct error err = ERROR_INIT;
+    if (!key || !*key || strlen(key) > KEY_MAX || strpbrk(key, "\r\n"))
+        return;
+    if (dir_make(k->config->data_dir, 0711, &err) < 0 || file_write(path, key, strlen(key), 0600, &err) < 0) {
+        log_warning("link.key_not_saved", "error=%s action=\"the agents' token goes on being used\"", log_quote(error_msg(&err)));
+        return;
+    }
+    snprintf(k->key, sizeof(k->key), "%s", key);
+    log_info("link.key", "file=%s meaning=\"this agent no longer needs the agents' token\"", log_quote(path));
+}
+
+/* Revoked, or of another cluster: the agents' token opens the door again, if this agent has it. */
+static void key_refused(struct link *k)
+{
+    log_warning("link.key_refused", "action=%s", *k->config->token ? "\"joining again with the agents' token\""
+                                                                   : "\"give this agent the agents' token (token_file)\"");
+    if (*k->config->token)
+        k->key[0] = 0;
+}
 
 /* ---- the epoch file: "<cluster id> <epoch>" ---- */
 
@@ -88,10 +130,11 @@ static void connect_now(void *ctx)
     const struct agent_config *c = k->config;
     cleanup_free char *url = link_url(k);
     cleanup_strbuf struct strbuf bearer = STRBUF_INIT;
-    strbuf_addf(&bearer, "Authorization: Bearer %s", c->token);
+    k->by_key = *k->key != 0;
+    strbuf_addf(&bearer, "Authorization: Bearer %s", k->by_key ? k->key : c->token);
     const char *header[] = {bearer.s, NULL};
     struct ws_client_options o = {
-        .url = url, .header = *c->token ? header : NULL, .connect_timeout_s = 10, .tls_skip_verify = c->tls_skip_verify,
+        .url = url, .header = k->by_key || *c->token ? header : NULL, .connect_timeout_s = 10, .tls_skip_verify = c->tls_skip_verify,
         .client_cert = *c->tls_client_cert ? c->tls_client_cert : NULL, .client_key = c->tls_client_key,
         .ca_file = *c->tls_cert ? c->tls_cert : NULL, .tls_name = *c->tls_cert_name ? c->tls_cert_name : NULL};
     struct ws_handler h = {.on_open = on_open, .on_message = on_message, .on_close = on_close, .ctx = k,
@@ -126,6 +169,8 @@ static void on_close(struct ws *w, int code, const char *why, void *ctx)
     if (was_up || k->failures == 1 || k->failures % 60 == 0)
         log_warning("link.down", "master=%s:%d code=%d reason=%s attempts=%d", k->config->master_host,
                     k->config->master_port, code, log_quote(why ? why : ""), k->failures);
+    if (code == UNAUTHENTICATED && k->by_key)
+        key_refused(k);
     if (was_up)
         k->handler.on_down(k->handler.ctx);
     if (k->opened && k->failures == k->config->reconnect_attempts)
@@ -154,7 +199,8 @@ static void on_open(struct ws *w, void *ctx)
                                           .agent_id = k->config->agent_id,
                                           .version = DET_VERSION,
                                           .resource_pool = k->config->resource_pool,
-                                          .hostname = k->config->hostname};
+                                          .hostname = k->config->hostname,
+                                          .wants_key = !k->by_key};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }
@@ -216,6 +262,8 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
         ws_close(w, 1008, "epoch is lower than one that this agent has seen");
     } else if (m.hello) {
         greet(k, m.hello);
+    } else if (m.agent_key) {
+        take_key(k, m.agent_key->key);
     } else if (k->up) {
         k->handler.on_message(k->handler.ctx, &m);
     }
@@ -232,6 +280,7 @@ struct link *link_new(struct loop *l, const struct agent_config *c, const struct
     k->backoff_us = BACKOFF_FIRST_US;
     k->retry = loop_timer_new(l, connect_now, k);
     load_epoch(k);
+    load_key(k);
     return k;
 }
 

@@ -2,7 +2,9 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -41,6 +43,41 @@ static int run_agent(const struct agent_config *c, struct error *err)
     return r;
 }
 
+/* Whoever runs as the same user could read the token in /proc: of the command line, which everybody sees, of the
+ * environment, which programs that this one starts would inherit, and of memory. */
+static void keep_token_secret(int argc, char **argv)
+{
+    static const char option[] = "--token";
+    for (int i = 0; i < argc; i++) {
+        char *value = strncmp(argv[i], "--token=", sizeof(option)) == 0             ? argv[i] + sizeof(option)
+                      : strcmp(argv[i], option) == 0 && i + 1 < argc ? argv[i + 1]
+                                                                     : NULL;
+        if (value)
+            memset(value, '*', strlen(value));
+    }
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, "DET_TOKEN=", 10) == 0)
+            memset(*e + 10, '*', strlen(*e + 10));
+    unsetenv("DET_TOKEN");
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+static bool is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "[::1]") == 0;
+}
+
+static void warn_of_clear_text(const struct agent_config *c)
+{
+    if (c->tls || is_loopback(c->master_host))
+        return;
+    log_warning("agent.clear_text",
+                "master=%s:%d consequence=\"this agent's token, and those of its tasks, cross the network in clear\" "
+                "action=\"set security.tls.self_signed: true on the master, and here security.tls.enabled: true with "
+                "security.tls.master_cert: tls.crt of the master's data_dir\"",
+                c->master_host, c->master_port);
+}
+
 static int run(int argc, char **argv, struct error *err)
 {
     struct config_input in = {.program = "determined-agent", .keys = agent_config_keys, .default_file = AGENT_CONFIG_FILE,
@@ -56,6 +93,7 @@ static int run(int argc, char **argv, struct error *err)
     struct agent_config c;
     if (config_load(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
         return -1;
+    keep_token_secret(argc, argv);
     enum log_level level = LOG_INFO;
     log_level_parse(c.log_level, &level);
     if (c.debug && level > LOG_DEBUG)
@@ -65,6 +103,7 @@ static int run(int argc, char **argv, struct error *err)
         log_warning("config.warning", "text=%s", log_quote(config_warnings(config)));
     if (config_bool(config, "api_enabled"))
         log_warning("config.without_effect", "key=api_enabled reason=\"this agent has no API of its own\"");
+    warn_of_clear_text(&c);
     return run_agent(&c, err);
 }
 

@@ -139,6 +139,8 @@ void agent_to_wire(const struct core *core, const struct core_agent_view *v, boo
         .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
         .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
         .slot_stats = slot_stats(slot, n, a)};
+    ret->isolated = v->isolation_gap && !*v->isolation_gap;
+    ret->isolation_gap = v->isolation_gap ? arena_strdup(a, v->isolation_gap) : "";
     ret->resource_pools[0] = arena_strdup(a, v->pool);
     if (v->hostname && *v->hostname) {
         ret->addresses[0] = arena_strdup(a, v->hostname);

@@ -8,6 +8,7 @@
 #include "api/internal.h"
 #include "core/core.h"
 #include "gen/handlers.h"
+#include "store/agents.h"
 
 enum { ENCODED_ON_LOOP_MAX = 50 /* agents */ };
 
@@ -193,6 +194,23 @@ int api_disable_agent(struct req *r, const struct wire_disable_agent_request *in
                       struct wire_disable_agent_response *ret, struct error *err)
 {
     return switch_agent(r, in->agent_id, false, in->drain, &ret->agent, err);
+}
+
+static int forget_key(struct req *r, struct error *err)
+{
+    const struct api_services *s = &r->api->services;
+    s->agent_key_revoked(s->ctx, r->state);
+    return 0;
+}
+
+int api_revoke_agent_key(struct req *r, const struct wire_revoke_agent_key_request *in, struct wire_revoke_agent_key_response *ret,
+                         struct error *err)
+{
+    const char *id = in->agent_id ? in->agent_id : "";
+    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_agent_key_delete(r->db, id, err) < 0)
+        return -1;
+    r->state = (void *)id;
+    return req_then(r, REQ_LOOP, forget_key);
 }
 
 int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret,

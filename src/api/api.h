@@ -146,8 +146,10 @@ struct api_services {
     int (*core_step)(void *ctx, const struct core_event *ev, const struct companion *companion, struct error *err);
     void (*metrics)(void *ctx, struct strbuf *out); /* OpenMetrics text of GET /metrics */
     /* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
-    int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, struct error *err);
-    bool (*agent_token_matches)(void *ctx, const char *token);
+    int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err);
+    bool (*agent_token_matches)(void *ctx, const char *token); /* the one with which agents join */
+    bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key); /* the agent's own */
+    void (*agent_key_revoked)(void *ctx, const char *agent_id); /* its row is gone */
     bool (*healthy)(void *ctx); /* the store answers */
     /* One that is DELETING, with all that belongs to it, in the background; or a trial of it (0: all). Fails when it was
      * continued meanwhile. */

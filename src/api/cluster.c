@@ -119,18 +119,19 @@ int raw_agents(struct req *r, struct error *err)
 {
     const struct api_services *s = &r->api->services;
     const char *token = req_bearer(r), *id = NULL;
-    if (!token || !s->agent_token_matches(s->ctx, token))
+    if (req_query_param(r, "id", &id, err) < 0)
+        return -1;
+    bool joins = token && s->agent_token_matches(s->ctx, token);
+    if (!joins && !(token && id && s->agent_key_matches(s->ctx, id, token)))
         return error_set(err, ERR_UNAUTHENTICATED,
                          "the agents' token is missing or wrong; give the agent the content of the "
                          "master's agent.token (agent key token or token_file)");
-    if (req_query_param(r, "id", &id, err) < 0)
-        return -1;
     if (!id)
         return error_set(err, ERR_INVALID, "missing parameter: id");
     struct http_request *http = r->http;
     r->http = NULL;
     http_request_set_ctx(http, NULL, NULL);
-    if (s->accept_agent(s->ctx, http, id, err) < 0) {
+    if (s->accept_agent(s->ctx, http, id, joins, err) < 0) {
         r->http = http; /* still to be answered */
         return -1;
     }

@@ -73,6 +73,7 @@ void agent_free(struct core *c, struct agent *agent)
     free_slots(agent);
     free(agent->version);
     free(agent->hostname);
+    free(agent->isolation_gap);
     free(agent);
 }
 
@@ -312,8 +313,10 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     timer_clear(&c->timers, &agent->lost);
     free(agent->version);
     free(agent->hostname);
+    free(agent->isolation_gap);
     agent->version = copy_text(ev->agent.version);
     agent->hostname = copy_text(ev->agent.hostname);
+    agent->isolation_gap = ev->agent.isolation_gap ? copy_text(ev->agent.isolation_gap) : NULL;
     machine_join(c, agent, agent->hostname);
     agent->presence = AGENT_CONNECTED;
     agent->connected_us = c->now_us;

@@ -233,6 +233,7 @@ struct core_event {
         } enable;                            /* CORE_AGENT_ENABLE, CORE_SLOT_ENABLE */
         struct {
             const char *agent_id, *pool /* "" or NULL: the first pool */, *version, *hostname;
+            const char *isolation_gap; /* why tasks of different users are not kept apart there; "": they are; NULL: nobody knows */
             const struct core_device *device;
             size_t device_n;
             const struct core_container_report *container; /* all that it still knows of, also those that exited */
@@ -431,6 +432,7 @@ struct core_operation_view {
 };
 struct core_agent_view {
     const char *id, *pool, *version, *hostname;
+    const char *isolation_gap; /* as its last hello had it */
     int64_t connected_us; /* since when; 0 while it is away */
     bool enabled, draining;
     size_t slot_n, container_n;

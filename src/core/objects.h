@@ -143,6 +143,7 @@ struct agent {
     struct agent_row row;
     enum agent_presence presence;
     char *version, *hostname;
+    char *isolation_gap; /* NULL: nobody knows */
     struct machine *machine;
     LIST_ENTRY(agent) in_machine;
     int64_t connected_us;

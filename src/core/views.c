@@ -121,7 +121,7 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
     const struct container *k;
     *ret = (struct core_agent_view){
         .id = agent->row.id, .pool = agent->row.pool, .version = agent->version ? agent->version : "",
-        .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
+        .isolation_gap = agent->isolation_gap, .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
         .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
         .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
     };

@@ -248,7 +248,14 @@ static void take_peer(struct link *l, const char *peer)
     snprintf(l->peer, sizeof(l->peer), "%s", peer);
 }
 
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err)
+void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why)
+{
+    struct link *l = hub_find_link(h, agent_id);
+    if (l)
+        ws_close(l->ws, 1008, why);
+}
+
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err)
 {
     if (config_bool(h->m->config, "resource_manager.require_authentication") && !http_request_client_verified(http))
         return error_set(err, ERR_FORBIDDEN,
@@ -264,7 +271,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     struct link *l = calloc(1, sizeof(*l));
     if (!l)
         return error_set(err, ERR_NO_MEMORY, "no memory for another agent");
-    *l = (struct link){.hub = h, .serial = ++h->last_serial};
+    *l = (struct link){.hub = h, .serial = ++h->last_serial, .joins = joins};
     STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     take_peer(l, http_request_peer(http));

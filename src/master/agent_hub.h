@@ -3,6 +3,7 @@
 #ifndef DET_MASTER_AGENT_HUB_H
 #define DET_MASTER_AGENT_HUB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,8 @@ void agent_hub_stop(struct agent_hub *h);
 void agent_hub_free(struct agent_hub *h); /* after the HTTP server, which owns the connections */
 
 /* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
-int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, struct error *err);
+int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err);
+void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why); /* it may try again */
 
 /* All of these do nothing when the agent is not connected: when it comes back the core asks again. */
 void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n);

@@ -28,6 +28,7 @@ struct link {
     char agent_id[CORE_AGENT_ID_MAX];
     char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
     bool greeted, welcomed;
+    bool joins; /* it came with the join token, and may have a key of its own */
     STAILQ_HEAD(, held) held;
     UT_hash_handle hh;
 };

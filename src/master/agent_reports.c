@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "master/agent_hub_internal.h"
+#include "master/agent_keys.h"
 #include "master/agent_metrics.h"
 #include "master/log_policies.h"
 #include "store/task_logs.h"
@@ -60,6 +61,13 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
                             LINK_PROTOCOL, hello->protocol));
         return;
     }
+    if (!hello->isolated && strcmp(config_str(h->m->config, "security.task_isolation"), "required") == 0) {
+        link_refuse(l, true,
+                    arena_printf(a, "this cluster takes only agents that keep the tasks of different users apart (security.task_isolation is "
+                                    "required), which this one does not do: %s",
+                                 hello->isolation_gap && *hello->isolation_gap ? hello->isolation_gap : "it does not say that it can"));
+        return;
+    }
     struct core_device *device = arena_array(a, struct core_device, hello->devices_n + 1);
     for (size_t i = 0; i < hello->devices_n; i++)
         device[i] = (struct core_device){.id = hello->devices[i].id, .type = hello->devices[i].type,
@@ -72,6 +80,7 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
     struct core_event ev = {
         .type = CORE_AGENT_CONNECTED, .now_us = clock_now_us(),
         .agent = {.agent_id = l->agent_id, .pool = hello->resource_pool, .version = hello->version, .hostname = hello->hostname,
+                  .isolation_gap = hello->isolated ? "" : hello->isolation_gap,
                   .device = device, .device_n = hello->devices_n, .container = report, .container_n = hello->tasks_n}};
     cleanup_error struct error err = ERROR_INIT;
     l->greeted = true;
@@ -80,6 +89,8 @@ static void on_hello(struct link *l, const struct wire_link_agent_hello *hello, 
         link_refuse(l, err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND, error_msg(&err));
         return;
     }
+    if (l->joins && hello->wants_key)
+        agent_keys_issue(h->m, l->agent_id);
     log_info("agent.connected", "id=%s pool=%s slots=%zu containers=%zu version=%s", l->agent_id,
              hello->resource_pool ? hello->resource_pool : "", hello->devices_n, hello->tasks_n,
              hello->version ? hello->version : "");

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/log_ring.h"
 #include "master/admin.h"
+#include "master/agent_keys.h"
 #include "master/collector.h"
 #include "master/commands.h"
 #include "master/data_dir.h"
@@ -226,7 +227,8 @@ static int restore(struct master *m, struct error *err)
     struct store_run_deletion *deletion;
     size_t match_n, deletion_n;
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
-    if (accounts_load(m, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
+    m->agent_keys = agent_keys_new();
+    if (accounts_load(m, err) < 0 || agent_keys_load(m->agent_keys, m->db, err) < 0 || store_experiments_fail_deletions(m->db, err) < 0 || persist_load(m->db, m->core, &a, &rows, err) < 0 ||
         store_log_matches_open(m->db, &a, &match, &match_n, err) < 0 ||
         store_run_deletions_open(m->db, &a, &deletion, &deletion_n, err) < 0 ||
         core_restore(m->core, &rows, m->started_us, &effects, err) < 0)
@@ -313,6 +315,7 @@ static void master_release(struct master *m)
     tls_files_free(m->tls);
     http_server_free(m->http);
     agent_hub_free(m->agents);
+    agent_keys_free(m->agent_keys);
     pool_free(m->readers);
     pool_free(m->searcher);
     pool_free(m->workers);

@@ -36,6 +36,7 @@ struct master {
     char *data_dir, *db_place;
     int lock_fd; /* of the data directory */
     char agent_token[128];
+    struct agent_keys *agent_keys; /* of those who have joined */
     struct store *db; /* the writer's */
     struct writer *writer;
     struct start_configs *start_configs; /* the writer's, too */

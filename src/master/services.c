@@ -2,6 +2,8 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "common/log.h"
+#include "master/agent_keys.h"
 #include "master/collector.h"
 #include "master/deletions.h"
 #include "master/log_policies.h"
@@ -39,9 +41,22 @@ static int core_step_of_api(void *ctx, const struct core_event *ev, const struct
     return master_step(ctx, ev, companion, err);
 }
 
-static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, struct error *err)
+static int accept_agent(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err)
 {
-    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, err);
+    return agent_hub_accept(((struct master *)ctx)->agents, http, agent_id, joins, err);
+}
+
+static bool agent_key_matches(void *ctx, const char *agent_id, const char *key)
+{
+    return agent_keys_match(((struct master *)ctx)->agent_keys, agent_id, key);
+}
+
+static void agent_key_revoked(void *ctx, const char *agent_id)
+{
+    struct master *m = ctx;
+    agent_keys_forget(m->agent_keys, agent_id);
+    agent_hub_drop(m->agents, agent_id, "its key was revoked");
+    log_info("agent.key_revoked", "id=%s", log_quote(agent_id));
 }
 
 static bool agent_token_matches(void *ctx, const char *token)
@@ -112,6 +127,7 @@ struct api_services services_for_api(struct master *m)
         .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers,
         .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
+        .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,
         .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect,
         .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,
         .sweep_logs = sweep_logs, .master_log = m->own_log};

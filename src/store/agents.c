@@ -1,6 +1,7 @@
 #include "store/agents.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/query.h"
 
@@ -54,4 +55,33 @@ static void read_agent(struct query *q, struct arena *a, void *row)
 int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err)
 {
     return query_all(st, Q_AGENTS_ALL, SQL_NO_ARGS, read_agent, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int store_agent_key_put(struct store *st, const struct store_agent_key *k, int64_t now_us, struct error *err)
+{
+    return query_exec(st, Q_AGENT_KEYS_PUT, SQL_ARGS(sql_text(k->agent_id), sql_blob(k->hash, sizeof(k->hash)), sql_int(now_us)), NULL, err);
+}
+
+int store_agent_key_delete(struct store *st, const char *agent_id, struct error *err)
+{
+    int64_t n;
+    if (query_exec(st, Q_AGENT_KEYS_DELETE, SQL_ARGS(sql_text(agent_id)), &n, err) < 0)
+        return -1;
+    return n ? 0 : error_set(err, ERR_NOT_FOUND, "agent '%.80s' has no key", agent_id);
+}
+
+static void read_key(struct query *q, struct arena *a, void *row)
+{
+    struct store_agent_key *k = row;
+    size_t n;
+    *k = (struct store_agent_key){0};
+    take_chars(q, k->agent_id, sizeof(k->agent_id));
+    const void *hash = take_borrowed(q, &n);
+    if (hash)
+        memcpy(k->hash, hash, n < sizeof(k->hash) ? n : sizeof(k->hash));
+}
+
+int store_agent_keys_all(struct store *st, struct arena *a, struct store_agent_key **ret, size_t *ret_n, struct error *err)
+{
+    return query_all(st, Q_AGENT_KEYS_ALL, SQL_NO_ARGS, read_key, sizeof(**ret), a, ret, ret_n, err);
 }

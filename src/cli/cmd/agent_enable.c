@@ -61,3 +61,12 @@ int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, st
     tasks_print(cli, &form, &tasks);
     return 0;
 }
+
+int cmd_agent_revoke_key(struct cli *cli, const struct args_agent_revoke_key *args, struct error *err)
+{
+    struct wire_revoke_agent_key_request in = {.agent_id = args->agent_id};
+    if (api_call(cli, ROUTE_ID_REVOKE_AGENT_KEY, &in, NULL, err) < 0)
+        return -1;
+    cli_say(cli, CLI_PLAIN, "Revoked the key of agent %s. It joins again if it still has the agents' token.", args->agent_id);
+    return 0;
+}

@@ -51,6 +51,8 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
     json_object_object_add(v, "draining", json_object_new_boolean(agent->draining));
     json_object_object_add(v, "addresses",
                            json_object_new_string(text_join(a, agent->addresses, agent->addresses_n, ", ")));
+    json_object_object_add(v, "isolated", json_object_new_boolean(agent->isolated));
+    json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap ? agent->isolation_gap : ""));
     return v;
 }
 
@@ -65,6 +67,7 @@ static void agent_row(struct table *t, const struct wire_agent *agent)
     table_bool(t, agent->enabled);
     table_bool(t, agent->draining);
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
+    table_bool(t, agent->isolated);
 }
 
 int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct error *err)
@@ -81,7 +84,7 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
         return 0;
     }
     table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers",
-                                            "Resource Pool", "Enabled", "Draining", "Addresses", NULL});
+                                            "Resource Pool", "Enabled", "Draining", "Addresses", "Isolated", NULL});
     for (size_t i = 0; i < out.agents_n; i++)
         agent_row(&t, &out.agents[i]);
     table_print(&t, args->csv, cli->out);

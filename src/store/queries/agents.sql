@@ -8,3 +8,13 @@ DELETE FROM agents WHERE id = $1;
 
 -- name: agents_all
 SELECT id, pool, enabled, draining, disabled_slots, instance FROM agents ORDER BY id;
+
+-- name: agent_keys_put
+INSERT INTO agent_keys (agent_id, key_hash, made_us) VALUES ($1, $2, $3)
+ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = excluded.made_us;
+
+-- name: agent_keys_delete
+DELETE FROM agent_keys WHERE agent_id = $1;
+
+-- name: agent_keys_all
+SELECT agent_id, key_hash FROM agent_keys ORDER BY agent_id;
