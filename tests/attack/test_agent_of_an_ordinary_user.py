@@ -154,7 +154,7 @@ def test_an_agents_key_opens_no_door_but_its_own_and_none_once_it_is_revoked(clu
     cluster.login("determined")
     assert cluster.request("DELETE", "/api/v1/agents/agent0/key").status == 403
     cluster.login("admin")
-    assert "Revoked" in det(cluster, "agent", "revoke-key", "agent0")
+    assert "Revoked" in det(cluster, "agent", "revoke-key", "agent0", user="admin")
     assert knock("agent0", key) == 401
     assert cluster.request("DELETE", "/api/v1/agents/nobody/key").status == 404
 
