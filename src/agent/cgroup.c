@@ -89,7 +89,7 @@ static int make_v1(const struct cgroup_home *home, const char *name, const struc
             r = -1;
             continue;
         }
-        g->procs[n++] = arena_printf(a, "%s/cgroup.procs", dir);
+        g->procs[n++] = arena_printf(a, "%s/tasks", dir);
         if (c == MEMORY)
             g->oom_file = arena_printf(a, "%s/memory.oom_control", dir);
         else if (c == PIDS)

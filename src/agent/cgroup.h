@@ -22,7 +22,7 @@ struct cgroup_limits { /* 0: no limit */
 };
 
 struct cgroup {
-    char **procs;         /* files that take a process id, NULL-terminated; possibly none */
+    char **procs;          /* files that take a process id (v1: that of a thread), NULL-terminated; possibly none */
     const char *oom_file;  /* with a line `oom_kill N`; "" if there is none */
     const char *pids_file; /* with a line `max N`, how often the limit was met; "" if there is none */
 };

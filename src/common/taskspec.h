@@ -43,7 +43,7 @@ struct taskspec {
     uint32_t uid, gid;
     uint32_t *group;      /* supplementary groups */
     size_t group_n;
-    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user */
+    char **cgroup_procs;  /* files that take the task's process id before it becomes the task's user: `tasks` of v1, `cgroup.procs` of v2 */
     const char *oom_file; /* "" or a cgroup file with a line `oom_kill N` */
     /* "" or a directory in which stdout.log and stderr.log become links to the task's own output */
     const char *log_links;

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "task/mounts.h"
@@ -37,7 +40,10 @@ static void __attribute__((noreturn)) fail(int status_fd, const char *what, cons
     _exit(127);
 }
 
-/* Best effort: limits that can't be had are a warning of the agent, not a reason not to run. */
+/* Best effort: limits that can't be had are a warning of the agent, not a reason not to run.
+ *
+ * A process that is moved makes the kernel wait for all processors, some 10 ms. Two ways spare that: a thread that moves itself
+ * by a file `tasks` of v1, which is what the agent names there, and a process that is born in its group, which v2 knows. */
 static void join_cgroups(char *const *procs_file)
 {
     for (; *procs_file; procs_file++) {
@@ -45,6 +51,27 @@ static void join_cgroups(char *const *procs_file)
         if (fd >= 0 && write(fd, "0", 1) < 0)
             fprintf(stderr, "WARNING: cannot join the cgroup %s: %s\n", *procs_file, strerror(errno));
     }
+}
+
+/* The directory of the one group, if it is of v2; else -1. */
+static int open_birthplace(char *const *procs_file)
+{
+    static const char name[] = "/cgroup.procs";
+    size_t n = *procs_file ? strlen(*procs_file) : 0, name_n = sizeof(name) - 1;
+    if (n <= name_n || procs_file[1] || strcmp(*procs_file + n - name_n, name) != 0)
+        return -1;
+    cleanup_free char *dir = strndup(*procs_file, n - name_n);
+    return dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* fork(), in the task's group where that can be had. *ret_joined: there is none left to join. */
+static pid_t fork_in_cgroup(char *const *procs_file, bool *ret_joined)
+{
+    cleanup_close int fd = open_birthplace(procs_file);
+    struct clone_args a = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)fd};
+    long pid = fd >= 0 ? syscall(SYS_clone3, &a, sizeof(a)) : -1;
+    *ret_joined = pid >= 0;
+    return pid >= 0 ? (pid_t)pid : fork();
 }
 
 static void become_user(const struct taskspec *spec, int status_fd)
@@ -116,8 +143,8 @@ static void enter_mounts(const struct taskspec *spec, const char *refusal, int s
     _exit(127);
 }
 
-/* refusal: why there are less mounts than were asked for, or NULL */
-static void __attribute__((noreturn)) become_task(const struct taskspec *spec, const char *refusal, const struct pipes *p)
+/* joined: it is in its cgroups. refusal: why there are less mounts than were asked for, or NULL */
+static void __attribute__((noreturn)) become_task(const struct taskspec *spec, bool joined, const char *refusal, const struct pipes *p)
 {
     int status = p->status[1];
     int null = open("/dev/null", O_RDONLY);
@@ -128,7 +155,8 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, c
         fail(status, "cannot close descriptors", NULL);
     if (!spec->change_user)
         prctl(PR_SET_DUMPABLE, 1); /* else its own user could not make a user namespace; the supervisor itself is not dumpable */
-    join_cgroups(spec->cgroup_procs);
+    if (!joined)
+        join_cgroups(spec->cgroup_procs);
     go_first();
     limit_processes(spec);
     enter_mounts(spec, refusal, status);
@@ -195,9 +223,10 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
     *ret_by_mounts = false;
     int r = make_pipes(&p, err);
     if (r == 0) {
-        c.pid = fork();
+        bool joined;
+        c.pid = fork_in_cgroup(spec->cgroup_procs, &joined);
         if (c.pid == 0)
-            become_task(spec, refusal, &p);
+            become_task(spec, joined, refusal, &p);
         r = c.pid < 0 ? error_errno(err, "cannot fork") : 0;
     }
     if (r == 0) {

@@ -137,10 +137,11 @@ static void test_cgroup__v1_has_a_group_in_each_controllers_tree(void **state)
     assert_holds(x, "cpu/determined/c1/cpu.cfs_quota_us", "250000");
     assert_holds(x, "cpu/determined/c1/cpu.cfs_period_us", "100000");
     assert_holds(x, "pids/determined/c1/pids.max", "100");
-    assert_non_null(strstr(x->group.procs[0], "/memory/determined/c1/cgroup.procs"));
-    assert_non_null(strstr(x->group.procs[2], "/pids/determined/c1/cgroup.procs"));
+    assert_non_null(strstr(x->group.procs[0], "/memory/determined/c1/tasks"));
+    assert_non_null(strstr(x->group.procs[2], "/pids/determined/c1/tasks"));
     assert_null(x->group.procs[3]);
     assert_non_null(strstr(x->group.oom_file, "/memory/determined/c1/memory.oom_control"));
+    assert_non_null(strstr(x->group.pids_file, "/pids/determined/c1/pids.events"));
 }
 
 static void test_cgroup__v1_leaves_out_what_is_not_asked_for(void **state)
