@@ -241,3 +241,21 @@ def test_our_library__reads_what_the_published_one_stored(published_python, comm
     storage.download(storage_id, tmp_path / "ours")
     assert contents(tmp_path / "ours") == contents(source) and (tmp_path / "ours" / "empty").is_dir()
     assert storage.delete(storage_id) == {}
+
+
+def test_tensorboard_files_of_several_users_go_below_directories_that_all_of_them_may_add_to(tmp_path):
+    source = tmp_path / "events"
+    source.write_text("x")
+    base = tmp_path / "storage"
+    storage = _storage.DirectoryStorage(base)
+    before = os.umask(0o022)
+    try:
+        for experiment in (7, 8):
+            storage.put_file(source, f"c/tensorboard/experiment/{experiment}/trial/11/events")
+        storage.put_file(source, "uuid/some/thing/else")
+    finally:
+        os.umask(before)
+    modes = {str(p.relative_to(base)): p.stat().st_mode & 0o7777 for p in base.rglob("*") if p.is_dir()}
+    assert [modes[p] for p in ("c", "c/tensorboard", "c/tensorboard/experiment")] == [0o1777] * 3
+    own = ("c/tensorboard/experiment/7", "c/tensorboard/experiment/8/trial/11", "uuid/some/thing")
+    assert [modes[p] for p in own] == [0o755] * 3

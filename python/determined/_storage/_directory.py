@@ -56,6 +56,9 @@ def copy_resources(source: pathlib.Path, target: pathlib.Path, names: Set[str], 
         _sync_all([target / name for name in files])
 
 
+SHARED_ABOVE = ("tensorboard", "experiment")  # below the cluster's directory
+
+
 class DirectoryStorage(Storage):
     """Checkpoints in the subdirectories of one directory.
 
@@ -125,8 +128,21 @@ class DirectoryStorage(Storage):
 
     def put_file(self, source: pathlib.Path, name: str) -> None:
         target = self.base_path / relative(name)
+        self._make_shared(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
+
+    def _make_shared(self, target: pathlib.Path) -> None:
+        """The directories of TensorBoard files above an experiment's own: users, each with a uid of their own, add theirs there, as in /tmp."""
+        parts = target.relative_to(self.base_path).parts
+        if parts[1 : len(SHARED_ABOVE) + 1] != SHARED_ABOVE:
+            return
+        path = self.base_path
+        for part in parts[: len(SHARED_ABOVE) + 1]:
+            path = path / part
+            with contextlib.suppress(FileExistsError):
+                path.mkdir(parents=True)
+                path.chmod(0o1777)
 
     def delete_tree(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
