@@ -133,7 +133,10 @@ class DirectoryStorage(Storage):
         shutil.copyfile(source, target)
 
     def _make_shared(self, target: pathlib.Path) -> None:
-        """The directories of TensorBoard files above an experiment's own: users, each with a uid of their own, add theirs there, as in /tmp."""
+        """Directories above an experiment's own, of TensorBoard files.
+
+        Users, each with a uid of their own, add theirs there, as in /tmp.
+        """
         parts = target.relative_to(self.base_path).parts
         if parts[1 : len(SHARED_ABOVE) + 1] != SHARED_ABOVE:
             return
