@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 from support.cluster import BUILD, TIMEOUT_S, Cluster, wait_for
-from support.det import det
+from support.det import det, run_det
 
 UID = 61999
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="only root can start an agent as another user"),
@@ -154,7 +154,8 @@ def test_an_agents_key_opens_no_door_but_its_own_and_none_once_it_is_revoked(clu
     cluster.login("determined")
     assert cluster.request("DELETE", "/api/v1/agents/agent0/key").status == 403
     cluster.login("admin")
-    assert "Revoked" in det(cluster, "agent", "revoke-key", "agent0", user="admin")
+    done = run_det(cluster, "agent", "revoke-key", "agent0", user="admin")
+    assert done.returncode == 0 and "Revoked" in done.stderr, done
     assert knock("agent0", key) == 401
     assert cluster.request("DELETE", "/api/v1/agents/nobody/key").status == 404
 
