@@ -200,7 +200,8 @@ static void on_open(struct ws *w, void *ctx)
                                           .version = DET_VERSION,
                                           .resource_pool = k->config->resource_pool,
                                           .hostname = k->config->hostname,
-                                          .wants_key = !k->by_key};
+                                          .wants_key = !k->by_key,
+                                          .cluster_id = k->cluster_id};
     k->handler.make_hello(k->handler.ctx, &a, &hello);
     send_message(k, (struct wire_link_agent_message){.hello = &hello});
 }

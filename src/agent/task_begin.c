@@ -29,10 +29,17 @@ struct http_fetch_handle *task_fetch(struct task *t, const char *method, const c
     return http_fetch_start(t->agent->loop, &f, done, ctx);
 }
 
+/* What was submitted is wrong (REFUSED), or this machine cannot start it now: the master counts the two apart. */
+static void end_unstarted(struct task *t, const struct error *err)
+{
+    bool by_task = err->kind == ERR_INVALID || err->kind == ERR_TOO_LARGE;
+    task_end_here(t, by_task ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, by_task ? 126 : 0, 0, error_msg(err));
+}
+
 static void started(struct task *t, const struct error *err)
 {
     if (err) {
-        task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(err));
+        end_unstarted(t, err);
         return;
     }
     bool executed = t->rt->executed;
@@ -93,7 +100,7 @@ static void prepared(struct task *t, const struct error *err)
     if (t->kill_wanted) {
         task_end_killed(t);
     } else if (err) {
-        task_end_here(t, TASK_EXIT_START_FAILED, 0, 0, error_msg(err));
+        end_unstarted(t, err);
     } else if (t->rt->start->rendezvous) {
         task_move_to(t, TASK_RENDEZVOUS);
         task_send_state(t, WIRE_CONTAINER_STATE_STARTING);

@@ -3,10 +3,16 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/arena.h"
+
 /* Types of util.v1.File: those of tar. */
-enum { FILE_REGULAR = '0', FILE_DIRECTORY = '5' };
+enum {
+    FILE_REGULAR = '0', FILE_DIRECTORY = '5',
+    PATH_MOST = PATH_MAX - 1024, /* the task's directory comes before it */
+};
 
 static int check_path(const char *path, struct error *err)
 {
@@ -28,6 +34,9 @@ static int check_path(const char *path, struct error *err)
                              NAME_MAX);
         p += n + (p[n] == '/');
     }
+    if (strlen(path) > PATH_MOST)
+        return error_set(err, ERR_INVALID, "model definition: '%.200s…' is a path of %zu bytes; allowed are %d", path, strlen(path),
+                         PATH_MOST);
     return 0;
 }
 
@@ -61,6 +70,73 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
     return 0;
 }
 
+/* ---- names that meet on disk ---- */
+
+struct place {
+    char *path; /* cleaned: "./a//b/" is "a/b" */
+    const struct wire_util_file *file;
+};
+
+static char *clean(const char *path, struct arena *a)
+{
+    char *out = arena_strdup(a, path), *to = out;
+    while (*path) {
+        size_t n = strcspn(path, "/");
+        if (n && !(n == 1 && *path == '.')) {
+            if (to > out)
+                *to++ = '/';
+            memmove(to, path, n);
+            to += n;
+        }
+        path += n + (path[n] == '/');
+    }
+    *to = '\0';
+    return out;
+}
+
+/* With '/' before everything else, what lies below a name stands right behind it. */
+static int by_path(const void *x, const void *y)
+{
+    const unsigned char *a = (const unsigned char *)((const struct place *)x)->path;
+    const unsigned char *b = (const unsigned char *)((const struct place *)y)->path;
+    while (*a && *a == *b)
+        a++, b++;
+    int p = *a == '/' ? 1 : *a ? *a + 1 : 0, q = *b == '/' ? 1 : *b ? *b + 1 : 0;
+    return p - q;
+}
+
+/* What an agent could not unpack: it would be tried again and again on every one of them. */
+static int check_pair(const struct place *first, const struct place *second, struct error *err)
+{
+    size_t n = strlen(first->path);
+    bool same = strcmp(first->path, second->path) == 0;
+    bool below = strncmp(first->path, second->path, n) == 0 && second->path[n] == '/';
+    bool directories = first->file->type == FILE_DIRECTORY && second->file->type == FILE_DIRECTORY;
+    if (same && first->file->type != second->file->type)
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' is both a file and a directory", first->path);
+    if (same && !directories)
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' is there twice; send each file once", first->path);
+    if (below && first->file->type == FILE_REGULAR)
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' is a file, and '%.200s' lies below it", first->path, second->path);
+    return 0;
+}
+
+static int check_names(const struct wire_util_file *file, size_t n, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct place *place = arena_array(&a, struct place, n + 1);
+    for (size_t i = 0; i < n; i++)
+        place[i] = (struct place){clean(file[i].path, &a), &file[i]};
+    if (n)
+        qsort(place, n, sizeof(*place), by_path);
+    for (size_t i = 1; i < n; i++)
+        if (check_pair(&place[i - 1], &place[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- the archive ---- */
+
 static la_ssize_t append(struct archive *a, void *ctx, const void *data, size_t n)
 {
     strbuf_add(ctx, data, n);
@@ -87,7 +163,7 @@ static int write_file(struct archive *tar, struct archive_entry *entry, const st
  * NULL where there is no word for an "ü", in others it composes accents. */
 int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret, struct error *err)
 {
-    if (check_files(file, n, err) < 0)
+    if (check_files(file, n, err) < 0 || check_names(file, n, err) < 0)
         return -1;
     struct archive *tar = archive_write_new();
     struct archive_entry *entry = archive_entry_new();

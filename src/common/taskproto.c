@@ -50,7 +50,7 @@ int task_exit_decode(struct cursor *c, struct task_exit *ret)
     e.signal = (int32_t)cursor_u32(c);
     e.time_us = (int64_t)cursor_u64(c);
     e.text = cursor_string(c, NULL);
-    if (c->bad || e.kind < TASK_EXIT_EXITED || e.kind > TASK_EXIT_LOST)
+    if (c->bad || e.kind < TASK_EXIT_EXITED || e.kind > TASK_EXIT_REFUSED)
         return -1;
     *ret = e;
     return 0;

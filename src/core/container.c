@@ -57,8 +57,6 @@ static void maybe_all_running(struct core *c, struct allocation *a)
     if (a->row.ready || !all_are(a, CONTAINER_RUNNING, CONTAINER_RUNNING))
         return;
     allocation_set_ready(c, a);
-    if (a->trial != NULL)
-        trial_launched(c, a->trial);
     task_log(c, a, false, "Resources for %s have started", allocation_name(c, a));
 }
 

@@ -38,6 +38,7 @@ enum container_state {
     X(OK,                "allocation exited successfully")                               \
     X(FAILED,            "container failed with non-zero exit code")                     \
     X(TASK_ERROR,        "task failed without an associated exit code")                  \
+    X(TASK_REFUSED,      "the task cannot be started as it was submitted")               \
     X(KILLED,            "task was killed by the master")                                \
     X(ABORTED,           "task was aborted before the task was started")                 \
     X(CONTAINER_ABORTED, "container was aborted before it started")                      \

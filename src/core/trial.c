@@ -251,7 +251,7 @@ void trial_closed(struct core *c, struct trial *t)
 
 static bool is_failure(enum exit_kind kind)
 {
-    return kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
+    return kind == EXIT_FAILED || kind == EXIT_TASK_ERROR || kind == EXIT_TASK_REFUSED;
 }
 
 bool trial_has_invalid_hp(const struct trial *t)
@@ -299,9 +299,12 @@ static void run_again_later(struct core *c, struct trial *t)
               c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
 }
 
-void trial_launched(struct core *c, struct trial *t)
+/* Containers that are RUNNING prove nothing: an agent says so of a rendezvous, and of a supervisor, before the program
+ * has been started. A program that has ended by itself was started. */
+static void forget_failed_launches(struct core *c, struct trial *t, enum exit_kind kind)
 {
-    if (t->row.launch_failures == 0)
+    bool has_run = kind == EXIT_OK || kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
+    if (!has_run || t->row.launch_failures == 0)
         return;
     t->row.launch_failures = 0;
     record_touch(c, &t->record);
@@ -344,6 +347,7 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
     enum exit_kind kind = ended->exit_kind;
     if (run_state_is_terminal(t->sm.state))
         return;
+    forget_failed_launches(c, t, kind);
     if (run_state_is_stopping(t->sm.state))
         end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
     else if (trial_has_invalid_hp(t))

@@ -40,7 +40,6 @@ void trial_operation_given(struct core *c, struct trial *t);
 void trial_operation_completed(struct core *c, struct trial *t);
 void trial_closed(struct core *c, struct trial *t);
 void trial_stop_by_searcher(struct core *c, struct trial *t);
-void trial_launched(struct core *c, struct trial *t); /* its containers run, all of them */
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended);
 
 int trial_kill(struct core *c, int32_t id, struct error *err);

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "master/agent_words.h"
 #include "store/task_logs.h"
 
 enum {
@@ -261,8 +262,8 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
         return error_set(err, ERR_FORBIDDEN,
                          "agents of this cluster must show a certificate that its client_ca has signed: set "
                          "security.tls.client_cert and client_key in agent.yaml");
-    if (!*agent_id || strlen(agent_id) >= CORE_AGENT_ID_MAX)
-        return error_set(err, ERR_INVALID, "agent id '%.40s' must have 1 to %d bytes", agent_id, CORE_AGENT_ID_MAX - 1);
+    if (agent_words_check_id(agent_id, err) < 0)
+        return -1;
     struct link *known;
     HASH_FIND_STR(h->by_id, agent_id, known);
     if (known)

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "core/core.h"
+#include "master/agent_words.h"
 
 enum {
     HEAVY_BYTES = 8 * 1024, /* to decode it takes longer than to hand it over */
@@ -108,7 +109,8 @@ static void open_letter(struct entry *e, const void *data, size_t n)
 {
     struct agent_letter *l = &e->letter;
     l->message = arena_new(&l->arena, struct wire_link_agent_message);
-    if (codec_decode(&wire_msg_link_agent_message, data, n, &l->arena, l->message, &l->err) == 0 && l->message->logs)
+    if (codec_decode(&wire_msg_link_agent_message, data, n, &l->arena, l->message, &l->err) == 0 &&
+        agent_words_check(l->message, &l->err) == 0 && l->message->logs)
         read_lines(l, e->in->agent_id);
 }
 

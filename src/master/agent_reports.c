@@ -10,8 +10,6 @@
 #include "master/log_policies.h"
 #include "store/task_logs.h"
 
-enum { LINES_PER_BATCH_MAX = 100000 };
-
 /* ---- hello, and what tasks and devices do ---- */
 
 static enum container_state state_of_wire(enum wire_container_state state)
@@ -30,6 +28,8 @@ static enum exit_kind exit_of_wire(const struct wire_link_task_exit *x)
     case WIRE_LINK_EXIT_KIND_SIGNALED:
     case WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY:
         return EXIT_FAILED;
+    case WIRE_LINK_EXIT_KIND_REFUSED:
+        return EXIT_TASK_REFUSED;
     case WIRE_LINK_EXIT_KIND_START_FAILED:
         return EXIT_AGENT_ERROR;
     default:
@@ -134,6 +134,7 @@ struct log_batch {
     const struct wire_link_task_state *end;
     struct arena end_arena;
     uint64_t end_serial;
+    const char *unproved; /* allocation id: the core does not know the container any more, so the store is asked whose it was */
     bool newest; /* of its container's, in the hub's table */
     UT_hash_handle hh;
 };
@@ -167,6 +168,8 @@ static void release_batch(struct log_batch *b)
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
+    if (b->unproved && store_container_check_owner(db, b->container_id, b->agent_id, b->unproved, b->task_id, err) < 0)
+        return -1;
     if (b->lines.block.n == 0) /* few lines: no worker has had them */
         store_log_batch_make(&b->lines, b->lines.line, b->lines.line_n);
     if (store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id, &b->skipped,
@@ -227,11 +230,28 @@ static void scan_batch(struct log_batch *b, const char *allocation_id)
     log_policies_scan_soon(b->hub->m->log_policies, &b->scan);
 }
 
+/* A running container's lines are taken from its own agent, for its own task. */
+enum ownership { OWNED, NOT_OWNED, OWNER_UNKNOWN };
+static enum ownership ownership_of(const struct link *l, const struct wire_link_task_logs *logs)
+{
+    const struct container_row *k = core_container(l->hub->m->core, logs->container_id);
+    const struct allocation_row *a = k ? core_allocation(l->hub->m->core, k->allocation_id) : NULL;
+    if (!a)
+        return OWNER_UNKNOWN;
+    return strcmp(k->agent_id, l->agent_id) == 0 && strcmp(a->id, logs->allocation_id ? logs->allocation_id : "") == 0 &&
+                   strcmp(a->task_id, logs->task_id ? logs->task_id : "") == 0
+               ? OWNED : NOT_OWNED;
+}
+
 /* Takes the letter's arena and lines. */
 static void on_logs(struct link *l, struct agent_letter *letter)
 {
     const struct wire_link_task_logs *logs = letter->message->logs;
-    if (logs->lines_n == 0 || logs->lines_n > LINES_PER_BATCH_MAX)
+    enum ownership ownership = ownership_of(l, logs);
+    if (ownership == NOT_OWNED)
+        log_warning("log.rejected", "agent=%s container=%s lines=%zu reason=\"the container is not on this agent, or of another task\"",
+                    l->agent_id, logs->container_id, logs->lines_n);
+    if (logs->lines_n == 0 || ownership == NOT_OWNED)
         return;
     struct log_batch *b = calloc(1, sizeof(*b));
     if (!b)
@@ -242,6 +262,8 @@ static void on_logs(struct link *l, struct agent_letter *letter)
     letter->arena = (struct arena)ARENA_INIT;
     letter->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
+    if (ownership == OWNER_UNKNOWN)
+        b->unproved = logs->allocation_id ? logs->allocation_id : "";
     struct log_batch *before = newest_batch(l->hub, b->container_id);
     if (before)
         set_newest(before, false);
@@ -254,7 +276,7 @@ static void on_state(struct link *l, const struct wire_link_task_state *state, s
 {
     bool ended = state->state == WIRE_CONTAINER_STATE_TERMINATED;
     struct log_batch *b = ended ? newest_batch(l->hub, state->container_id ? state->container_id : "") : NULL;
-    if (!b) {
+    if (!b || strcmp(b->agent_id, l->agent_id) != 0) {
         report_state(l, state);
         return;
     }
@@ -274,7 +296,14 @@ void link_hear(struct link *l, struct agent_letter *letter)
         link_refuse(l, false, error_msg(&letter->err));
         return;
     }
-    if (in->epoch > l->hub->m->info.epoch) {
+    const char *cluster = in->hello && in->hello->cluster_id ? in->hello->cluster_id : "";
+    if (!l->greeted && *cluster && strcmp(cluster, l->hub->m->info.cluster_id) != 0) {
+        /* Epochs are counted within a cluster. What it runs for the other one is unknown here, and is killed. */
+        log_warning("agent.of_another_cluster", "id=%s cluster=%s containers=%zu", l->agent_id, log_quote(cluster),
+                    in->hello->tasks_n);
+        for (size_t i = 0; i < in->hello->tasks_n; i++)
+            log_warning("container.of_another_cluster", "agent=%s container=%s action=kill", l->agent_id, in->hello->tasks[i].container_id);
+    } else if (in->epoch > l->hub->m->info.epoch) {
         /* A later master exists: this one is the past. Its next write would find out anyway. */
         link_refuse(l, false, "another master has taken over");
         return;

@@ -221,6 +221,16 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
     return 0;
 }
 
+int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id, const char *allocation_id,
+                                const char *task_id, struct error *err)
+{
+    int64_t n = 0;
+    if (query_int(st, Q_CONTAINERS_OF_AGENT,
+                  SQL_ARGS(sql_text(container_id), sql_text(agent_id), sql_text(allocation_id), sql_text(task_id)), &n, err) < 0)
+        return -1;
+    return n > 0 ? 0 : error_set(err, ERR_FORBIDDEN, "container %s of task %s is not on agent %s", container_id, task_id, agent_id);
+}
+
 /* ---- fields ---- */
 
 static int compare_texts(const void *a, const void *b) { return strcmp(*(const char *const *)a,

@@ -38,6 +38,9 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
 int store_task_log_append_numbered(struct store *st, const char *task_id, const char *container_id, int64_t first_seq,
                                    const struct store_log_batch *b, int64_t *ret_first_id, size_t *ret_skipped,
                                    int64_t *ret_seq, struct error *err);
+/* ERR_FORBIDDEN unless the container is on that agent, and of that allocation and task. */
+int store_container_check_owner(struct store *st, const char *container_id, const char *agent_id, const char *allocation_id,
+                                const char *task_id, struct error *err);
 /* The last line of the container that is stored; 0: none yet. */
 int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err);
 

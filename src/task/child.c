@@ -23,7 +23,7 @@
 struct failure {
     int error_number;
     bool by_mounts; /* without mounts it may go well */
-    bool by_order;  /* what was ordered cannot be done, here or anywhere else: no fault of this machine */
+    bool by_task;   /* what was submitted is wrong, not this machine */
     char what[256];
 };
 
@@ -31,13 +31,25 @@ struct pipes {
     int out[2], err[2], status[2];
 };
 
-static void __attribute__((noreturn)) fail(int status_fd, const char *what, const char *of_order)
+static void __attribute__((noreturn)) tell_failure(int status_fd, bool by_task, const char *what, const char *name)
 {
-    struct failure f = {.error_number = errno, .by_order = of_order != NULL};
-    snprintf(f.what, sizeof(f.what), "%s%s%s", what, of_order ? " " : "", of_order ? of_order : "");
+    struct failure f = {.error_number = errno, .by_task = by_task};
+    snprintf(f.what, sizeof(f.what), "%s%s%s", what, name ? " " : "", name ? name : "");
     ssize_t ignored = write(status_fd, &f, sizeof(f)); /* at most PIPE_BUF: all or nothing */
     (void)ignored;
     _exit(127);
+}
+
+static void __attribute__((noreturn)) fail(int status_fd, const char *what, const char *name)
+{
+    tell_failure(status_fd, false, what, name);
+}
+
+/* The directory or program that the task names is no good, unless it is the machine that has run out of something. */
+static void __attribute__((noreturn)) fail_at_given(int status_fd, const char *what, const char *name)
+{
+    bool by_machine = errno == ENOMEM || errno == EAGAIN || errno == EIO || errno == ENFILE || errno == EMFILE || errno == ESTALE;
+    tell_failure(status_fd, !by_machine, what, name);
 }
 
 /* Best effort: limits that can't be had are a warning of the agent, not a reason not to run.
@@ -167,12 +179,12 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
         fail(status, "cannot set no_new_privs", NULL);
     umask(022);
     if (chdir(spec->cwd) < 0)
-        fail(status, "cannot change to the working directory", spec->cwd);
+        fail_at_given(status, "cannot change to the working directory", spec->cwd);
     make_log_links(spec->log_links);
     reset_signals();
     environ = spec->env;
     execvp(spec->argv[0], spec->argv);
-    fail(status, "cannot execute", spec->argv[0]);
+    fail_at_given(status, "cannot execute", spec->argv[0]);
 }
 
 static int make_pipes(struct pipes *p, struct error *err)
@@ -206,12 +218,12 @@ static int await_exec(struct child *c, int status_fd, int *ret_code, bool *ret_b
     if (n == 0)
         return 0;
     waitpid(c->pid, NULL, 0);
-    *ret_code = !f.by_order ? 0 : f.error_number == ENOENT ? 127 : 126;
+    *ret_code = !f.by_task ? 0 : f.error_number == ENOENT ? 127 : 126;
     f.what[sizeof(f.what) - 1] = 0;
     *ret_by_mounts = f.by_mounts;
     if (f.by_mounts)
         return error_set(err, ERR_PRECONDITION, "%s", f.what);
-    return error_set(err, ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
+    return error_set(err, f.by_task ? ERR_INVALID : ERR_PRECONDITION, "%s: %s", f.what, strerror(f.error_number));
 }
 
 static int try_start(const struct taskspec *spec, const char *refusal, struct child *ret, int *ret_code, bool *ret_by_mounts,

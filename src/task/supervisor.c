@@ -115,7 +115,7 @@ static void start_task(struct supervisor *s)
         cleanup_strbuf struct strbuf text = STRBUF_INIT;
         strbuf_addf(&text, "ERROR: %s\n", error_msg(&err));
         line_framer_feed(&s->output[1].framer, text.s, text.n, clock_now_us());
-        set_exit(s, code ? TASK_EXIT_EXITED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
+        set_exit(s, err.kind == ERR_INVALID ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, code, 0, error_msg(&err));
         spool_flush(s->spool, NULL); /* failing that, the next turn does it */
         record_exit(s);
         return;

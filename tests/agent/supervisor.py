@@ -10,7 +10,7 @@ import time
 NOT_EXECUTED = 3  # exit status of determined-task
 HELLO, LOG_ACK, SIGNAL, EXIT_ACK = 1, 2, 3, 4
 HELLO_REPLY, LOGS, EXIT = 64, 65, 66
-EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST = 1, 2, 3, 4, 5
+EXITED, SIGNALED, OUT_OF_MEMORY, START_FAILED, LOST, REFUSED = 1, 2, 3, 4, 5, 6
 BUILD = pathlib.Path(os.environ.get("DET_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 
 

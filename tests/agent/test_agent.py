@@ -288,7 +288,7 @@ def test_files_of_the_order_go_beneath_the_task_and_nowhere_else(master, agent):
     for path in ["/etc/det-must-not-exist", "/run/determined/../../det-must-not-exist", "/run/determinedx"]:
         c = master.start(["true"], files=[dict(file, path=path)])
         exit = master.finish(c)
-        assert exit["kind"] == "EXIT_KIND_START_FAILED" and "file" in exit["text"]
+        assert exit["kind"] == "EXIT_KIND_REFUSED" and "file" in exit["text"]
 
 
 def link_to(target):
@@ -300,7 +300,7 @@ def link_to(target):
 def test_a_hostile_context_fails_the_task_with_the_members_name(master, agent):
     master.context = fakemaster.tgz({"../escape": "x"})
     exit = master.finish(master.start(["true"]))
-    assert exit["kind"] == "EXIT_KIND_START_FAILED" and "../escape" in exit["text"]
+    assert exit["kind"] == "EXIT_KIND_REFUSED" and "../escape" in exit["text"]
     master.context = fakemaster.tgz({"link": link_to("/etc/passwd")})
     assert "leads outside" in master.finish(master.start(["true"]))["text"]
     master.context = b"no archive at all"

@@ -438,8 +438,12 @@ static bool call(struct sim *sim, struct sim_container *k, const struct core_eve
 
 static void launch(struct sim *sim, struct sim_agent *a, struct sim_container *k, const struct sim_experiment *b)
 {
-    if (b->cannot_start && k->run_id <= b->fail_runs) {
-        task_exits(sim, a, k, EXIT_AGENT_ERROR, 0);
+    if ((b->cannot_start || b->cannot_be_started) && k->run_id <= b->fail_runs) {
+        if (b->runs_first) {
+            k->state = CONTAINER_RUNNING;
+            send_state(sim, a, k);
+        }
+        task_exits(sim, a, k, b->cannot_start ? EXIT_AGENT_ERROR : EXIT_TASK_REFUSED, b->cannot_start ? 0 : 126);
         return;
     }
     k->state = CONTAINER_RUNNING;

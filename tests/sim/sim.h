@@ -34,6 +34,8 @@ struct sim_experiment {
     bool deaf;     /* never preempts; of a task on its behalf: hangs */
     bool invalid_hp;
     bool cannot_start; /* the agent fails to launch it, in the first fail_runs runs */
+    bool cannot_be_started; /* so does every agent: what was submitted is wrong */
+    bool runs_first; /* of the two above: the agent calls it RUNNING before it knows */
 };
 
 enum sim_task_phase { TASK_LAUNCH, TASK_WORK, TASK_CHECKPOINT, TASK_REPORT, TASK_OPERATION, TASK_LOOK, TASK_ACK, TASK_VALIDATE, TASK_INVALID_HP, TASK_EXIT };

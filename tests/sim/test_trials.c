@@ -346,6 +346,42 @@ static void test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_ro
     strbuf_release(&story);
 }
 
+/* The agent calls the container RUNNING before the start has succeeded: that must not begin the count again. */
+static void test_launch_failure__counts_although_the_container_was_called_running(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_start = true, .runs_first = true, .fail_runs = 1000});
+    sim_run(sim, 2000000);
+    assert_int_equal(sim_trial_state(sim, 1), RUN_ERROR);
+    assert_int_equal(sim_trial(sim, 1)->run_id, 20);
+    assert_int_equal(sim_trial(sim, 1)->restarts, 0);
+}
+
+static void check_refused(struct sim *sim, bool runs_first)
+{
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_be_started = true, .runs_first = runs_first,
+                                             .fail_runs = 1000});
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1, .cannot_be_started = true, .runs_first = runs_first,
+                                             .fail_runs = 1000, .max_restarts = 2});
+    sim_run(sim, 2000000);
+    assert_int_equal(sim_trial_state(sim, 1), RUN_ERROR);
+    assert_int_equal(sim_trial(sim, 1)->run_id, 1);
+    assert_int_equal(sim_trial_state(sim, 2), RUN_ERROR);
+    assert_int_equal(sim_trial(sim, 2)->run_id, 3);
+}
+
+static void test_launch_refused__counts_against_max_restarts(void **state)
+{
+    check_refused(*state, false);
+}
+
+static void test_launch_refused__counts_after_the_container_was_called_running(void **state)
+{
+    check_refused(*state, true);
+}
+
 static void test_random__runs_two_at_a_time_until_all_trials_are_done(void **state)
 {
     struct sim *sim = *state;
@@ -386,6 +422,9 @@ int main(void)
         TEST(test_invalid_hp__is_completed_and_killed_if_it_stays),
         TEST(test_launch_failure__is_tried_again_ever_more_slowly_and_not_counted),
         TEST(test_launch_failure__is_the_end_when_it_happens_twenty_times_in_a_row),
+        TEST(test_launch_failure__counts_although_the_container_was_called_running),
+        TEST(test_launch_refused__counts_against_max_restarts),
+        TEST(test_launch_refused__counts_after_the_container_was_called_running),
         TEST(test_random__runs_two_at_a_time_until_all_trials_are_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,11 @@ SELECT coalesce((SELECT last_id FROM task_log_state WHERE task_id = $1), 0),
     coalesce((SELECT fields FROM task_log_state WHERE task_id = $1), '{}'),
     coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0);
 
+-- Whether an agent may speak for a container: it is on that agent, and of that allocation and task.
+-- name: containers_of_agent
+SELECT count(*) FROM containers c JOIN allocations a ON a.id = c.allocation_id
+WHERE c.id = $1 AND c.agent_id = $2 AND c.allocation_id = $3 AND a.task_id = $4;
+
 -- name: task_log_state_set
 INSERT INTO task_log_state (task_id, last_id, fields) VALUES ($1, $2, $3)
 ON CONFLICT (task_id) DO UPDATE SET last_id = excluded.last_id, fields = excluded.fields;

@@ -78,7 +78,7 @@ static void put_lines(struct fixture *f, int64_t first_seq, int n)
 
 static void put(struct fixture *f, const char *text) { agent_inbox_put(f->in, text, strlen(text)); }
 
-#define STATE "{\"state\":{\"containerId\":\"c\"}}"
+#define STATE "{\"state\":{\"containerId\":\"c\",\"state\":\"STATE_RUNNING\"}}"
 
 static void test_inbox__an_exit_does_not_overtake_lines_that_a_worker_has(void **state)
 {
