@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/runtime.h"
 #include "common/cleanup.h"
 #include "common/config.h"
 #include "common/files.h"
@@ -48,17 +49,16 @@ static const char *host_name(struct arena *a)
     return arena_strdup(a, name);
 }
 
-static int read_token(struct config *c, struct arena *a, const char **ret, struct error *err)
+static const char *read_token(struct config *c, struct arena *a)
 {
-    const char *file = text(c, "token_file", a);
-    *ret = text(c, "token", a);
-    if (**ret || !*file)
-        return 0;
+    const char *file = text(c, "token_file", a), *given = text(c, "token", a);
     cleanup_strbuf struct strbuf b = STRBUF_INIT;
-    if (file_read(file, TOKEN_MAX, &b, err) < 0)
-        return error_wrap(err, "token_file");
-    *ret = arena_strndup(a, strbuf_str(&b), strcspn(strbuf_str(&b), "\r\n"));
-    return 0;
+    cleanup_error struct error err = ERROR_INIT;
+    if (*given || !*file)
+        return given;
+    if (file_read(file, TOKEN_MAX, &b, &err) < 0)
+        config_problem(c, "token_file", "%s", error_msg(&err));
+    return arena_strndup(a, strbuf_str(&b), strcspn(strbuf_str(&b), "\r\n"));
 }
 
 static char **text_list(const struct config *c, const char *path, struct arena *a)
@@ -214,7 +214,15 @@ int agent_config_read(struct config *c, struct arena *a, struct agent_config *re
     list_secret_paths(c, a, &x);
     x.python_path = absolute(x.python_path, a);
     x.task_program = absolute(x.task_program, a);
-    if (config_problems(c, err) < 0 || read_token(c, a, &x.token, err) < 0)
+    x.token = read_token(c, a);
+    const struct runtime *runtime;
+    cleanup_error struct error no_runtime = ERROR_INIT;
+    if (runtime_choose(x.container_runtime, &runtime, &no_runtime) < 0)
+        config_problem(c, "container_runtime", "%s", error_msg(&no_runtime));
+    config_check_file(c, "security.tls.master_cert");
+    config_check_file(c, "security.tls.client_cert");
+    config_check_file(c, "security.tls.client_key");
+    if (config_problems(c, err) < 0)
         return -1;
     *ret = x;
     return 0;

@@ -15,7 +15,8 @@
 #include "common/log.h"
 #include "gen/config_tables.h"
 
-static const char usage[] = "determined-agent run [options]\n       determined-agent version\n"
+static const char usage[] = "determined-agent run [options]\n       determined-agent config check [FILE] [options]\n"
+                            "       determined-agent version\n"
                             "determined-agent run --help lists the options";
 
 static void on_terminate(void *ctx)
@@ -78,10 +79,35 @@ static void warn_of_clear_text(const struct agent_config *c)
                 c->master_host, c->master_port);
 }
 
+static struct config_input input_of(int argc, char **argv)
+{
+    return (struct config_input){.program = "determined-agent", .keys = agent_config_keys, .default_file = AGENT_CONFIG_FILE,
+                                 .argc = argc, .argv = argv, .environ_ = environ};
+}
+
+/* argv: check [FILE] [options] */
+static int check_config(int argc, char **argv, struct error *err)
+{
+    if (argc < 1 || strcmp(argv[0], "check") != 0 || config_wants_help(argc, argv))
+        return error_set(err, ERR_USAGE, "usage: determined-agent config check [FILE] [options]");
+    cleanup_config struct config *config = NULL;
+    cleanup_arena struct arena arena = ARENA_INIT;
+    struct agent_config c;
+    bool has_file = argc > 1 && argv[1][0] != '-';
+    if (has_file)
+        argv[0] = "--config-file";
+    struct config_input in = input_of(has_file ? argc : argc - 1, has_file ? argv : argv + 1);
+    if (config_read(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
+        return -1;
+    if (*config_warnings(config))
+        fprintf(stderr, "%s\n", config_warnings(config));
+    puts("the configuration is good");
+    return 0;
+}
+
 static int run(int argc, char **argv, struct error *err)
 {
-    struct config_input in = {.program = "determined-agent", .keys = agent_config_keys, .default_file = AGENT_CONFIG_FILE,
-                              .argc = argc, .argv = argv, .environ_ = environ};
+    struct config_input in = input_of(argc, argv);
     if (config_wants_help(argc, argv)) {
         cleanup_strbuf struct strbuf help = STRBUF_INIT;
         config_help(&in, usage, &help);
@@ -91,7 +117,7 @@ static int run(int argc, char **argv, struct error *err)
     cleanup_config struct config *config = NULL;
     cleanup_arena struct arena arena = ARENA_INIT;
     struct agent_config c;
-    if (config_load(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
+    if (config_read(&in, &config, err) < 0 || agent_config_read(config, &arena, &c, err) < 0)
         return -1;
     keep_token_secret(argc, argv);
     enum log_level level = LOG_INFO;
@@ -99,10 +125,7 @@ static int run(int argc, char **argv, struct error *err)
     if (c.debug && level > LOG_DEBUG)
         level = LOG_DEBUG;
     log_init("determined-agent", level, config_bool(config, "log.color") && isatty(2));
-    if (*config_warnings(config))
-        log_warning("config.warning", "text=%s", log_quote(config_warnings(config)));
-    if (config_bool(config, "api_enabled"))
-        log_warning("config.without_effect", "key=api_enabled reason=\"this agent has no API of its own\"");
+    config_log_warnings(config);
     warn_of_clear_text(&c);
     return run_agent(&c, err);
 }
@@ -119,12 +142,12 @@ int main(int argc, char **argv)
         printf("usage: %s\n", usage);
         return 0;
     }
-    if (strcmp(command, "run") != 0) {
+    if (strcmp(command, "run") != 0 && strcmp(command, "config") != 0) {
         fprintf(stderr, "usage: %s\n", usage);
         return error_exit_code(ERR_USAGE);
     }
     cleanup_error struct error err = ERROR_INIT;
-    if (run(argc - 2, argv + 2, &err) < 0) {
+    if ((strcmp(command, "run") == 0 ? run : check_config)(argc - 2, argv + 2, &err) < 0) {
         fprintf(stderr, "determined-agent: %s\n", error_msg(&err));
         return error_exit_code(err.kind);
     }

@@ -91,6 +91,8 @@ int raw_health(struct req *r, struct error *err)
 
 int raw_metrics(struct req *r, struct error *err)
 {
+    if (!config_bool(api_info(r->api)->config, "observability.enable_prometheus"))
+        return error_set(err, ERR_NOT_FOUND, "metrics are switched off (observability.enable_prometheus)");
     r->reply.content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     r->api->services.metrics(r->api->services.ctx, &r->reply.body);
     return 0;

@@ -1,10 +1,13 @@
 #include "common/config_internal.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/log.h"
 
 void config_free(struct config *c)
 {
@@ -251,10 +254,34 @@ const char *config_warnings(const struct config *c)
     return strbuf_str(&c->warnings);
 }
 
+void config_log_warnings(const struct config *c)
+{
+    for (const char *line = config_warnings(c); *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        cleanup_free char *text = strndup(line, strcspn(line, "\n"));
+        log_warning("config.warning", "text=%s", log_quote(text));
+    }
+}
+
+void config_check_file(struct config *c, const char *path)
+{
+    const char *file = config_str(c, path);
+    if (file && *file && access(file, R_OK) < 0)
+        config_problem(c, path, "cannot read %s: %s", file, strerror(errno));
+}
+
+static void add_warnings(const struct config *c, struct strbuf *out)
+{
+    for (const char *line = config_warnings(c); *line; line += strcspn(line, "\n"), line += *line == '\n')
+        strbuf_addf(out, "\nwarning: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 int config_problems(struct config *c, struct error *err)
 {
     if (c->problems.n == 0)
         return 0;
     enum error_kind kind = c->problems.n == c->option_problems ? ERR_USAGE : ERR_INVALID;
-    return error_set(err, kind, "%s", strbuf_str(&c->problems.text));
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_adds(&text, strbuf_str(&c->problems.text));
+    add_warnings(c, &text);
+    return error_set(err, kind, "%s", strbuf_str(&text));
 }

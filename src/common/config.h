@@ -32,7 +32,11 @@ struct config_input {
     char *const *environ_;
 };
 
-/* The four layers merged and checked. ERR_USAGE for command-line mistakes only, ERR_INVALID for the rest. */
+/* The four layers merged and checked. Mistakes are noted in the result, so that the program adds those that it finds across
+ * keys, and tells all of them together: config_problems(). What is not usable is left out of the values. Fails only for want of
+ * memory, or when the file cannot be read, without which nothing else can be judged. */
+int config_read(const struct config_input *in, struct config **ret, struct error *err);
+/* config_read() and config_problems(): for programs that have no checks of their own. */
 int config_load(const struct config_input *in, struct config **ret, struct error *err);
 void config_free(struct config *c); /* NULL is fine */
 
@@ -59,10 +63,15 @@ struct json_object *config_effective(const struct config *c);         /* a copy 
 void config_print(const struct config *c, bool origins, struct strbuf *out); /* YAML, secrets masked */
 const char *config_warnings(const struct config *c);                  /* one a line; "" if none */
 
+void config_log_warnings(const struct config *c);                     /* each as a line of the log */
+
 /* Checks across keys report through these, so that they join the list of mistakes and name the value's place. */
 void config_problem(struct config *c, const char *path, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void config_warn(struct config *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int config_problems(struct config *c, struct error *err); /* ERR_INVALID if config_problem() was ever called */
+/* A problem of the key if it names a file that cannot be read. */
+void config_check_file(struct config *c, const char *path);
+/* ERR_USAGE for command-line mistakes only, ERR_INVALID for the rest; warnings follow, so that one round shows everything. */
+int config_problems(struct config *c, struct error *err);
 
 static inline void config_free_p(struct config **c) { config_free(*c); }
 #define cleanup_config __attribute__((cleanup(config_free_p)))

@@ -162,7 +162,19 @@ static char *choose_file(const struct config_input *in, bool *ret_explicit)
     return file;
 }
 
-int config_load(const struct config_input *in, struct config **ret, struct error *err)
+static void tell_unserved(void *ctx, const char *path, const struct schema_key *key)
+{
+    struct config *c = ctx;
+    cleanup_strbuf struct strbuf origin = STRBUF_INIT;
+    if (key->refused) {
+        config_problem(c, path, "refused: %s", key->refused);
+        return;
+    }
+    config_origin(c, path, &origin);
+    config_warn(c, "%s: %s: ignored: %s", strbuf_str(&origin), path, key->ignored);
+}
+
+int config_read(const struct config_input *in, struct config **ret, struct error *err)
 {
     cleanup_config struct config *c = calloc(1, sizeof *c);
     if (!c)
@@ -172,18 +184,28 @@ int config_load(const struct config_input *in, struct config **ret, struct error
     c->given = json_object_new_object();
     bool explicit_file;
     cleanup_free char *file = choose_file(in, &explicit_file);
-    load_file(c, file, explicit_file);
+    if (load_file(c, file, explicit_file) < 0)
+        return config_problems(c, err);
     schema_rename(c->keys, c->given);
     load_environment(c, in->environ_);
     load_options(c, in->argc, in->argv);
-    if (c->problems.n == 0) { /* what only the layers together show: missing keys, keys of another kind */
-        schema_rename(c->keys, c->given);
-        struct schema_place place = {.file = c->file, .positions = c->positions};
-        schema_validate(c->keys, c->given, SCHEMA_FINISHED, c->checks, &place, &c->problems);
-    }
-    if (config_problems(c, err) < 0)
-        return -1;
+    /* What only the layers together show: missing keys, keys of another kind. */
+    enum schema_phase phase = c->problems.n == 0 ? SCHEMA_FINISHED : SCHEMA_MISSING;
+    struct schema_place place = {.file = c->file, .positions = c->positions};
+    schema_rename(c->keys, c->given);
+    schema_validate(c->keys, c->given, phase, c->checks, &place, &c->problems);
+    schema_prune(c->keys, c->given);
+    schema_each_unserved(c->keys, c->given, tell_unserved, c);
     c->tree = schema_fill(c->keys, c->given);
+    *ret = take_ptr(c);
+    return 0;
+}
+
+int config_load(const struct config_input *in, struct config **ret, struct error *err)
+{
+    cleanup_config struct config *c = NULL;
+    if (config_read(in, &c, err) < 0 || config_problems(c, err) < 0)
+        return -1;
     *ret = take_ptr(c);
     return 0;
 }

@@ -71,6 +71,9 @@ struct schema_key {
     const char *help;          /* one sentence */
     const char *check;         /* name of a further check, or NULL */
     const char *replaced_by;   /* this row is an older spelling of that sibling */
+    /* A key of release 0.38.1 that is not served, with the reason: asked for, it is a warning, or a mistake where ignoring it would
+     * weaken security or lose data. NULL: it is served. */
+    const char *ignored, *refused;
     const char *option;        /* one letter for the command line, or NULL */
     enum schema_merge_rule merge;
     const char *merge_key;     /* KEYED: the member that tells items apart */
@@ -140,6 +143,12 @@ struct json_object *schema_merge(const struct schema_key *key, struct json_objec
 struct json_object *schema_fill(const struct schema_key *key, struct json_object *v);
 /* Moves values of older spellings to the new ones, in place; the older spelling wins when both are set. */
 void schema_rename(const struct schema_key *key, struct json_object *v);
+/* Calls fn for each value that asks for what is not served; the default and nothing at all do not. */
+typedef void schema_unserved_fn(void *ctx, const char *path, const struct schema_key *key);
+void schema_each_unserved(const struct schema_key *key, struct json_object *v, schema_unserved_fn *fn, void *ctx);
+/* Takes out, in place, what the table does not know or is of another type: the rest can be filled and read. */
+void schema_prune(const struct schema_key *key, struct json_object *v);
+bool schema_has_type(unsigned types, struct json_object *v); /* null is of every type */
 /* A copy with secrets replaced by ********. Caller puts it. */
 struct json_object *schema_mask(const struct schema_key *key, struct json_object *v);
 

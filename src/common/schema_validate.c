@@ -49,7 +49,7 @@ static bool is_size(struct json_object *v)
            (json_object_is_type(v, json_type_string) && size_parse(json_object_get_string(v), &bytes) == 0);
 }
 
-static bool has_type(unsigned types, struct json_object *v)
+bool schema_has_type(unsigned types, struct json_object *v)
 {
     if (types & SCHEMA_ANY)
         return true;
@@ -397,7 +397,7 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
         look_for_missing(w, key, v);
         return;
     }
-    if (!has_type(key->types, v)) {
+    if (!schema_has_type(key->types, v)) {
         wrong_type(w, key, v);
         return;
     }

@@ -1,4 +1,4 @@
-/* determined-master config show [--origin] | check */
+/* determined-master config show [--origin] | check [FILE] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "master/settings.h"
 
 static const char usage[] =
-    "determined-master config show [--origin] [OPTIONS], or determined-master config check [OPTIONS]";
+    "determined-master config show [--origin] [OPTIONS], or determined-master config check [FILE] [OPTIONS]";
 
 /* Takes the words that are `word` out of the list, in place: what is left are the master's own options. */
 static int take_word(int argc, const char **argv, const char *word)
@@ -27,8 +27,8 @@ static int load(int argc, char *const *argv, struct config **ret, struct error *
     struct config_input in = master_config_input(argc, argv);
     if (master_settings_load(&in, ret, err) < 0)
         return -1;
-    if (*config_warnings(*ret))
-        fprintf(stderr, "determined-master: warning: %s\n", config_warnings(*ret));
+    for (const char *line = config_warnings(*ret); *line; line += strcspn(line, "\n"), line += *line == '\n')
+        fprintf(stderr, "determined-master: warning: %.*s\n", (int)strcspn(line, "\n"), line);
     return 0;
 }
 
@@ -52,7 +52,13 @@ static int show(int argc, char *const *argv, struct error *err)
 static int check(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;
-    if (load(argc, argv, &c, err) < 0)
+    cleanup_free char **words = calloc((size_t)argc + 2, sizeof(*words));
+    if (!words)
+        return error_set(err, ERR_NO_MEMORY, "no memory");
+    bool has_file = argc > 0 && argv[0][0] != '-';
+    words[0] = "--config-file";
+    memcpy(words + has_file, argv, (size_t)argc * sizeof(*words));
+    if (load(argc + has_file, words, &c, err) < 0)
         return -1;
     puts("the configuration is good");
     return 0;

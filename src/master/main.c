@@ -361,8 +361,7 @@ static int load_config(struct master *m, int argc, char **argv, struct error *er
     enum log_level level = LOG_INFO;
     log_level_parse(config_str(m->config, "log.level"), &level);
     log_init("determined-master", level, config_bool(m->config, "log.color") && isatty(2));
-    if (*config_warnings(m->config))
-        log_warning("config.warning", "text=%s", log_quote(config_warnings(m->config)));
+    config_log_warnings(m->config);
     return 0;
 }
 

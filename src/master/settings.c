@@ -152,6 +152,23 @@ static void check_logos(struct config *c)
     }
 }
 
+/* Whoever names a server wants it: a file of release 0.38.1, which knew no other database, does not say its type. */
+static void derive_database_type(struct config *c)
+{
+    if (is_set(c, "db.host"))
+        config_derive(c, "db.type", json_object_new_string("postgres"));
+}
+
+/* Certificates that nobody has made yet (security.tls.self_signed) are not named by anybody. */
+static void check_files(struct config *c)
+{
+    static const char *const files[] = {"security.tls.cert", "security.tls.key", "resource_manager.client_ca"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        config_check_file(c, files[i]);
+    if (strcmp(config_str(c, "db.type"), "postgres") == 0)
+        config_check_file(c, "db.ssl_root_cert");
+}
+
 static bool is_postgres(const struct config *c) { return strcmp(config_str(c, "db.type"), "postgres") == 0; }
 
 static void check_database(struct config *c)
@@ -195,19 +212,9 @@ void master_settings_database(const struct config *c, struct strbuf *out)
 
 static void check_resource_managers(struct config *c)
 {
-    struct json_object *more = config_get(c, "additional_resource_managers");
     const char *type = config_str(c, "resource_manager.type");
     if (strcmp(type, "agent") != 0)
         config_problem(c, "resource_manager.type", "this build serves agent, found \"%s\"", type);
-    if (more && json_object_array_length(more) > 0)
-        config_problem(c, "additional_resource_managers", "this build serves one resource manager, of type agent");
-}
-
-/* A file of release 0.38.1, which knew no other database, need not say that it is PostgreSQL. */
-static void warn_of_database(struct config *c)
-{
-    if (is_set(c, "db.host") && !config_is_set(c, "db.type"))
-        config_warn(c, "db.host: the database is embedded, at %s; say db.type: postgres to use a server", config_str(c, "db.path"));
 }
 
 static void warn_of_round_robin(struct config *c, struct json_object *scheduler, const char *where)
@@ -222,9 +229,8 @@ static void warn_of_schedulers(struct config *c)
     struct json_object *pools = config_get(c, "resource_pools");
     warn_of_round_robin(c, config_get(c, "resource_manager.scheduler"), "resource_manager.scheduler");
     for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
-        struct json_object *pool = json_object_array_get_idx(pools, i);
-        warn_of_round_robin(c, json_object_object_get(pool, "scheduler"),
-                            json_object_get_string(json_object_object_get(pool, "pool_name")));
+        struct json_object *pool = json_object_array_get_idx(pools, i), *name = json_object_object_get(pool, "pool_name");
+        warn_of_round_robin(c, json_object_object_get(pool, "scheduler"), name ? json_object_get_string(name) : "a pool");
     }
 }
 
@@ -248,7 +254,7 @@ static bool has_pool(struct json_object *pools, const char *name)
 {
     for (size_t i = 0; i < json_object_array_length(pools); i++) {
         struct json_object *pool_name = json_object_object_get(json_object_array_get_idx(pools, i), "pool_name");
-        if (strcmp(json_object_get_string(pool_name), name) == 0)
+        if (pool_name && strcmp(json_object_get_string(pool_name), name) == 0)
             return true;
     }
     return false;
@@ -310,11 +316,13 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     cleanup_config struct config *c = NULL;
     struct config_input with_checks = *in;
     with_checks.checks = expconf_checks; /* task_container_defaults has devices, log policies and pods, too */
-    if (config_load(&with_checks, &c, err) < 0)
+    if (config_read(&with_checks, &c, err) < 0)
         return -1;
     rewrite_older_forms(c);
+    derive_database_type(c);
     check_tls(c); /* before the files of a self-signed pair are filled in */
     check_agents_certificates(c);
+    check_files(c);
     derive_defaults(c);
     check_database(c);
     check_tokens(c);
@@ -323,7 +331,6 @@ int master_settings_load(const struct config_input *in, struct config **ret, str
     check_resource_managers(c);
     check_providers(c);
     check_default_pools(c);
-    warn_of_database(c);
     warn_of_schedulers(c);
     if (config_problems(c, err) < 0)
         return -1;

@@ -62,7 +62,8 @@ static int expect_empty(struct engine *e, const char *path, struct error *err)
     if (run_int(e, count_tables[e->ops->dialect], NULL, 0, &n, err) < 0)
         return -1;
     return n == 0 ? 0 : error_set(err, ERR_PRECONDITION, "the database %s holds users and experiments of another program (release 0.38.1"
-                                  " of Determined, for one): it stays as it is; name an empty database", path);
+                                  " of Determined, for one), and stays as it is: name another, empty database in db.name, or keep the"
+                                  " platform's state in a file of its own with db.type: sqlite", path);
 }
 
 /* One transaction: 1 when a migration was applied, 0 when there is nothing left to do. */

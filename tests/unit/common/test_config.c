@@ -121,13 +121,13 @@ static void test_config__underscores_find_the_longest_known_path(void **state)
 {
     write_config("");
     char *environment[] = {"DET_DB_SSL_MODE=require", "DET_SECURITY_DEFAULT_TASK_UID=7",
-                           "DET_RESOURCE_MANAGER_METADATA_Rack_A=x", "DET___INTERNAL_AUDIT_LOGGING_ENABLED=true", NULL};
+                           "DET_RESOURCE_MANAGER_METADATA_Rack_A=x", "DET___INTERNAL_EXTERNAL_SESSIONS_ORG_ID=o", NULL};
     char *argv[] = {"--resource-manager-metadata-Row=3", "--internal-proxied-servers",
                     "[{path_prefix: /x, destination: 'http://h:1'}]", NULL};
     cleanup_config struct config *c = load(master_config_keys, argv, environment);
     assert_string_equal(config_str(c, "db.ssl_mode"), "require");
     assert_int_equal(config_int(c, "security.default_task.uid"), 7);
-    assert_true(config_bool(c, "__internal.audit_logging_enabled"));
+    assert_string_equal(config_str(c, "__internal.external_sessions.org_id"), "o");
     struct json_object *metadata = config_get(c, "resource_manager.metadata");
     assert_string_equal(json_object_to_json_string_ext(metadata, JSON_C_TO_STRING_PLAIN),
                         "{\"Rack_A\":\"x\",\"Row\":3}");

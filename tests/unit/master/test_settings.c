@@ -60,7 +60,7 @@ static void test_settings__the_machine_fills_in_what_nobody_set(void **state)
     assert_int_equal(config_int(c, "resource_pools[0].max_aux_containers_per_agent"), 100);
     cleanup_config struct config *d = expect_loaded("");
     assert_non_null(config_str(d, "data_dir"));
-    cleanup_config struct config *e = expect_loaded("security: {tls: {cert: a, key: b}}\n");
+    cleanup_config struct config *e = expect_loaded("security: {tls: {cert: /dev/null, key: /dev/null}}\n");
     assert_int_equal(config_int(e, "port"), 8443);
     cleanup_config struct config *f = expect_loaded("{data_dir: /x/y, security: {tls: {self_signed: true}}}\n");
     assert_int_equal(config_int(f, "port"), 8443);
@@ -83,10 +83,10 @@ static void test_settings__say_where_the_database_is(void **state)
     assert_string_equal(strbuf_str(&file), "/x/y/determined.db");
     cleanup_config struct config *d = expect_loaded(
         "db: {type: postgres, host: db.example, port: 5433, user: det, password: 'a:b@c/d e', name: determined,"
-        " ssl_mode: verify-full, ssl_root_cert: /etc/ca.pem}\n");
+        " ssl_mode: verify-full, ssl_root_cert: /dev/null}\n");
     master_settings_database(d, &server);
     assert_string_equal(strbuf_str(&server), "postgresql://det:a%3Ab%40c%2Fd%20e@/determined?host=db.example"
-                        "&sslmode=verify-full&port=5433&sslrootcert=%2Fetc%2Fca.pem");
+                        "&sslmode=verify-full&port=5433&sslrootcert=%2Fdev%2Fnull");
     expect_refused("db: {type: postgres, user: det, name: d}\n", "db.host: is needed for db.type postgres");
     expect_refused("db: {type: postgres, host: h, user: det, name: d, ssl_mode: verify-ca}\n",
                    "db.ssl_root_cert: is needed for db.ssl_mode verify-ca");
@@ -143,12 +143,54 @@ static void test_settings__round_robin_comes_with_a_warning(void **state)
                         "b: round_robin runs as priority with equal priorities");
 }
 
-static void test_settings__a_server_that_is_not_used_comes_with_a_warning(void **state)
+static void test_settings__a_server_that_is_named_is_used(void **state)
 {
-    cleanup_config struct config *c = expect_loaded("db: {host: determined-db, user: postgres, path: /here/x.db}\n");
-    assert_string_equal(config_warnings(c), "db.host: the database is embedded, at /here/x.db; say db.type: postgres to use a server");
+    cleanup_config struct config *c = expect_loaded("db: {host: determined-db, user: postgres, name: det}\n");
+    assert_string_equal(config_str(c, "db.type"), "postgres");
+    assert_string_equal(config_warnings(c), "");
     cleanup_config struct config *d = expect_loaded("db: {type: sqlite, host: determined-db}\n");
     assert_string_equal(config_warnings(d), "");
+}
+
+/* Every key that is not served says so, with its place, and what else is wrong is in the same round. */
+static void test_settings__one_round_tells_everything(void **state)
+{
+    static const char text[] = "security: {authz: {type: rbac}, tls: {cert: /nonexistent/a, key: /nonexistent/b}}\n"
+                               "enable_cors: true\n"
+                               "integrations: {pachyderm: {address: x}}\n"
+                               "telemetry: {enabled: true, otel_enabled: true}\n"
+                               "webhooks: {signing_key: hush}\n"
+                               "cache: {cache_dir: /x}\n"
+                               "logging: {type: elastic, host: h, port: 9200}\n"
+                               "oidc: {enabled: true, provider: p, client_id: i, client_secret: s, idp_sso_url: u, idp_recipient_url: r}\n"
+                               "scim: {enabled: true, auth: {type: basic, username: u, password: p}}\n"
+                               "task_container_defaults: {network_mode: host, bind_mounts: 7}\n"
+                               "resource_pools: [{pool_name: a}, {pool_name: a, task_container_defaults: {image: x}}]\n"
+                               "port: many\n"
+                               "no_such_key: 1\n";
+    static const char *const told[] = {
+        "security.authz.type: refused: roles are not served", "cannot read /nonexistent/a", "cannot read /nonexistent/b",
+        "warning: ", "enable_cors: ignored: pages of other origins", "integrations.pachyderm.address: ignored: ",
+        "telemetry.otel_enabled: ignored: ", "webhooks.signing_key: ignored: ", "cache.cache_dir: ignored: ",
+        "logging.type: refused: ", "oidc.enabled: refused: ", "scim.enabled: refused: ",
+        ":10:41: task_container_defaults.network_mode: ignored: ", "task_container_defaults.bind_mounts: expected",
+        "two pools have the name \"a\"", "resource_pools[1].task_container_defaults.image: ignored: ",
+        "default_compute_resource_pool: there is no pool \"default\"", "port: expected", "unknown field \"no_such_key\""};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        expect_refused(text, told[i]);
+    cleanup_error struct error err = ERROR_INIT;
+    assert_null(load(text, &err));
+    assert_null(strstr(error_msg(&err), "hush"));
+}
+
+/* What asks for what holds anyway needs no word. */
+static void test_settings__defaults_are_no_requests(void **state)
+{
+    cleanup_config struct config *c = expect_loaded(
+        "security: {authz: {type: basic, fallback: basic}}\nlogging: {type: default}\nenable_cors: false\nscim: {enabled: false}\n"
+        "telemetry: {enabled: false, otel_enabled: false, segment_master_key: ''}\nwebhooks: {base_url: ''}\n"
+        "task_container_defaults: {network_mode: bridge, devices: [], shm_size_bytes: 4294967296}\n");
+    assert_string_equal(config_warnings(c), "");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_path, remove_path)
@@ -162,7 +204,9 @@ int main(void)
         TEST(test_settings__checks_across_keys_name_the_place),
         TEST(test_settings__older_forms_become_the_new_ones),
         TEST(test_settings__round_robin_comes_with_a_warning),
-        TEST(test_settings__a_server_that_is_not_used_comes_with_a_warning),
+        TEST(test_settings__a_server_that_is_named_is_used),
+        TEST(test_settings__one_round_tells_everything),
+        TEST(test_settings__defaults_are_no_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
