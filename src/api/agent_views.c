@@ -138,7 +138,7 @@ void agent_to_wire(const struct core *core, const struct core_agent_view *v, boo
         .id = arena_strdup(a, v->id), .registered_time = v->connected_us, .has_registered_time = v->connected_us != 0,
         .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
         .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
-        .slot_stats = slot_stats(slot, n, a)};
+        .slot_stats = slot_stats(slot, n, a), .has_lost_time = v->lost_us != 0, .lost_time = v->lost_us};
     ret->isolated = v->isolation_gap && !*v->isolation_gap;
     ret->isolation_gap = v->isolation_gap ? arena_strdup(a, v->isolation_gap) : "";
     ret->resource_pools[0] = arena_strdup(a, v->pool);

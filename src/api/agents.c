@@ -213,6 +213,13 @@ int api_revoke_agent_key(struct req *r, const struct wire_revoke_agent_key_reque
     return req_then(r, REQ_LOOP, forget_key);
 }
 
+int api_remove_agent(struct req *r, const struct wire_remove_agent_request *in, struct wire_remove_agent_response *ret,
+                     struct error *err)
+{
+    struct core_event ev = {.type = CORE_AGENT_REMOVE, .now_us = r->now_us, .remove_agent = in->agent_id ? in->agent_id : ""};
+    return req_need_admin(r, "remove agents", err) < 0 ? -1 : api_core_step(r->api, &ev, NULL, err);
+}
+
 int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret,
                     struct error *err)
 {

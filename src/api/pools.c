@@ -60,7 +60,7 @@ static void slots_of_agents(const struct core *core, const char *pool, int32_t *
     struct core_agent_view v;
     for (const struct agent *at = NULL; core_agent_next(core, &at, &v);) {
         struct core_slot_view s;
-        if (strcmp(v.pool, pool) != 0)
+        if (v.lost_us != 0 || strcmp(v.pool, pool) != 0)
             continue;
         if (!seen && core_slot(core, v.id, 0, &s))
             *ret_type = (enum wire_device_type)s.device->type;

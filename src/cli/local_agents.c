@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "cli/api.h"
@@ -29,6 +30,12 @@ static const char *path_variable(struct arena *a)
     if (!venv || !*venv)
         return NULL;
     return arena_printf(a, "PATH=%s/bin:%s", venv, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+}
+
+bool local_agent_runs(struct local_cluster *c, const char *name)
+{
+    pid_t pid;
+    return daemon_find(local_agent_file(c, name, ".pid"), &pid);
 }
 
 int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct error *err)
@@ -62,6 +69,13 @@ int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct 
     if (g->resource_pool) {
         argv[n++] = "--resource-pool";
         argv[n++] = g->resource_pool;
+    }
+    if (g->tls) {
+        const char *cert = getenv("DET_MASTER_CERT_FILE");
+        argv[n++] = "--security-tls-enabled=true";
+        if (cert && *cert)
+            argv[n++] = strcasecmp(cert, "noverify") == 0 ? "--security-tls-skip-verify=true"
+                                                          : arena_printf(a, "--security-tls-master-cert=%s", cert);
     }
     if (g->no_gpu) {
         argv[n++] = "--slot-type";
@@ -160,12 +174,15 @@ int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
         struct wire_get_agents_response out;
         if (api_call(c->cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
             return -1;
-        if (out.agents_n >= n)
+        size_t here = 0; /* others are away, or lost */
+        for (size_t i = 0; i < out.agents_n; i++)
+            here += out.agents[i].has_registered_time;
+        if (here >= n)
             return 0;
         if (check_agents_alive(c, err) < 0)
             return -1;
         if (clock_monotonic_us() > deadline)
-            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", out.agents_n,
+            return error_set(err, ERR_DEADLINE, "%zu of %zu agents have registered; see the logs in %s", here,
                              n, c->directory);
         sleep_ms(LOCAL_POLL_MS);
     }

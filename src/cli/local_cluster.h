@@ -35,6 +35,8 @@ struct local_master {
 /* Comes back when the master answers. cli->master is its address from then on. Refuses while one runs. */
 int local_master_up(struct local_cluster *c, const struct local_master *m, struct error *err);
 int local_master_down(struct local_cluster *c, bool delete_db, struct error *err);
+/* One that was started before: cli->master is its address from then on, *ret_port its port. */
+bool local_master_runs(struct local_cluster *c, int64_t *ret_port);
 /* Stores a login of the user `determined` where the next `det` finds it, if the master's first password still holds. */
 int local_master_log_in(struct local_cluster *c, bool *ret_logged_in, struct error *err);
 const char *local_master_password_file(const struct local_cluster *c); /* NULL if there is none */
@@ -42,8 +44,9 @@ const char *local_master_password_file(const struct local_cluster *c); /* NULL i
 struct local_agent {
     const char *name, *master_host, *config_path, *resource_pool;
     int64_t master_port;
-    bool no_gpu;
+    bool no_gpu, tls;
 };
+bool local_agent_runs(struct local_cluster *c, const char *name);
 int local_agent_up(struct local_cluster *c, const struct local_agent *a, struct error *err);
 /* Ends what runs on the agent, then the agent. name NULL: all agents of the cluster. Returns how many there were. */
 int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err);

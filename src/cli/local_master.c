@@ -134,6 +134,18 @@ static int start_master(struct local_cluster *c, const struct local_master *m, p
     return daemon_start(&d, ret_pid, err);
 }
 
+bool local_master_runs(struct local_cluster *c, int64_t *ret_port)
+{
+    pid_t pid;
+    cleanup_strbuf struct strbuf url = STRBUF_INIT;
+    if (!daemon_find(local_file(c, "master.pid"), &pid) || file_read(local_file(c, "master.url"), 1024, &url, NULL) < 0)
+        return false;
+    const char *port = strrchr(strbuf_str(&url), ':');
+    *ret_port = port ? strtoll(port + 1, NULL, 10) : 0;
+    c->cli->master = arena_strdup(&c->cli->arena, strbuf_str(&url));
+    return *ret_port > 0;
+}
+
 int local_master_up(struct local_cluster *c, const struct local_master *m, struct error *err)
 {
     pid_t pid;

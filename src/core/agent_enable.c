@@ -4,10 +4,11 @@
 #include "core/allocation.h"
 #include "core/effects.h"
 
+/* Of one that is lost it is noted, for the case that it comes back. */
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
 {
     struct agent *agent = agent_find(c, id);
-    if (agent == NULL || agent->presence == AGENT_GONE) {
+    if (agent == NULL || (agent->presence == AGENT_GONE && agent->row.lost_us == 0)) {
         error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
         return NULL;
     }

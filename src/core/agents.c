@@ -311,6 +311,10 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
         return -1;
     struct agent *agent = known_or_new(c, ev);
     timer_clear(&c->timers, &agent->lost);
+    if (agent->row.lost_us != 0) {
+        agent->row.lost_us = 0;
+        record_touch(c, &agent->record);
+    }
     free(agent->version);
     free(agent->hostname);
     free(agent->isolation_gap);
@@ -381,14 +385,30 @@ static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const
     free_slots(agent);
 }
 
-/* Only its row stays, for what the user has disabled. A restored agent that never came is the restart's fault. */
+/* Its row stays, and says since when it is lost, until it comes back or somebody takes it off the list. A restored agent that
+ * never came is the restart's fault. */
 void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);
     bool restored = agent->slot == NULL;
+    agent->row.lost_us = c->now_us;
+    record_touch(c, &agent->record);
     lose(c, agent, restored ? EXIT_RESTORE_ERROR : EXIT_AGENT_FAILED, "agent closed with allocated containers");
     if (agent->row.instance && !elastic_lists(agent))
         agent_forget(c, agent);
+}
+
+int agent_remove(struct core *c, const char *id, struct error *err)
+{
+    struct agent *agent = agent_find(c, id);
+    if (agent == NULL || (agent->presence == AGENT_GONE && agent->row.lost_us == 0))
+        return error_set(err, ERR_NOT_FOUND, "agent '%s' not found", id);
+    if (agent->presence == AGENT_CONNECTED)
+        return error_set(err, ERR_PRECONDITION, "agent '%s' is connected: end its program first; to keep tasks from it, disable it", id);
+    if (agent->presence == AGENT_AWAY)
+        return error_set(err, ERR_PRECONDITION, "agent '%s' is disconnected and may come back; remove it when it is lost", id);
+    agent_forget(c, agent);
+    return 0;
 }
 
 void agent_forget(struct core *c, struct agent *agent)

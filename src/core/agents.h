@@ -23,6 +23,8 @@ struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
 void agent_free(struct core *c, struct agent *agent);
 /* Its machine is gone for good: what ran there has failed, and nothing is kept of it. It is not connected. */
+/* One that is lost: takes it off the list. */
+int agent_remove(struct core *c, const char *id, struct error *err);
 void agent_forget(struct core *c, struct agent *agent);
 
 /* Something about it is not as the scheduler knows it: it will be told at the end of the step. */

@@ -191,6 +191,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
         return task_create(c, ev->task, err);
     case CORE_TRIAL_KILL:
         return trial_kill(c, ev->trial_id, err);
+    case CORE_AGENT_REMOVE:
+        return agent_remove(c, ev->remove_agent, err);
     case CORE_AGENT_ENABLE:
         return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, err);
     case CORE_SLOT_ENABLE:

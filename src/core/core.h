@@ -128,7 +128,7 @@ enum core_event_type {
     /* requests of users */
     CORE_EXPERIMENT_CREATE, CORE_EXPERIMENT_CONTINUE, CORE_EXPERIMENT_ACTIVATE, CORE_EXPERIMENT_PAUSE, CORE_EXPERIMENT_CANCEL, CORE_EXPERIMENT_KILL,
     CORE_EXPERIMENT_RESOURCES, CORE_TRIAL_KILL, CORE_QUEUE_CHANGE, CORE_TASK_CREATE,
-    CORE_AGENT_ENABLE, CORE_SLOT_ENABLE,
+    CORE_AGENT_ENABLE, CORE_SLOT_ENABLE, CORE_AGENT_REMOVE,
     /* agents */
     CORE_AGENT_CONNECTED, CORE_AGENT_DISCONNECTED, CORE_AGENT_DEVICES, CORE_CONTAINER_CHANGED, CORE_INSTANCES_LISTED,
     /* what tasks say */
@@ -226,6 +226,7 @@ struct core_event {
             bool refuse_misfits; /* a pool whose agents cannot hold the job's trials */
         } queue;                             /* CORE_QUEUE_CHANGE: all or nothing */
         const struct core_task_spec *task;   /* CORE_TASK_CREATE; effects.task_id answers */
+        const char *remove_agent;            /* CORE_AGENT_REMOVE: its id; it must be lost */
         struct {
             const char *agent_id;
             int32_t slot; /* device id; CORE_SLOT_ENABLE only */
@@ -433,7 +434,8 @@ struct core_operation_view {
 struct core_agent_view {
     const char *id, *pool, *version, *hostname;
     const char *isolation_gap; /* as its last hello had it */
-    int64_t connected_us; /* since when; 0 while it is away */
+    int64_t connected_us; /* since when; 0 while it is away or lost */
+    int64_t lost_us;      /* since when it is given up; 0: it is not */
     bool enabled, draining;
     size_t slot_n, container_n;
     int slots_used, aux_used;

@@ -19,6 +19,14 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
+/* Each agent that was not lost before is waited for, whether anything ran on it or not: it comes back, or is lost now. A machine
+ * of an elastic pool is its provider's to tell of. */
+static void await_agents(struct core *c)
+{
+    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
+        if (agent->presence == AGENT_GONE && agent->row.lost_us == 0 && !agent->row.instance)
+            agent_await(c, agent);
+}
 
 /* Closes the row of an allocation that nothing can be made of. */
 static void close_stale(struct core *c, const struct allocation_row *row)
@@ -199,6 +207,7 @@ void restore_all(struct core *c, const struct core_rows *rows)
         task_restore(c, &rows->task[i]);
     restore_allocations(c, rows);
     restore_containers(c, rows);
+    await_agents(c);
     fail_broken(c, broken, broken_n);
     resume_allocations(c);
     resume_tasks(c);

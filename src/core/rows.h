@@ -110,6 +110,7 @@ struct agent_row {
     int32_t disabled_slot[CORE_DEVICES_MAX];   /* device ids */
     bool slot_draining[CORE_DEVICES_MAX];      /* of the slot at the same index of disabled_slot */
     int32_t disabled_slot_n;
+    int64_t lost_us;                           /* since then it is not waited for any more; 0: it is there, or may come back */
 };
 
 #endif

@@ -104,7 +104,7 @@ const struct container_row *core_allocation_container(const struct core *c, cons
 
 static bool is_visible(const struct agent *agent)
 {
-    return agent->presence != AGENT_GONE;
+    return agent->presence != AGENT_GONE || agent->row.lost_us != 0;
 }
 
 size_t core_agent_n(const struct core *c)
@@ -122,6 +122,7 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
     *ret = (struct core_agent_view){
         .id = agent->row.id, .pool = agent->row.pool, .version = agent->version ? agent->version : "",
         .isolation_gap = agent->isolation_gap, .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
+        .lost_us = agent->row.lost_us,
         .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
         .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
     };

@@ -22,6 +22,7 @@
 #include "master/data_dir.h"
 #include "master/deletions.h"
 #include "master/housekeeping.h"
+#include "master/read_probe.h"
 #include "master/log_retention.h"
 #include "master/log_policies.h"
 #include "master/log_sealer.h"
@@ -251,6 +252,8 @@ static int restore(struct master *m, struct error *err)
         cleanup_error struct error refused = ERROR_INIT; /* told in the log */
         deletions_add(m->deletions, deletion[i].experiment_id, deletion[i].trial_id, &refused);
     }
+    if (read_probe_new(m->loop, m->readers, &m->read_probe, err) < 0)
+        return -1;
     return housekeeping_new(m->loop, m->writer, api_identities(m->api), HOUSEKEEPING_PERIOD_US, &m->housekeeping, err);
 }
 
@@ -303,6 +306,7 @@ static int master_start(struct master *m, struct error *err)
 static void master_release(struct master *m)
 {
     housekeeping_free(m->housekeeping);
+    read_probe_stop(m->read_probe);
     sealer_stop(m->log_sealer);
     search_follower_stop(m->search_follower);
     sealer_stop(m->metric_sealer);
@@ -317,6 +321,7 @@ static void master_release(struct master *m)
     agent_hub_free(m->agents);
     agent_keys_free(m->agent_keys);
     pool_free(m->readers);
+    read_probe_free(m->read_probe);
     pool_free(m->searcher);
     pool_free(m->workers);
     pool_free(m->transfers);

@@ -47,6 +47,7 @@ struct master {
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */
     struct housekeeping *housekeeping;
+    struct read_probe *read_probe;
     struct collector *collector;
     struct deletions *deletions;
     struct log_policies_scanner *log_policies;

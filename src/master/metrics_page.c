@@ -127,14 +127,15 @@ static void metric_agents(struct page *p)
 
 static void metric_agents_by_state(struct page *p)
 {
-    int enabled = 0, draining = 0, disabled = 0, away = 0;
+    int enabled = 0, draining = 0, disabled = 0, away = 0, lost = 0;
     struct core_agent_view v;
     for (const struct agent *at = NULL; core_agent_next(p->m->core, &at, &v);)
-        ++*(!v.connected_us ? &away : v.draining ? &draining : v.enabled ? &enabled : &disabled);
+        ++*(v.lost_us ? &lost : !v.connected_us ? &away : v.draining ? &draining : v.enabled ? &enabled : &disabled);
     sample_of(p, "state", "enabled", enabled);
     sample_of(p, "state", "draining", draining);
     sample_of(p, "state", "disabled", disabled);
     sample_of(p, "state", "away", away);
+    sample_of(p, "state", "lost", lost);
 }
 
 static void metric_slots(struct page *p)

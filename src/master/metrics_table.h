@@ -12,7 +12,7 @@
     X(http_connections, gauge, "", "Open HTTP connections") \
     X(sessions, gauge, "", "Sessions in memory") \
     X(agents, gauge, "", "Connected agents") \
-    X(agents_by_state, gauge, "state", "Agents: enabled, draining, disabled, or away (they may come back)") \
+    X(agents_by_state, gauge, "state", "Agents: enabled, draining, disabled, away (they may come back), or lost (they did not)") \
     X(slots, gauge, "", "Slots of all agents") \
     X(slots_used, gauge, "", "Slots that run something") \
     X(pool_slots, gauge, "pool", "Slots of a resource pool") \

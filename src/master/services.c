@@ -11,6 +11,7 @@
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
+#include "master/read_probe.h"
 
 static void submit_write(void *ctx, int (*work)(struct store *, void *, struct error *),
                          void (*done)(void *, const struct error *), void *job)
@@ -108,7 +109,8 @@ static int sweep_logs(void *ctx, void (*done)(void *, int64_t, const struct erro
 
 static bool healthy(void *ctx)
 {
-    return writer_admits(((struct master *)ctx)->writer, NULL);
+    const struct master *m = ctx;
+    return writer_admits(m->writer, NULL) && read_probe_is_well(m->read_probe);
 }
 
 static int delete_experiment(void *ctx, int32_t experiment_id, int32_t trial_id, struct error *err)

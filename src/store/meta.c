@@ -25,6 +25,17 @@ int store_cluster_id(struct store *st, const char *proposal, struct arena *a, co
     return store_kv_get(st, "cluster_id", a, ret, err);
 }
 
+int store_can_be_read(struct store *st, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    const char *id;
+    if (store_begin_read(st, err) < 0)
+        return -1;
+    int r = store_kv_get(st, "cluster_id", &a, &id, err);
+    store_rollback(st);
+    return r;
+}
+
 int store_heartbeat_set(struct store *st, int64_t now_us, struct error *err)
 {
     char text[24];

@@ -9,6 +9,9 @@
 int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err);
 int store_kv_set(struct store *st, const char *key, const char *value, struct error *err);
 
+/* One small read, to see whether reads go through. */
+int store_can_be_read(struct store *st, struct error *err);
+
 /* The cluster's id; `proposal` (a UUID) becomes it if there is none yet. */
 int store_cluster_id(struct store *st, const char *proposal, struct arena *a, const char **ret, struct error *err);
 

@@ -102,6 +102,16 @@ def test_what_is_written_while_the_server_is_away_is_there_when_it_is_back(serve
     assert "store.recovered" in master.master_log()
 
 
+def test_a_server_that_stops_while_nothing_is_written_is_told_by_health(server, master):
+    assert master.request("GET", "/health").json["database"] == "up"
+    server.stop()
+    wait_for("the probe", lambda: master.request("GET", "/health").json["database"] == "down", 20)
+    assert master.request("GET", "/health").status == 503
+    server.start()
+    wait_for("the probe", lambda: master.request("GET", "/health").status == 200, 60)
+    assert "store.unreadable reason=" in master.master_log() and "store.readable" in master.master_log()
+
+
 def test_restarts_of_the_server_under_load_lose_nothing_that_was_acknowledged(server, master):
     with Load(master) as load:
         for _ in range(3):

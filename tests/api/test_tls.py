@@ -100,8 +100,8 @@ def test_the_self_signed_pair_is_made_once_and_satisfies_a_strict_client(new_clu
 @pytest.mark.parametrize("files, error", [
     ({"cert": "a.crt"}, r"security\.tls\.cert: security\.tls\.key must be set, too"),
     ({"key": "a.key"}, r"security\.tls\.key: security\.tls\.cert must be set, too"),
-    ({"cert": "a.crt", "key": "none"}, r"the TLS key: .*/none: No such file"),
-    ({"cert": "none", "key": "a.key"}, r"the TLS certificate: .*/none: No such file"),
+    ({"cert": "a.crt", "key": "none"}, r"security.tls.key: cannot read .*/none: No such file"),
+    ({"cert": "none", "key": "a.key"}, r"security.tls.cert: cannot read .*/none: No such file"),
     ({"cert": "a.crt", "key": "b.key"}, r"/b\.key is not the key of the certificate in .*/a\.crt"),
     ({"cert": "words", "key": "a.key"}, r"/words holds no certificate in PEM form"),
     ({"cert": "a.crt", "key": "words"}, r"/words holds no private key in PEM form"),
@@ -343,7 +343,7 @@ def test_agents_certificates_that_cannot_be_used_end_the_start_with_a_sentence(g
     guarded.agents_authority.sign(cert, key)
     guarded.start_master()
     for name, security, words in [
-            ("missing", agents_tls(authority, tmp_path / "no.crt", key), "no.crt cannot be used as certificate"),
+            ("missing", agents_tls(authority, tmp_path / "no.crt", key), "no.crt: No such file"),
             ("other", agents_tls(authority, cert, authority.key), "ca.key cannot be used as key"),
             ("half", {"tls": {"enabled": True, "client_cert": str(cert)}}, "client_cert and client_key belong together"),
             ("plain", {"tls": {"client_cert": str(cert), "client_key": str(key)}}, "security.tls.enabled must be set, too")]:

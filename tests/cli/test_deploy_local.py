@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 
@@ -117,3 +118,47 @@ def test_logs_of_the_cluster(cluster):
     cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
     text = cluster("deploy", "local", "logs", "--no-follow")
     assert "master | " in text and "agent-0 | " in text
+
+
+def pid_of(cluster, name):
+    return int((cluster.directory / f"{name}.pid").read_text().split()[0])
+
+
+def end_of(pid):
+    return lambda: not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+def connected(cluster):
+    return sorted(a["id"] for a in json.loads(cluster("agent", "list", "--json")) if a["registered_time"])
+
+
+@pytest.mark.parametrize("what", ["agent-1", "master"])
+def test_cluster_up_after_a_crash_starts_what_is_missing(cluster, what):
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 2)
+    kept = {name: pid_of(cluster, name) for name in ("master", "agent-0", "agent-1") if name != what}
+    crashed = pid_of(cluster, what)
+    os.kill(crashed, signal.SIGKILL)
+    wait_for("its end", end_of(crashed))
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 2)
+    wait_for("both agents", lambda: connected(cluster) == ["agent-0", "agent-1"])
+    assert {name: pid_of(cluster, name) for name in kept} == kept
+
+
+def test_agents_of_a_cluster_whose_database_was_deleted_join_the_new_one(cluster):
+    for _ in range(3):  # so that the old cluster has had more starts than the new one
+        cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
+        cluster("deploy", "local", "cluster-down")
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--delete-db")
+    assert connected(cluster) == ["agent-0"]
+    master = pid_of(cluster, "master")
+    os.kill(master, signal.SIGKILL)  # its agent goes on, with the old cluster's token and tasks
+    wait_for("its end", end_of(master))
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--delete-db")
+    wait_for("the agent", lambda: connected(cluster) == ["agent-0"])
+
+
+def test_agent_up_goes_where_det_master_says(cluster):
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port, "--agents", 0)
+    assert cluster.environment["DET_MASTER"].endswith(f":{cluster.port}")
+    cluster("deploy", "local", "agent-up", "localhost", "--agent-name", "extra")
+    wait_for("the agent", lambda: connected(cluster) == ["extra"])

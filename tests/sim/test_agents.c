@@ -100,6 +100,62 @@ static void test_kill__reaches_an_agent_that_was_away(void **state)
                "[  3255] exp 1 > STOPPING_KILLED -> CANCELED\n");
 }
 
+static void expect_lost(struct sim *sim, const char *id, bool lost)
+{
+    struct core_agent_view v;
+    assert_true(core_agent_by_id(sim->core, id, &v));
+    assert_int_equal(v.lost_us != 0, lost);
+    assert_int_equal(v.connected_us != 0, !lost);
+}
+
+/* It stays on the list, over restarts of the master, until it comes back or somebody takes it off. */
+static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
+{
+    struct sim *sim = *state;
+    struct core_event off = {.type = CORE_AGENT_REMOVE, .remove_agent = "a1"}, other = {.type = CORE_AGENT_REMOVE, .remove_agent = "b9"};
+    struct core_event enable = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a1", .enable = false}};
+    struct core_agent_view v;
+    cleanup_error struct error err = ERROR_INIT;
+    sim_add_agent(sim, "a1", 1);
+    sim_add_agent(sim, "a2", 1);
+    sim_run(sim, 10);
+    assert_false(sim_step(sim, &off, NULL)); /* it is connected */
+    assert_false(sim_step(sim, &other, NULL));
+    sim_agent_away(sim, "a1", 200000);
+    sim_run(sim, 1000);
+    assert_false(sim_step(sim, &off, NULL)); /* it may come back */
+    sim_run(sim, 60000);
+    expect_lost(sim, "a1", true);
+    expect_lost(sim, "a2", false);
+    assert_true(sim_step(sim, &enable, NULL)); /* for the case that it comes back */
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 20000);
+    expect_lost(sim, "a1", true);
+    expect_lost(sim, "a2", false);
+    sim_run(sim, 200000);
+    expect_lost(sim, "a1", false);
+    sim_agent_away(sim, "a1", 10000000);
+    sim_run(sim, 60000);
+    expect_lost(sim, "a1", true);
+    assert_true(sim_step(sim, &off, NULL));
+    assert_false(core_agent_by_id(sim->core, "a1", &v));
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 60000);
+    assert_false(core_agent_by_id(sim->core, "a1", &v));
+}
+
+/* One that has nothing to do, and dies while the master is away, is lost all the same. */
+static void test_lost_agent__that_died_while_the_master_was_away(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    sim_run(sim, 10);
+    sim_agent_away(sim, "a1", 10000000);
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 200000);
+    expect_lost(sim, "a1", true);
+}
+
 static void test_disabled_agent__stops_at_once_or_when_drained(void **state)
 {
     struct sim *sim = *state;
@@ -175,6 +231,8 @@ int main(void)
         TEST(test_agent__not_back_in_time_loses_its_trial_to_another_and_drops_it),
         TEST(test_agent__after_a_power_cut_is_given_the_trial_again),
         TEST(test_kill__reaches_an_agent_that_was_away),
+        TEST(test_lost_agent__is_listed_until_somebody_takes_it_off),
+        TEST(test_lost_agent__that_died_while_the_master_was_away),
         TEST(test_disabled_agent__stops_at_once_or_when_drained),
         TEST(test_disabled_slot__is_not_used),
         TEST(test_second_connection__of_the_same_agent_is_refused),

@@ -190,7 +190,7 @@ class Cluster:
             raise AssertionError(f"agent {name} ended with {self.agents[name].returncode}:\n{text[-4000:]}")
         if not self.token:
             self.login("admin")
-        return any(a["id"] == name for a in self.get("/api/v1/agents").json["agents"])
+        return any(a["id"] == name and a["registeredTime"] for a in self.get("/api/v1/agents").json["agents"])
 
     def stop_agent(self, name="agent0", signo=signal.SIGTERM):
         return self._stop(self.agents.pop(name), signo, f"agent {name}")

@@ -36,6 +36,15 @@ int cmd_agent_enable(struct cli *cli, const struct args_agent_enable *args, stru
     return 0;
 }
 
+int cmd_agent_remove(struct cli *cli, const struct args_agent_remove *args, struct error *err)
+{
+    struct wire_remove_agent_request in = {.agent_id = args->agent_id};
+    if (api_call(cli, ROUTE_ID_REMOVE_AGENT, &in, NULL, err) < 0)
+        return -1;
+    cli_say(cli, CLI_PLAIN, "Removed agent %s.", args->agent_id);
+    return 0;
+}
+
 int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, struct error *err)
 {
     const char **agent;

@@ -43,6 +43,8 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
     json_object_object_add(v, "id", json_object_new_string(agent_local_id(agent->id)));
     json_object_object_add(v, "version", json_object_new_string(agent->version ? agent->version : ""));
     json_object_object_add(v, "registered_time", time ? json_object_new_string(time) : NULL);
+    if (agent->has_lost_time)
+        json_object_object_add(v, "lost_since", json_object_new_string(format_time(a, true, agent->lost_time)));
     json_object_object_add(v, "num_slots", json_object_new_int64((int64_t)agent->slots_n));
     json_object_object_add(v, "num_containers", json_object_new_int64((int64_t)agent->containers_n));
     json_object_object_add(v, "resource_pools",
@@ -83,6 +85,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
         output_json(cli, all);
         return 0;
     }
+    for (size_t i = 0; i < out.agents_n; i++)
+        if (out.agents[i].has_lost_time)
+            cli_say(cli, CLI_YELLOW, "Agent %s is lost since %s; 'det agent remove %s' takes it off the list.",
+                    agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
+                    agent_local_id(out.agents[i].id));
     table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers",
                                             "Resource Pool", "Enabled", "Draining", "Addresses", "Isolated", NULL});
     for (size_t i = 0; i < out.agents_n; i++)

@@ -1,0 +1,21 @@
+/* Whether the store can be read: one small read at a bounded interval, on a reader's thread like those of requests. What writers
+ * meet says nothing of it, and nobody writes while nothing runs.
+ *
+ * It cannot be read when the last probe failed, or has not come back for longer than a read may take. */
+#ifndef DET_MASTER_READ_PROBE_H
+#define DET_MASTER_READ_PROBE_H
+
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "net/loop.h"
+#include "net/pool.h"
+
+struct read_probe;
+
+int read_probe_new(struct loop *l, struct pool *readers, struct read_probe **ret, struct error *err);
+bool read_probe_is_well(const struct read_probe *p);
+void read_probe_stop(struct read_probe *p); /* begins no more; NULL is fine */
+void read_probe_free(struct read_probe *p); /* after the readers have come to their end; NULL is fine */
+
+#endif
