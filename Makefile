@@ -12,6 +12,8 @@
 ##  clang            the same sources through clang 14, warnings as errors
 ##  soak             random clusters under virtual time, fresh seeds, for SOAK_SECONDS of CPU time (default 3600)
 ##  fuzz             every fuzz target for FUZZ_SECONDS (default 60)
+##  fuzz-api         requests made from the contract, on an AddressSanitizer build, for FUZZ_API_SECONDS (default 600)
+##  nightly          long soak, fuzz, fuzz-api, faults and tsan; notes what fuzz-api found in docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
 ##  lint             layer table, generated documents, Python style
@@ -22,6 +24,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+FUZZ_API_SECONDS ?= 600
 SOAK_SECONDS ?= 3600
 FAULT_KILLS ?= 200
 DET_SOAK_LAUNCH ?= 1000
@@ -36,7 +39,7 @@ HOROVOD := .venv-horovod
 AZURITE := tests/support/azurite
 comma := ,
 
-.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz faults soak-launch lint contract-status cli-status run-cases install clean
+.PHONY: all deps framework-deps apt-packages test-deps demo test test-frameworks horovod-deps test-horovod bench asan tsan clang soak fuzz fuzz-api nightly faults soak-launch lint contract-status cli-status run-cases install clean
 .DEFAULT_GOAL := all
 
 build/build.ninja:
@@ -143,6 +146,16 @@ build-fuzz/build.ninja:
 fuzz: build-fuzz/build.ninja
 	@ninja -C build-fuzz -j$(JOBS)
 	@tests/fuzz/run $(FUZZ_SECONDS)
+
+# The seed is printed: tests/fuzz_api/fuzz.py --seed N makes the same requests.
+fuzz-api: build-asan/build.ninja test-deps
+	@ninja -C build-asan -j$(JOBS) determined-master determined-agent determined-task
+	@DET_BUILD=build-asan $(PY) tests/fuzz_api/fuzz.py --seconds $(FUZZ_API_SECONDS) $(FUZZ_API_OPTIONS)
+
+# Everything that takes hours; each part is tried, whatever became of those before it.
+nightly:
+	@status=0; for part in soak "fuzz FUZZ_SECONDS=600" "fuzz-api FUZZ_API_SECONDS=3600 FUZZ_API_OPTIONS='--note docs/reliability.md'" faults tsan; do \
+		eval $(MAKE) --no-print-directory $$part || status=1; done; exit $$status
 
 # DET_TEST_SEED=N repeats the random choices of a run.
 faults: test-deps all

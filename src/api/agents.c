@@ -217,7 +217,7 @@ int api_remove_agent(struct req *r, const struct wire_remove_agent_request *in, 
                      struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_REMOVE, .now_us = r->now_us, .remove_agent = in->agent_id ? in->agent_id : ""};
-    return req_need_admin(r, "remove agents", err) < 0 ? -1 : api_core_step(r->api, &ev, NULL, err);
+    return req_need_admin(r, "remove agents", err) < 0 ? -1 : req_core_step(r, &ev, NULL, err);
 }
 
 int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret,

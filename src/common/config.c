@@ -227,9 +227,22 @@ struct json_object *config_effective(const struct config *c)
 
 /* ---- Mistakes and warnings --------------------------------------------------------------------------------------- */
 
+/* What was wrong by itself was left out of the values: that it seems to be missing is no second mistake. */
+static bool is_told(const struct config *c, const char *path)
+{
+    size_t n = strlen(path);
+    const char *end = strbuf_str(&c->problems.text) + c->by_table_n;
+    for (const char *at = strbuf_str(&c->problems.text); (at = strstr(at, path)) && at < end; at += n)
+        if (strncmp(at + n, ": ", 2) == 0 && (at == strbuf_str(&c->problems.text) || at[-1] == ' ' || at[-1] == '\n'))
+            return true;
+    return false;
+}
+
 void config_problem(struct config *c, const char *path, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT, origin = STRBUF_INIT;
+    if (is_told(c, path))
+        return;
     va_list ap;
     va_start(ap, fmt);
     strbuf_vaddf(&text, fmt, ap);

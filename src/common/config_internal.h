@@ -21,6 +21,7 @@ struct config {
     struct json_object *tree;         /* given, filled with defaults */
     struct origin *origin;            /* of values that do not come from the file */
     struct schema_problems problems;
+    size_t by_table_n; /* bytes of problems.text: what the table knows of, before checks across keys add theirs */
     int option_problems; /* how many of them are about the command line */
     struct strbuf warnings;
 };

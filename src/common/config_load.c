@@ -194,6 +194,7 @@ int config_read(const struct config_input *in, struct config **ret, struct error
     struct schema_place place = {.file = c->file, .positions = c->positions};
     schema_rename(c->keys, c->given);
     schema_validate(c->keys, c->given, phase, c->checks, &place, &c->problems);
+    c->by_table_n = c->problems.text.n;
     schema_prune(c->keys, c->given);
     schema_each_unserved(c->keys, c->given, tell_unserved, c);
     c->tree = schema_fill(c->keys, c->given);

@@ -265,7 +265,7 @@ static void check_default_pools(struct config *c)
     static const char *const keys[] = {"resource_manager.default_compute_resource_pool",
                                        "resource_manager.default_aux_resource_pool"};
     struct json_object *pools = config_get(c, "resource_pools");
-    if (config_bool(c, "resource_manager.no_default_resource_pools"))
+    if (config_bool(c, "resource_manager.no_default_resource_pools") || !pools)
         return;
     for (size_t i = 0; pools && i < 2; i++) {
         if (!has_pool(pools, config_str(c, keys[i])))
