@@ -76,6 +76,8 @@ static int compare_items(const void *x, const void *y, void *ctx)
 
 static void drop_spare(struct gathering *g)
 {
+    if (g->item_n == 0)
+        return; /* there is no array yet */
     qsort_r(g->item, g->item_n, sizeof(*g->item), compare_items, g);
     if (g->item_n > g->wanted)
         g->item_n = g->wanted;

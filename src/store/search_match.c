@@ -50,8 +50,10 @@ static bool label_matches(const struct search_node *n, const char *labels, size_
         return false;
     if (is_containing(n->op))
         return labels_n > 0 && log_find(labels, labels_n, n->text, text_n);
-    for (const char *at = labels; (at = memmem(at, labels_n - (size_t)(at - labels), n->text, text_n)); at++)
-        if (at > labels && at[-1] == SEARCH_LABEL_MARK && at[text_n] == SEARCH_LABEL_MARK)
+    /* An empty text is found everywhere, at the very end, too. */
+    const char *end = labels + labels_n;
+    for (const char *at = labels; at < end && (at = memmem(at, (size_t)(end - at), n->text, text_n)); at++)
+        if (at > labels && at[-1] == SEARCH_LABEL_MARK && at + text_n < end && at[text_n] == SEARCH_LABEL_MARK)
             return true;
     return false;
 }

@@ -430,6 +430,14 @@ def test_a_text_that_a_database_cannot_read_hides_no_other(master):
     assert master.get("/api/v1/projects/1/metadata/word").json["values"] == ["nul", "plain"]
 
 
+def test_an_empty_label_is_no_end_of_the_search(master):
+    """Found by tests/fuzz_api: it was looked for beyond the end of an experiment's labels."""
+    master.create(activate=False, config=master.experiment_config(labels=["one", "two"]))
+    assert master.get("/api/v1/experiments?labels=").json["experiments"] == []
+    assert len(master.get("/api/v1/experiments?labels=one&labels=two&limit=1").json["experiments"]) == 1
+    assert master.get("/health").status == 200
+
+
 def test_labels_are_counted_when_they_change(master):
     labels = lambda project=0: master.get(f"/api/v1/experiment/labels?projectId={project}").json["labels"]  # noqa: E731
     w = master.post("/api/v1/workspaces", {"name": "labels"}).json["workspace"]["id"]
