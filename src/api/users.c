@@ -185,7 +185,8 @@ static int apply_patch(struct req *r, struct change *c, const struct wire_user_p
 int api_patch_user(struct req *r, const struct wire_patch_user_request *in, struct wire_patch_user_response *ret,
                    struct error *err)
 {
-    const struct wire_user_patch_user *p = in->user;
+    static const struct wire_user_patch_user nothing;
+    const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* an empty body, or null */
     bool own = in->user_id == r->who.user_id;
     bool own_matters_only = !p->username && !p->has_admin && !p->has_active && !p->has_remote && !p->agent_user_group;
     if (!(own && own_matters_only) && req_need_admin(r, "change other users, names, rights or agent accounts", err) < 0)
