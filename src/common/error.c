@@ -137,6 +137,8 @@ const char *error_http_text(enum error_kind kind)
         return "Conflict";
     case 413:
         return "Request Entity Too Large";
+    case 429:
+        return "Too Many Requests";
     case 501:
         return "Not Implemented";
     case 503:

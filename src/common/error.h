@@ -28,6 +28,7 @@
     X(OUT_OF_RANGE,    400, 11, "OutOfRange",         1)        \
     X(UNIMPLEMENTED,   501, 12, "Unimplemented",      1)        \
     X(TOO_LARGE,       413, 8,  "ResourceExhausted",  1)        \
+    X(TOO_MANY,        429, 8,  "ResourceExhausted",  1)        \
     X(UNAVAILABLE,     503, 14, "Unavailable",        1)        \
     X(UNAUTHENTICATED, 401, 16, "Unauthenticated",    1)        \
     X(USAGE,           400, 3,  "InvalidArgument",    2)        \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/address_range.h"
 #include "common/cleanup.h"
 #include "common/schedule.h"
 
@@ -35,6 +36,14 @@ CHECK(check_not_empty)
 {
     if (json_object_get_string_len(v) == 0)
         problem("must not be empty");
+}
+
+CHECK(check_address_range)
+{
+    struct address_range range;
+    cleanup_error struct error err = ERROR_INIT;
+    if (address_range_parse(json_object_get_string(v), &range, &err) < 0)
+        problem("%s", error_msg(&err));
 }
 
 CHECK(check_absolute_path)
@@ -260,6 +269,7 @@ CHECK(check_gcp_instance_type)
 
 const struct schema_check schema_builtin_checks[] = {
     {"absolute_path", check_absolute_path},
+    {"address_range", check_address_range},
     {"at_most_30_characters", check_at_most_30_characters},
     {"checkpoint_storage", check_checkpoint_storage},
     {"container_path", check_container_path},
