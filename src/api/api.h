@@ -13,7 +13,8 @@
  *   search  the searcher's thread: a reader, too, and the one that searches (store/search.h)
  *   (REQ_TRANSFER, of raw routes only: a thread that may wait for disks and networks, without the store)
  *   write   the writer thread: r->db inside the group's transaction, in a savepoint of its own; no reply before the commit
- *   work    a worker thread without a database: hashing, archives
+ *   work    a worker thread without a database: archives
+ *   (REQ_PASSWORD, through password_lane.h only: the one thread that hashes passwords; reads)
  *   stream  the loop's thread; answers with a stream (src/api/stream.h)
  *
  * A handler that needs more than one place goes on with `return req_then(r, REQ_LOOP, step)`. Between steps only `r`
@@ -52,7 +53,7 @@ struct wait;
 struct config;
 struct storage_roots;
 
-enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER };
+enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
 
 /* What a handler or step returns besides 0 and -1. */
 #define REQ_CONTINUES 1
@@ -67,6 +68,7 @@ struct principal {
     int user_id;
     bool admin; /* PRINCIPAL_USER only: a task has no admin's rights, whoever started it */
     int64_t session_id;
+    int64_t password_at_us; /* when a password opened the session; 0: none did, as of those that tasks have */
     uint8_t token_hash[32];
     char username[128];
     char allocation_id[128]; /* PRINCIPAL_TASK only, like those that follow; "" and 0: none */
@@ -138,6 +140,7 @@ struct api_services {
     struct pool *readers, *workers; /* readers' worker context is a read-only struct store * */
     struct pool *searcher;          /* one thread: a reader */
     struct pool *transfers;         /* may wait for disks and networks; without the store */
+    struct pool *passwords;         /* one thread: a reader */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
                          void (*done)(void *job, const struct error *err), void *job);
     bool (*admits_writes)(void *ctx, struct error *err);
@@ -190,6 +193,9 @@ void api_free(struct api *a);
 /* The HTTP server's request callback; ctx is the struct api. */
 void api_on_request(struct http_request *http, void *ctx);
 bool api_has_credentials(struct http_request *http, void *ctx);
+/* The accounts are there, or (failure: why) cannot be made: logins, which have waited, go on. */
+void api_accounts_ready(struct api *a, const char *failure);
+int api_passwords_waiting(const struct api *a);
 
 /* --- what handlers may call
  * ----------------------------------------------------------------------------------------- */
@@ -202,6 +208,7 @@ int req_core_step(struct req *r, const struct core_event *ev, const struct compa
 struct identities *api_identities(struct api *a);
 /* Any thread: does not change while the program runs. */
 const struct api_info *api_info(const struct api *a);
+bool api_allows_root_links(const struct api *a);
 
 /* What every thread may read. */
 struct api_info {

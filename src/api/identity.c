@@ -23,7 +23,7 @@ struct holder {
 /* There may be many, so they are kept small. */
 struct session_entry {
     uint8_t hash[TOKEN_HASH_BYTES];
-    int64_t id, expires_at_us;
+    int64_t id, expires_at_us, password_at_us;
     int user_id;
     enum principal_kind kind;
     struct holder *holder; /* NULL: of no allocation */
@@ -172,6 +172,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
     e->user_id = s->user_id;
     e->kind = s->kind;
     e->expires_at_us = s->expires_at_us;
+    e->password_at_us = s->password_at_us;
     e->holder = holder_of(ids, s->allocation_id);
     if (e->holder)
         LIST_INSERT_HEAD(&e->holder->sessions, e, in_holder);
@@ -185,11 +186,13 @@ void identities_drop_session(struct identities *ids, int64_t session_id)
             free_session(ids, e);
 }
 
-void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins)
+void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
+                                      const uint8_t spared[TOKEN_HASH_BYTES])
 {
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
-        if (e->user_id == user_id && !(only_logins && e->holder))
+        if (e->user_id == user_id && !(only_logins && e->kind == PRINCIPAL_TASK) &&
+            !(spared && memcmp(e->hash, spared, TOKEN_HASH_BYTES) == 0))
             free_session(ids, e);
 }
 
@@ -230,7 +233,7 @@ int identities_authenticate(const struct identities *ids, const char *token, int
     if (!u || !u->active)
         return error_set(err, ERR_FORBIDDEN, "user does not have permission");
     *ret = (struct principal){.kind = e->kind, .user_id = u->id, .admin = u->admin && e->kind == PRINCIPAL_USER,
-                              .session_id = e->id};
+                              .session_id = e->id, .password_at_us = e->password_at_us};
     memcpy(ret->token_hash, hash, sizeof(hash));
     memcpy(ret->username, u->username, sizeof(ret->username));
     if (e->kind == PRINCIPAL_TASK && e->holder)

@@ -4,7 +4,10 @@
  *
  * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
  * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its own
- * and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only. */
+ * and the one on behalf of its owner, end with its allocation at the latest. Loop's thread only.
+ *
+ * Whoever stores users and sessions on the writer's thread brings them here in the job's completion: completions come in
+ * the order of the commits, so that a session can't outlive, in memory, the account that ended it in the store. */
 #ifndef DET_API_IDENTITY_H
 #define DET_API_IDENTITY_H
 
@@ -38,6 +41,7 @@ struct identity_session {
     int64_t id;
     int user_id;
     int64_t expires_at_us; /* 0: never (lives as long as its allocation) */
+    int64_t password_at_us; /* when a password opened it; 0: none did */
     char allocation_id[128]; /* "" for logins */
 };
 
@@ -51,7 +55,9 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
 void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
                             const struct identity_session *s);
 void identities_drop_session(struct identities *ids, int64_t session_id);
-void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins);
+/* But `spared` (NULL: none); with only_logins those of allocations stay. */
+void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
+                                      const uint8_t spared[TOKEN_HASH_BYTES]);
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);
 void identities_drop_expired(struct identities *ids, int64_t now_us);
 int identities_session_count(const struct identities *ids);

@@ -7,6 +7,9 @@
 struct agent_texts;
 struct continuing;
 struct log_feeds;
+struct login_limits;
+struct password_lane;
+struct proxies;
 struct reporting;
 struct topics;
 struct tunnels;
@@ -18,6 +21,10 @@ struct api {
     struct api_defaults defaults;
     struct core *core;
     struct identities *identities;
+    struct password_lane *password_lane;
+    struct login_limits *login_limits;
+    struct proxies *proxies;
+    char *accounts_failure; /* why nobody can log in */
     struct log_feeds *log_feeds; /* of logs that are followed */
     struct agent_texts *agent_texts; /* of those that have been listed */
     struct api_log_stats log_stats;

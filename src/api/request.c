@@ -12,7 +12,9 @@
 #include "api/access.h"
 #include "api/identity.h"
 #include "api/internal.h"
+#include "api/origin.h"
 #include "common/clock.h"
+#include "common/config.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
@@ -107,17 +109,24 @@ const char *req_bearer(const struct req *r)
     return bearer(http_request_header(r->http, "Authorization"));
 }
 
-/* Order: user token header, Authorization, allocation token header, cookie. */
-static const char *request_token(struct http_request *http)
+/* What a program sends, in this order; a header without a token in it is an empty one. NULL: no such header. */
+static const char *header_token(const struct http_request *http)
 {
     const char *v;
     if ((v = http_request_header(http, "Grpc-Metadata-x-user-token")))
         return bearer(v) ? bearer(v) : v;
     if ((v = http_request_header(http, "Authorization")))
-        return bearer(v);
+        return bearer(v) ? bearer(v) : "";
     if ((v = http_request_header(http, "Grpc-Metadata-x-allocation-token")))
         return bearer(v) ? bearer(v) : v;
-    return http_request_cookie(http, "auth");
+    return NULL;
+}
+
+/* A browser's cookie only where no header says who asks. */
+static const char *request_token(struct http_request *http)
+{
+    const char *token = header_token(http);
+    return token ? token : http_request_cookie(http, "auth");
 }
 
 bool api_has_credentials(struct http_request *http, void *ctx)
@@ -172,11 +181,22 @@ static int authenticate_agent(struct req *r, const char *token, struct error *er
     return 0;
 }
 
+/* A login, too, is refused to pages of others: it would make this browser somebody else's. */
+static int check_origin(struct req *r, bool open, struct error *err)
+{
+    const char *cert = config_str(r->api->info.config, "security.tls.cert");
+    bool by_cookie = !open && !header_token(r->http) && http_request_cookie(r->http, "auth");
+    return open || by_cookie ? origin_check(r->api->proxies, r->http, cert && *cert, by_cookie, err) : 0;
+}
+
 static int authenticate(struct req *r, struct error *err)
 {
     const struct access_row *access = r->route ? &route_access[r->route - routes] : &r->run->match.raw->access;
     bool is_planned = r->route && r->route->kind == ROUTE_PLANNED;
-    if (is_planned ? r->route->unauth : access->none.word == ACCESS_OPEN)
+    bool open = is_planned ? r->route->unauth : access->none.word == ACCESS_OPEN;
+    if (check_origin(r, open, err) < 0)
+        return -1;
+    if (open)
         return 0;
     const char *token = request_token(r->http);
     if (access->agent.word != ACCESS_NO)

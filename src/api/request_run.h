@@ -5,6 +5,8 @@
 #include "api/raw.h"
 #include "api/request.h"
 
+struct password_job;
+
 struct req_run {
     struct {
         bool is_rpc_path;
@@ -19,6 +21,7 @@ struct req_run {
     enum req_place next_place;
     req_step_fn *write_step; /* kept: a group that met a full disk runs it again */
     void (*on_gone)(struct req *r);
+    struct password_job *password; /* of those that pass through the passwords' lane */
     uint64_t ticket; /* of the last write this request caused; 0 if none */
     struct error err;
     int rc;

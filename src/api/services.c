@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/internal.h"
+#include "common/config.h"
 #include "core/core.h"
 #include "net/http.h"
 
@@ -67,6 +68,11 @@ struct identities *api_identities(struct api *a)
 const struct api_info *api_info(const struct api *a)
 {
     return &a->info;
+}
+
+bool api_allows_root_links(const struct api *a)
+{
+    return config_bool(a->info.config, "security.allow_root_links");
 }
 
 int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err)

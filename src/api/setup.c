@@ -6,6 +6,9 @@
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/log_feed.h"
+#include "api/login_limits.h"
+#include "api/origin.h"
+#include "api/password_lane.h"
 #include "api/topics.h"
 #include "common/config.h"
 #include "net/tunnel.h"
@@ -25,7 +28,10 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
                       .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
                       .tunnels = tunnels_new(l), .sharing_open = is_sharing_open(info)};
-    if (!a->identities || !a->topics) {
+    a->password_lane = password_lane_new();
+    a->login_limits = login_limits_new();
+    a->proxies = proxies_new(info->config);
+    if (!a->identities || !a->topics || !a->password_lane || !a->login_limits || !a->proxies) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     }
@@ -38,9 +44,24 @@ void api_free(struct api *a)
     if (!a)
         return;
     tunnels_free(a->tunnels);
+    password_lane_free(a->password_lane);
+    login_limits_free(a->login_limits);
+    proxies_free(a->proxies);
+    free(a->accounts_failure);
     identities_free(a->identities);
     topics_free(a->topics);
     log_feeds_free(a->log_feeds);
     agent_texts_free(a->agent_texts);
     free(a);
+}
+
+void api_accounts_ready(struct api *a, const char *failure)
+{
+    a->accounts_failure = failure ? strdup(failure) : NULL;
+    password_lane_open(a->password_lane);
+}
+
+int api_passwords_waiting(const struct api *a)
+{
+    return password_lane_waiting(a->password_lane);
 }

@@ -198,6 +198,10 @@ void req_run_step(struct req *r)
         if (pool_submit(r->run->next_place == REQ_READ ? s->readers : s->searcher, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
+    case REQ_PASSWORD:
+        if (pool_submit(s->passwords, read_work, pool_done, r, &err) < 0)
+            req_fail(r, &err);
+        return;
     case REQ_WORK:
     case REQ_TRANSFER:
         if (pool_submit(r->run->next_place == REQ_WORK ? s->workers : s->transfers, work_work, pool_done, r, &err) < 0)

@@ -1,17 +1,16 @@
-/* Users: list, look at, create, change. Passwords are hashed on a worker; the identities in memory follow each
- * commit. */
-#include <ctype.h>
+/* Users: list, look at, create, change. A change names its columns, and what it was allowed by is looked at again where it is
+ * stored; the identities in memory follow each commit. */
 #include <string.h>
 
+#include "api/account_rules.h"
 #include "api/convert.h"
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/password.h"
+#include "api/password_lane.h"
 #include "gen/handlers.h"
 #include "store/sessions.h"
 #include "store/users.h"
-
-enum { NAME_MAX_BYTES = 127 };
 
 /* ---- look ---- */
 
@@ -52,23 +51,32 @@ int api_get_user_by_username(struct req *r, const struct wire_get_user_by_userna
     return 0;
 }
 
-/* ---- create and change: hash (work) → store (write) → remember (loop) ---- */
+/* ---- create and change: check (loop) → hash (the passwords' lane) → store (write) → remember (loop) ---- */
+
+/* Whoever changes their own password must have shown the old one this recently: a token that somebody has found, of a login
+ * of last week, is not enough. */
+#define FRESH_LOGIN_US (10LL * 60 * 1000000)
 
 struct change {
-    struct store_user user;
+    struct store_user user; /* as it is in the store afterwards; of a new one, what it will be */
+    struct store_user_patch patch;
+    int32_t id;
     const char *wire_password; /* NULL: stays as it is */
     char stored[PASSWORD_STORED_MAX];
-    bool create;
+    bool create, own, as_admin; /* as_admin: only an admin may make this change */
 };
 
 static int remember_user(struct req *r, struct error *err)
 {
     const struct change *c = r->state;
+    struct identities *ids = api_identities(r->api);
     struct identity_user u;
     identity_of_store(&c->user, &u);
-    identities_put_user(api_identities(r->api), &u);
-    if (c->wire_password && !c->create) /* a changed password ends every login */
-        identities_drop_sessions_of_user(api_identities(r->api), u.id, /* only_logins= */ true);
+    identities_put_user(ids, &u);
+    if (!u.active)
+        identities_drop_sessions_of_user(ids, u.id, /* only_logins= */ false, NULL);
+    else if (c->wire_password && !c->create)
+        identities_drop_sessions_of_user(ids, u.id, /* only_logins= */ true, c->own ? r->who.token_hash : NULL);
     return 0;
 }
 
@@ -81,25 +89,71 @@ static void fill_reply(struct req *r, const struct change *c)
         ((struct wire_patch_user_response *)r->ret)->user = w;
 }
 
+/* Between the request's arrival and its turn with the writer somebody may have ended its session, deactivated its user or
+ * taken the admin's rights away; the store knows. */
+static int check_actor_again(struct req *r, const struct change *c, struct error *err)
+{
+    struct store_user actor;
+    bool lives;
+    if (store_session_lives(r->db, r->who.token_hash, &lives, err) < 0 ||
+        store_user_get(r->db, r->who.user_id, &r->arena, &actor, err) < 0)
+        return -1;
+    if (!lives || !actor.active)
+        return error_set(err, ERR_UNAUTHENTICATED, "this login has ended meanwhile, nothing was changed; log in again");
+    if (c->as_admin && !actor.admin)
+        return error_set(err, ERR_FORBIDDEN, "user '%s' is no admin any more, nothing was changed", actor.username);
+    return 0;
+}
+
+static int check_display_name_is_free(struct req *r, const char *name, int32_t id, struct error *err)
+{
+    int64_t n = 0;
+    if (!name || !*name)
+        return 0;
+    if (store_user_count_shown_as(r->db, name, id, &n, err) < 0)
+        return -1;
+    if (n > 0)
+        return error_set(err, ERR_INVALID, "the display name \"%s\" is taken: it is another user's user name or display name", name);
+    return 0;
+}
+
+static int store_new(struct req *r, struct change *c, struct error *err)
+{
+    int64_t last = 0;
+    if (store_last_id(r->db, STORE_IDS_USERS, &last, err) < 0 ||
+        check_display_name_is_free(r, c->user.display_name, 0, err) < 0)
+        return -1;
+    c->user.id = (int32_t)last + 1;
+    c->user.modified_us = r->now_us;
+    c->user.password_hash = c->wire_password ? c->stored : NULL;
+    return store_user_insert(r->db, &c->user, err);
+}
+
+static int store_patch(struct req *r, struct change *c, struct error *err)
+{
+    static const uint8_t nobody[STORE_TOKEN_HASH_SIZE];
+    struct store_user before;
+    if (store_user_get(r->db, c->id, &r->arena, &before, err) < 0 ||
+        check_display_name_is_free(r, c->patch.display_name, c->id, err) < 0)
+        return -1;
+    if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
+        return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set", before.username);
+    c->patch.password_hash = c->wire_password ? c->stored : NULL;
+    if (store_user_patch(r->db, c->id, &c->patch, r->now_us, err) < 0 ||
+        store_user_get(r->db, c->id, &r->arena, &c->user, err) < 0)
+        return -1;
+    if (!c->user.active)
+        return store_sessions_end_of_user(r->db, c->id, err);
+    if (c->wire_password)
+        return store_sessions_end_of_password(r->db, c->id, c->own ? r->who.token_hash : nobody, err);
+    return 0;
+}
+
 static int store_change(struct req *r, struct error *err)
 {
     struct change *c = r->state;
-    int64_t last = 0;
-    c->user.modified_us = r->now_us;
-    if (c->create) {
-        if (store_last_id(r->db, STORE_IDS_USERS, &last, err) < 0)
-            return -1;
-        c->user.id = (int32_t)last + 1;
-        c->user.password_hash = c->wire_password ? c->stored : NULL;
-        if (store_user_insert(r->db, &c->user, err) < 0)
-            return -1;
-    } else if (store_user_update(r->db, &c->user, err) < 0) {
+    if (check_actor_again(r, c, err) < 0 || (c->create ? store_new(r, c, err) : store_patch(r, c, err)) < 0)
         return -1;
-    } else if (c->wire_password && (store_user_set_password(r->db, c->user.id, c->stored, r->now_us, err) < 0 ||
-                                    store_sessions_delete_of_user(r->db, c->user.id, "LOGIN", err) < 0 ||
-                                    store_sessions_delete_of_user(r->db, c->user.id, "TASK", err) < 0)) {
-        return -1;
-    }
     fill_reply(r, c);
     return req_then(r, REQ_LOOP, remember_user);
 }
@@ -107,36 +161,42 @@ static int store_change(struct req *r, struct error *err)
 static int hash_change(struct req *r, struct error *err)
 {
     struct change *c = r->state;
-    if (c->wire_password && password_store_form(c->wire_password, c->stored, err) < 0)
-        return -1;
+    return password_store_form(c->wire_password, c->stored, err);
+}
+
+static int hashed(struct req *r, struct error *err)
+{
     return req_then(r, REQ_WRITE, store_change);
 }
 
-static int check_name(const char *name, const char *what, struct error *err)
+static int go_on(struct req *r, struct change *c, struct error *err)
 {
-    size_t n = strlen(name);
-    if (n == 0 || n > NAME_MAX_BYTES)
-        return error_set(err, ERR_INVALID, "%s must have 1 to %d bytes, it has %zu", what, NAME_MAX_BYTES, n);
-    for (size_t i = 0; i < n; i++)
-        if (iscntrl((unsigned char)name[i]))
-            return error_set(err, ERR_INVALID, "%s must not contain control characters", what);
+    r->state = c;
+    if (!c->wire_password)
+        return req_then(r, REQ_WRITE, store_change);
+    return password_lane_run(r, hash_change, hashed, err);
+}
+
+static int take_link(struct req *r, const struct wire_user_agent_user_group *g, struct store_agent_user_group *ret,
+                     struct error *err)
+{
+    if (!g)
+        return 0;
+    if (account_check_link_is_whole(g, err) < 0 || account_check_link(g, api_allows_root_links(r->api), err) < 0)
+        return -1;
+    *ret = (struct store_agent_user_group){.set = true, .uid = g->agent_uid, .gid = g->agent_gid, .user = g->agent_user,
+                                           .group = g->agent_group};
     return 0;
 }
 
-static void set_agent_user(const struct wire_user_agent_user_group *g, struct store_agent_user_group *ret)
-{
-    *ret = (struct store_agent_user_group){.set = true,
-                                           .uid = g->agent_uid,
-                                           .gid = g->agent_gid,
-                                           .user = g->agent_user ? g->agent_user : "",
-                                           .group = g->agent_group ? g->agent_group : ""};
-}
-
 /* An account without a password cannot log in until an admin gives it one: none is ever blank. */
-static int take_password(struct req *r, struct change *c, const char *password, bool is_hashed, struct error *err)
+static int take_password(struct req *r, struct change *c, const char *password, bool is_hashed, const char *username,
+                         struct error *err)
 {
     if (!password || !*password)
         return 0;
+    if (password_check_new(password, is_hashed, username, err) < 0)
+        return -1;
     return password_wire_form(password, is_hashed, &r->arena, &c->wire_password, err);
 }
 
@@ -146,40 +206,39 @@ int api_post_user(struct req *r, const struct wire_post_user_request *in, struct
     const struct wire_user *u = in->user;
     if (!u)
         return error_set(err, ERR_INVALID, "user is missing");
-    if (req_need_admin(r, "create users", err) < 0 || check_name(u->username ? u->username : "", "username", err) < 0)
-        return -1;
     struct change *c = arena_new(&r->arena, struct change);
-    *c = (struct change){.create = true, .user = {.username = u->username, .display_name = u->display_name, .admin = u->admin,
-                                                  .active = u->active, .remote = u->remote}};
-    if (u->agent_user_group)
-        set_agent_user(u->agent_user_group, &c->user.agent);
-    if (take_password(r, c, in->password, in->is_hashed, err) < 0)
+    *c = (struct change){.create = true, .as_admin = true,
+                         .user = {.admin = u->admin, .active = u->active, .remote = u->remote}};
+    if (req_need_admin(r, "create users", err) < 0 || account_username(u->username, &r->arena, &c->user.username, err) < 0 ||
+        (u->display_name && account_display_name(u->display_name, &r->arena, &c->user.display_name, err) < 0) ||
+        take_link(r, u->agent_user_group, &c->user.agent, err) < 0 ||
+        take_password(r, c, in->password, in->is_hashed, c->user.username, err) < 0)
         return -1;
-    r->state = c;
-    return req_then(r, REQ_WORK, hash_change);
+    return go_on(r, c, err);
 }
 
-static int apply_patch(struct req *r, struct change *c, const struct wire_user_patch_user *p, struct error *err)
+static int take_patch(struct req *r, struct change *c, const struct wire_user_patch_user *p, struct error *err)
 {
-    struct store_user *u = &c->user;
-    if (p->username) {
-        if (check_name(p->username, "username", err) < 0)
-            return -1;
-        u->username = p->username;
-    }
-    if (p->display_name)
-        u->display_name = p->display_name;
-    if (p->has_admin)
-        u->admin = p->admin;
-    if (p->has_active)
-        u->active = p->active;
-    if (p->has_remote)
-        u->remote = p->remote;
-    if (p->agent_user_group)
-        set_agent_user(p->agent_user_group, &u->agent);
+    const struct identity_user *now = identities_user(api_identities(r->api), c->id);
+    struct store_user_patch *to = &c->patch;
+    *to = (struct store_user_patch){.has_admin = p->has_admin, .admin = p->admin, .has_active = p->has_active, .active = p->active,
+                                    .has_remote = p->has_remote, .remote = p->remote};
+    if ((p->username && account_username(p->username, &r->arena, &to->username, err) < 0) ||
+        (p->display_name && account_display_name(p->display_name, &r->arena, &to->display_name, err) < 0) ||
+        take_link(r, p->agent_user_group, &to->agent, err) < 0)
+        return -1;
     if (p->password && !*p->password)
         return error_set(err, ERR_INVALID, "the password must not be empty");
-    return take_password(r, c, p->password, p->is_hashed, err);
+    return take_password(r, c, p->password, p->is_hashed, to->username ? to->username : now ? now->username : "", err);
+}
+
+/* The released client has no field for the old password; a login shows it. */
+static int check_login_is_fresh(const struct req *r, struct error *err)
+{
+    if (r->who.password_at_us && r->now_us - r->who.password_at_us <= FRESH_LOGIN_US)
+        return 0;
+    return error_set(err, ERR_FORBIDDEN, "whoever changes their own password must have logged in with the present one within the last "
+                     "%lld minutes: log in again (det user login %s), then change it", FRESH_LOGIN_US / 60000000, r->who.username);
 }
 
 int api_patch_user(struct req *r, const struct wire_patch_user_request *in, struct wire_patch_user_response *ret,
@@ -187,17 +246,15 @@ int api_patch_user(struct req *r, const struct wire_patch_user_request *in, stru
 {
     static const struct wire_user_patch_user nothing;
     const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* an empty body, or null */
-    bool own = in->user_id == r->who.user_id;
-    bool own_matters_only = !p->username && !p->has_admin && !p->has_active && !p->has_remote && !p->agent_user_group;
-    if (!(own && own_matters_only) && req_need_admin(r, "change other users, names, rights or agent accounts", err) < 0)
-        return -1;
-    if (req_need_user(r, err) < 0)
-        return -1;
     struct change *c = arena_new(&r->arena, struct change);
-    if (store_user_get(r->db, in->user_id, &r->arena, &c->user, err) < 0 || apply_patch(r, c, p, err) < 0)
+    bool open_to_owner = !p->username && !p->has_admin && !p->has_active && !p->has_remote && !p->agent_user_group;
+    *c = (struct change){.id = in->user_id, .own = in->user_id == r->who.user_id};
+    c->as_admin = !(c->own && open_to_owner);
+    if ((c->as_admin && req_need_admin(r, "change other users, names, rights or agent accounts", err) < 0) ||
+        req_need_user(r, err) < 0 || take_patch(r, c, p, err) < 0 ||
+        (c->own && c->wire_password && check_login_is_fresh(r, err) < 0))
         return -1;
-    r->state = c;
-    return req_then(r, REQ_WORK, hash_change);
+    return go_on(r, c, err);
 }
 
 /* ---- settings of the web interface ---- */

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "api/account_rules.h"
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/workspaces.h"
@@ -130,8 +131,8 @@ static int set_agent(struct req *r, const struct wire_user_agent_user_group *g, 
         return 0;
     if (req_need_admin(r, "set the account that tasks of a workspace run under", err) < 0)
         return -1;
-    if ((g->has_agent_uid && g->agent_uid < 0) || (g->has_agent_gid && g->agent_gid < 0))
-        return error_set(err, ERR_INVALID, "agent_uid and agent_gid must not be negative");
+    if (account_check_link(g, api_allows_root_links(r->api), err) < 0)
+        return -1;
     *ret = (struct store_workspace_agent){.has_uid = g->has_agent_uid, .uid = g->agent_uid, .has_gid = g->has_agent_gid,
                                           .gid = g->agent_gid, .user = g->agent_user, .group = g->agent_group};
     return 0;

@@ -1,6 +1,7 @@
 /* First accounts and tokens of a new cluster. There is no default password: the first start makes one (or takes
  * security.initial_user_password) for `determined` and `admin`, writes it into the data directory, readable by the
- * owner only, and says so once. Hashing takes its time, so it happens after the server listens. */
+ * owner only, and says so once. The file is there before the server listens: whoever has seen /health answer can read it.
+ * Hashing takes its time, so it happens afterwards; logins that come meanwhile wait. */
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 static void load_session(struct identities *ids, const struct store_session *s)
 {
     struct identity_session i = {.kind = PRINCIPAL_USER, .id = s->id, .user_id = s->user_id, .expires_at_us = s->expiry_us};
+    if (strcmp(s->kind, "LOGIN") == 0)
+        i.password_at_us = s->created_us;
     if (s->allocation_id) {
         i.kind = strcmp(s->kind, "ALLOCATION") == 0 ? PRINCIPAL_TASK : PRINCIPAL_USER_TOKEN;
         i.expires_at_us = 0;
@@ -69,6 +72,61 @@ static const struct store_user first_users[] = {
     {.id = 1, .username = "admin", .admin = true, .active = true},
     {.id = 2, .username = "determined", .active = true},
 };
+enum { FIRST_N = sizeof(first_users) / sizeof(first_users[0]) };
+
+static void free_first(struct first_accounts *f)
+{
+    error_release(&f->err);
+    OPENSSL_cleanse(f, sizeof(*f));
+    free(f);
+}
+
+static int write_password(const struct first_accounts *f, struct error *err)
+{
+    cleanup_free char *path = NULL;
+    char text[sizeof(f->password) + 1];
+    int n = snprintf(text, sizeof(text), "%s\n", f->password);
+    if (asprintf(&path, "%s/" PASSWORD_FILE, f->m->data_dir) < 0)
+        return error_set(err, ERR_NO_MEMORY, "no memory for the path of the first password");
+    int rc = file_write(path, text, (size_t)n, 0600, err);
+    OPENSSL_cleanse(text, sizeof(text));
+    if (rc == 0)
+        fprintf(stderr, "The first password of the users 'admin' and 'determined' is in %s\n", path);
+    return rc;
+}
+
+static int take_given(struct first_accounts *f, const char *given, struct error *err)
+{
+    for (size_t i = 0; i < FIRST_N; i++)
+        if (password_check_new(given, /* is_hashed= */ false, first_users[i].username, err) < 0)
+            return error_wrap(err, "security.initial_user_password");
+    if (strlen(given) >= sizeof(f->password))
+        return error_set(err, ERR_INVALID, "security.initial_user_password has more than %zu bytes", sizeof(f->password) - 1);
+    memcpy(f->password, given, strlen(given) + 1);
+    return 0;
+}
+
+int accounts_prepare_first(struct master *m, struct error *err)
+{
+    if (identities_user(api_identities(m->api), first_users[0].id)) /* users are renamed, never deleted */
+        return 0;
+    struct first_accounts *f = m->first_accounts = calloc(1, sizeof(*f));
+    if (!f)
+        return error_set(err, ERR_NO_MEMORY, "no memory for the first accounts");
+    f->m = m;
+    f->made_us = clock_now_us();
+    const char *given = config_str(m->config, "security.initial_user_password");
+    f->generated = !given || !*given;
+    if (!f->generated)
+        return take_given(f, given, err);
+    return password_generate(f->password, err) < 0 ? -1 : write_password(f, err);
+}
+
+void accounts_drop_first(struct master *m)
+{
+    if (m->first_accounts)
+        free_first(m->first_accounts);
+}
 
 static void hash_first(void *worker, void *job)
 {
@@ -77,7 +135,7 @@ static void hash_first(void *worker, void *job)
     const char *wire;
     if (password_wire_form(f->password, /* is_hashed= */ false, &a, &wire, &f->err) < 0)
         return;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < FIRST_N; i++)
         if (password_store_form(wire, f->stored[i], &f->err) < 0)
             return;
 }
@@ -85,7 +143,7 @@ static void hash_first(void *worker, void *job)
 static int insert_first(struct store *db, void *job, struct error *err)
 {
     struct first_accounts *f = job;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < FIRST_N; i++) {
         struct store_user u = first_users[i];
         u.password_hash = f->stored[i];
         u.modified_us = f->made_us;
@@ -95,67 +153,49 @@ static int insert_first(struct store *db, void *job, struct error *err)
     return 0;
 }
 
+static void know_first(struct first_accounts *f)
+{
+    for (size_t i = 0; i < FIRST_N; i++) {
+        struct identity_user u;
+        identity_of_store(&first_users[i], &u);
+        u.modified_at_us = f->made_us;
+        identities_put_user(api_identities(f->m->api), &u);
+    }
+    log_info("accounts.created", "users=admin,determined password_file=%s", f->generated ? PASSWORD_FILE : "none");
+}
+
 static void first_done(void *job, const struct error *err)
 {
     struct first_accounts *f = job;
-    if (err) {
+    struct api *api = f->m->api;
+    if (err)
         log_error("accounts.failed", "reason=%s", log_quote(error_msg(err)));
-    } else {
-        for (size_t i = 0; i < 2; i++) {
-            struct identity_user u;
-            identity_of_store(&first_users[i], &u);
-            u.modified_at_us = f->made_us;
-            identities_put_user(api_identities(f->m->api), &u);
-        }
-        log_info("accounts.created", "users=admin,determined password_file=%s", f->generated ? PASSWORD_FILE : "none");
-    }
-    OPENSSL_cleanse(f, sizeof(*f));
-    free(f);
+    else
+        know_first(f);
+    free_first(f);
+    api_accounts_ready(api, err ? error_msg(err) : NULL);
 }
 
-/* The file comes before the accounts: whoever can log in can find the password. */
 static void store_first(void *job)
 {
     struct first_accounts *f = job;
-    if (!f->err.kind && f->generated) {
-        cleanup_free char *path = NULL;
-        char text[sizeof(f->password) + 1];
-        int n = snprintf(text, sizeof(text), "%s\n", f->password);
-        if (asprintf(&path, "%s/" PASSWORD_FILE, f->m->data_dir) > 0)
-            file_write(path, text, (size_t)n, 0600, &f->err);
-        if (!f->err.kind)
-            fprintf(stderr, "The first password of the users 'admin' and 'determined' is in %s\n", path);
-        OPENSSL_cleanse(text, sizeof(text));
-    }
+    struct writer_job write = {insert_first, first_done, f};
     if (f->err.kind) {
-        log_error("accounts.failed", "reason=%s", log_quote(error_msg(&f->err)));
-        error_release(&f->err);
-        free(f);
+        cleanup_error struct error err = ERROR_INIT;
+        error_move(&err, &f->err);
+        first_done(f, &err);
         return;
     }
-    struct writer_job write = {insert_first, first_done, f};
     writer_submit(f->m->writer, &write, 1);
 }
 
 void accounts_make_first(struct master *m)
 {
-    if (identities_user_by_name(api_identities(m->api), "admin"))
-        return;
-    struct first_accounts *f = calloc(1, sizeof(*f));
+    struct first_accounts *f = m->first_accounts;
+    m->first_accounts = NULL;
     if (!f)
-        abort();
-    f->m = m;
-    f->made_us = clock_now_us();
-    const char *given = config_str(m->config, "security.initial_user_password");
-    f->generated = !given || !*given;
-    if (f->generated)
-        password_generate(f->password, &f->err);
-    else if (strlen(given) < sizeof(f->password))
-        memcpy(f->password, given, strlen(given) + 1);
-    else
-        error_set(&f->err, ERR_INVALID, "security.initial_user_password has more than %zu bytes",
-                  sizeof(f->password) - 1);
-    if (f->err.kind || pool_submit(m->workers, hash_first, store_first, f, &f->err) < 0)
+        api_accounts_ready(m->api, NULL);
+    else if (pool_submit(m->passwords, hash_first, store_first, f, &f->err) < 0)
         store_first(f);
 }
 

@@ -42,6 +42,7 @@ enum {
     READERS = 3, TRANSFERS = 2,
     WORKERS = 2,
     QUEUE_MAX = 10000,
+    PASSWORD_QUEUE_MAX = 2, /* the one request that is with the thread, and the first accounts: all others wait elsewhere */
     BODY_MAX = 96 * 1024 * 1024,
     BODIES_MAX = 1024 * 1024 * 1024,
     ANONYMOUS_BODY_MAX = 64 * 1024,
@@ -134,8 +135,11 @@ static int start_threads(struct master *m, struct error *err)
     struct pool_options searcher = readers;
     searcher.name = "det-searcher";
     searcher.threads = 1;
+    struct pool_options passwords = searcher;
+    passwords.name = "det-password";
+    passwords.queue_max = PASSWORD_QUEUE_MAX;
     if (pool_new(m->loop, &readers, &m->readers, err) < 0 || pool_new(m->loop, &searcher, &m->searcher, err) < 0 ||
-        pool_new(m->loop, &transfers, &m->transfers, err) < 0)
+        pool_new(m->loop, &passwords, &m->passwords, err) < 0 || pool_new(m->loop, &transfers, &m->transfers, err) < 0)
         return -1;
     return pool_new(m->loop, &workers, &m->workers, err);
 }
@@ -290,7 +294,7 @@ static int master_start(struct master *m, struct error *err)
     m->service = service_new(m->loop);
     take_signals(m);
     if (start_threads(m, err) < 0 || build_core(m, err) < 0 || build_api(m, err) < 0 || load_tls(m, err) < 0 ||
-        restore(m, err) < 0 || listen_http(m, err) < 0)
+        restore(m, err) < 0 || accounts_prepare_first(m, err) < 0 || listen_http(m, err) < 0)
         return -1;
     open_side_door(m);
     service_ready(m->service);
@@ -313,6 +317,7 @@ static void master_release(struct master *m)
     collector_stop(m->collector);
     provisioner_stop(m->provisioner);
     admin_free(m->admin);
+    accounts_drop_first(m);
     if (m->writer)
         master_stop(m);
     deletions_free(m->deletions);
@@ -323,6 +328,7 @@ static void master_release(struct master *m)
     pool_free(m->readers);
     read_probe_free(m->read_probe);
     pool_free(m->searcher);
+    pool_free(m->passwords);
     pool_free(m->workers);
     pool_free(m->transfers);
     collector_free(m->collector);

@@ -17,6 +17,7 @@
 #include "net/loop.h"
 #include "net/pool.h"
 
+struct first_accounts;
 struct tls_files;
 struct collector;
 struct deletions;
@@ -42,7 +43,9 @@ struct master {
     struct start_configs *start_configs; /* the writer's, too */
     struct pool *readers, *workers;
     struct pool *searcher;  /* one reader's thread, whose connection has what searches look at in memory */
+    struct pool *passwords; /* one reader's thread, which hashes and checks them (api/password_lane.h) */
     struct pool *transfers; /* of checkpoints: wait for disks and networks, so that nobody else does */
+    struct first_accounts *first_accounts; /* to be made; NULL: they are there */
     struct core *core;
     struct loop_timer *core_timer;
     int64_t clock_offset_us; /* of the wall clock to the monotonic one; 0: not read yet */
@@ -85,9 +88,12 @@ int persist_load(struct store *db, const struct core *core, struct arena *a, str
 struct start *start_prepare(struct master *m, const struct core_start *s);
 void start_send(struct start *st); /* frees it */
 
-/* accounts.c: the first start's users and their password; asynchronous, after the server listens. */
+/* accounts.c: what the store knows; then the first start's users and their password. The file with the password is there
+ * before the server listens (accounts_prepare_first), the users a moment later (accounts_make_first); logins wait for them. */
 int accounts_load(struct master *m, struct error *err);
+int accounts_prepare_first(struct master *m, struct error *err);
 void accounts_make_first(struct master *m);
+void accounts_drop_first(struct master *m); /* prepared, but not made: the start failed */
 /* The agents' token: the configured one, else the data directory's, made at the first start. */
 int accounts_agent_token(struct master *m, char ret[128], struct error *err);
 

@@ -258,6 +258,11 @@ static void metric_worker_queue(struct page *p)
     sample(p, pool_depth(p->m->workers));
 }
 
+static void metric_password_queue(struct page *p)
+{
+    sample(p, api_passwords_waiting(p->m->api) + pool_depth(p->m->passwords));
+}
+
 static void metric_writer_queue(struct page *p)
 {
     sample(p, p->writer.depth);

@@ -29,6 +29,7 @@
     X(searcher_queue, gauge, "", "Requests at the thread that searches") \
     X(search_bytes, gauge, "", "Memory of the columns that searches look at") \
     X(worker_queue, gauge, "", "Requests at the workers") \
+    X(password_queue, gauge, "", "Logins and new passwords that wait to be checked or hashed") \
     X(writer_queue, gauge, "", "Writes that wait for their commit") \
     X(loop_delay_seconds, histogram, "", "How late the loop comes to what is due: its timers") \
     X(loop_delay_max_seconds, gauge, "", "Longest delay of the loop since the last look") \

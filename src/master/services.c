@@ -127,6 +127,7 @@ struct api_services services_for_api(struct master *m)
 {
     return (struct api_services){
         .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers,
+        .passwords = m->passwords,
         .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
         .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,

@@ -259,10 +259,14 @@ static int start_store(struct store *db, void *job, struct error *err)
     struct store_user owner;
     struct store_workspace_agent place;
     strbuf_reset(&st->message);
+    if (store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
+        store_user_get(db, st->s->owner_id, &a, &owner, err) < 0)
+        return -1;
+    if (!owner.active) /* such an account has no sessions, and a task without one can do nothing */
+        return error_set(err, ERR_PRECONDITION, "user '%s', to whom this task belongs, is deactivated: none of their tasks starts until "
+                         "an admin activates the account", owner.username);
     if (insert_session(db, st, &st->session, "ALLOCATION", now_us, &st->session_id, err) < 0 ||
         insert_session(db, st, &st->user, "TASK", now_us, &st->user_session_id, err) < 0 ||
-        store_experiment_get(db, st->s->experiment_id, /* with_config= */ true, &a, &x, err) < 0 ||
-        store_user_get(db, st->s->owner_id, &a, &owner, err) < 0 ||
         store_workspace_agent_get(db, x.project_id, &a, &place, err) < 0)
         return -1;
     const struct exp_config *config;
@@ -288,7 +292,21 @@ static void report_failure(struct start *st, const struct error *err)
                   log_quote(error_msg(&failed)));
 }
 
-static void send_start(struct start *st)
+void start_send(struct start *st)
+{
+    if (st->err.kind)
+        report_failure(st, &st->err);
+    else
+        agent_hub_send(st->m->agents, st->s->agent_id, &st->message);
+    error_release(&st->err);
+    strbuf_release(&st->message);
+    arena_release(&st->arena);
+    free(st);
+}
+
+/* Here, in the order of the commits, and not when the message is sent: an account that is deactivated a moment later finds
+ * the sessions and ends them (api/identity.h). */
+static void know_sessions(struct start *st)
 {
     struct identities *ids = api_identities(st->m->api);
     struct identity_session s = {.kind = PRINCIPAL_TASK, .id = st->session_id, .user_id = st->s->owner_id};
@@ -297,25 +315,14 @@ static void send_start(struct start *st)
     struct identity_session u = {.kind = PRINCIPAL_USER_TOKEN, .id = st->user_session_id, .user_id = st->s->owner_id};
     memcpy(u.allocation_id, s.allocation_id, sizeof(u.allocation_id));
     identities_put_session(ids, st->user.hash, &u);
-    agent_hub_send(st->m->agents, st->s->agent_id, &st->message);
-}
-
-void start_send(struct start *st)
-{
-    if (st->err.kind)
-        report_failure(st, &st->err);
-    else
-        send_start(st);
-    error_release(&st->err);
-    strbuf_release(&st->message);
-    arena_release(&st->arena);
-    free(st);
 }
 
 static void start_stored(void *job, const struct error *err)
 {
     struct start *st = job;
     error_copy(&st->err, err);
+    if (!err)
+        know_sessions(st);
 }
 
 static const char *device_kind(const struct core *c, const struct core_start *s)

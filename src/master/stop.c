@@ -23,7 +23,7 @@
 
 static bool is_quiet(const struct master *m)
 {
-    return pool_is_idle(m->readers) && pool_is_idle(m->searcher) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
+    return pool_is_idle(m->readers) && pool_is_idle(m->searcher) && pool_is_idle(m->passwords) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
            log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
            writer_is_idle(m->writer);
 }

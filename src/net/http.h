@@ -81,6 +81,8 @@ bool http_request_client_verified(const struct http_request *r); /* over TLS, wi
 const char *http_request_path(const struct http_request *r);   /* as sent: still percent-encoded, no query */
 const char *http_request_query(const struct http_request *r);  /* as sent, "" if none */
 const char *http_request_header(const struct http_request *r, const char *name); /* NULL if absent */
+/* Of several lines of one name the last: the one that a proxy has added. */
+const char *http_request_last_header(const struct http_request *r, const char *name);
 /* NULL if absent; lives as long as r */
 const char *http_request_cookie(struct http_request *r, const char *name);
 const char *http_request_peer(const struct http_request *r);   /* "10.0.0.7" */

@@ -34,6 +34,14 @@ const char *http_request_header(const struct http_request *r, const char *name)
     return http1_find(&r->head, name);
 }
 
+const char *http_request_last_header(const struct http_request *r, const char *name)
+{
+    for (size_t i = r->head.header_n; i-- > 0;)
+        if (strcasecmp(r->head.header[i].name, name) == 0)
+            return r->head.header[i].value;
+    return NULL;
+}
+
 const char *http_request_peer(const struct http_request *r)
 {
     return r->conn->peer;

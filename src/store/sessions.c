@@ -17,9 +17,25 @@ int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_
     return query_exec(st, Q_SESSIONS_DELETE, SQL_ARGS(sql_blob(token_hash, STORE_TOKEN_HASH_SIZE)), NULL, err);
 }
 
-int store_sessions_delete_of_user(struct store *st, int32_t user_id, const char *kind, struct error *err)
+int store_session_lives(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], bool *ret, struct error *err)
 {
-    return query_exec(st, Q_SESSIONS_DELETE_OF_USER, SQL_ARGS(sql_int(user_id), sql_text(kind)), NULL, err);
+    int64_t n = 0;
+    if (query_int(st, Q_SESSIONS_COUNT_OF_TOKEN, SQL_ARGS(sql_blob(token_hash, STORE_TOKEN_HASH_SIZE)), &n, err) < 0)
+        return -1;
+    *ret = n > 0;
+    return 0;
+}
+
+int store_sessions_end_of_password(struct store *st, int32_t user_id, const uint8_t but[STORE_TOKEN_HASH_SIZE], struct error *err)
+{
+    return query_exec(st, Q_SESSIONS_DELETE_OF_PASSWORD, SQL_ARGS(sql_int(user_id), sql_blob(but, STORE_TOKEN_HASH_SIZE)), NULL, err);
+}
+
+int store_sessions_end_of_user(struct store *st, int32_t user_id, struct error *err)
+{
+    if (query_exec(st, Q_SESSIONS_DELETE_OF_USER, SQL_ARGS(sql_int(user_id)), NULL, err) < 0)
+        return -1;
+    return query_exec(st, Q_SESSIONS_REVOKE_OF_USER, SQL_ARGS(sql_int(user_id)), NULL, err);
 }
 
 int store_sessions_delete_of_allocation(struct store *st, const char *allocation_id, struct error *err)

@@ -35,22 +35,20 @@ int store_user_insert(struct store *st, const struct store_user *u, struct error
     return 0;
 }
 
-int store_user_update(struct store *st, const struct store_user *u, struct error *err)
+int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us, struct error *err)
 {
-    if (query_exec_one(st, Q_USERS_UPDATE, SQL_ARGS(sql_int(u->id), sql_text(u->username),
-                                                    sql_opt_text(u->display_name),
-                                                    sql_bool(u->admin), sql_bool(u->active), sql_bool(u->remote),
-                                                    AGENT_ARGS(&u->agent), sql_int(u->modified_us)),
-                       err, "user %d", u->id) < 0)
-        return explain_conflict(err, "user \"%s\" already exists", u->username);
+    if (query_exec_one(st, Q_USERS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->username), sql_opt_text(p->display_name),
+                                                   sql_opt_text(p->password_hash), sql_opt_int(p->has_admin, p->admin),
+                                                   sql_opt_int(p->has_active, p->active), sql_opt_int(p->has_remote, p->remote),
+                                                   AGENT_ARGS(&p->agent), sql_int(now_us)),
+                       err, "user %d", id) < 0)
+        return p->username ? explain_conflict(err, "user \"%s\" already exists", p->username) : -1;
     return 0;
 }
 
-int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us,
-                            struct error *err)
+int store_user_count_shown_as(struct store *st, const char *name, int32_t but, int64_t *ret, struct error *err)
 {
-    return query_exec_one(st, Q_USERS_SET_PASSWORD, SQL_ARGS(sql_int(id), sql_opt_text(password_hash), sql_int(now_us)),
-                          err, "user %d", id);
+    return query_int(st, Q_USERS_COUNT_SHOWN_AS, SQL_ARGS(sql_text(name), sql_int(but)), ret, err);
 }
 
 int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err)

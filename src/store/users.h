@@ -22,9 +22,16 @@ struct store_user {
 };
 
 int store_user_insert(struct store *st, const struct store_user *u, struct error *err); /* ERR_CONFLICT: name taken */
-/* Writes every column but id, password_hash and last_auth_us. */
-int store_user_update(struct store *st, const struct store_user *u, struct error *err);
-int store_user_set_password(struct store *st, int32_t id, const char *password_hash, int64_t now_us, struct error *err);
+/* What a change of an account names; all other columns stay as they are in the store at that moment. */
+struct store_user_patch {
+    const char *username, *display_name, *password_hash; /* NULL: as it is */
+    bool has_admin, admin, has_active, active, has_remote, remote;
+    struct store_agent_user_group agent; /* not set: as it is */
+};
+int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us,
+                     struct error *err); /* ERR_CONFLICT: name taken */
+/* How many users other than `but` have this user name or display name, without regard to case. */
+int store_user_count_shown_as(struct store *st, const char *name, int32_t but, int64_t *ret, struct error *err);
 int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err);
 int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err);
 int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,

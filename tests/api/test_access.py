@@ -132,13 +132,15 @@ def test_users_are_created_changed_and_refused(master):
     # Her own password and display name, nobody else's, and no rights.
     assert master.patch(f"/api/v1/users/{user['id']}", {"displayName": "x"}, token=ann).status == 403
     assert master.patch(f"/api/v1/users/{ann_id}", {"admin": True}, token=ann).status == 403
+    other = master.login("ann", "Ann-Passw0rd", keep=False).json["token"]
     assert master.patch(f"/api/v1/users/{ann_id}", {"password": client_hash("New-Passw0rd"), "isHashed": True},
                         token=ann).status == 200
-    assert master.get("/api/v1/me", token=ann).status == 401, "a changed password ends every login"
+    assert master.get("/api/v1/me", token=other).status == 401, "a changed password ends every other login"
+    assert master.get("/api/v1/me", token=ann).status == 200
     assert master.login("ann", "Ann-Passw0rd", keep=False).status == 401
     ann = master.login("ann", "New-Passw0rd", keep=False).json["token"]
     assert master.patch(f"/api/v1/users/{ann_id}", {"active": False}, token=admin).status == 200
-    assert master.get("/api/v1/me", token=ann).status == 403
+    assert master.get("/api/v1/me", token=ann).status == 401, "a deactivated user's sessions are over"
     assert master.login("ann", "New-Passw0rd", keep=False).json["error"]["error"] == "user is not active"
     names = [u["username"] for u in master.get("/api/v1/users?sortBy=SORT_BY_USER_NAME").json["users"]]
     assert names == ["admin", "ann", "determined"]

@@ -21,6 +21,7 @@ def cluster():
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)  # tasks must be able to go through it
         with Cluster(directory) as c:
+            c.config["security"]["allow_root_links"] = True
             c.start_master()
             c.start_agent(slots=2, allow_root_tasks=False)
             c.login("admin")
@@ -135,7 +136,9 @@ def test_a_storage_that_the_task_may_not_write_is_a_clear_error(cluster):
 
 
 def test_a_root_task_is_what_was_asked_for_where_the_agent_allows_it(new_cluster):
-    cluster = new_cluster().start_master()
+    cluster = new_cluster()
+    cluster.config["security"]["allow_root_links"] = True
+    cluster.start_master()
     cluster.start_agent(allow_root_tasks=True)
     user(cluster, "rooted", {"agentUid": 0, "agentGid": 0, "agentUser": "root", "agentGroup": "root"})
     lines = said_by(cluster, SAYS_WHO)

@@ -37,7 +37,7 @@ def ok(reply):
 def fill(c):
     """Some of everything that version 1 serves: people, an experiment that ran, one that waits, metrics, a checkpoint, logs, settings."""
     c.login("admin")
-    ann = ok(c.post("/api/v1/users", {"user": {"username": USER, "active": True, "displayName": "Ann Ä."},
+    ann = ok(c.post("/api/v1/users", {"user": {"username": USER, "active": True, "displayName": "Ann A."},
                                       "password": client_hash(PASSWORD), "isHashed": True}))["user"]["id"]
     c.login(USER, PASSWORD)
     ok(c.post("/api/v1/users/setting", {"settings": [{"storagePath": "p", "key": "k", "value": "{\"v\":1}"}]}))

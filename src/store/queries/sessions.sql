@@ -6,8 +6,19 @@ RETURNING id;
 -- name: sessions_delete
 DELETE FROM sessions WHERE token_hash = $1;
 
+-- A changed password: what it had opened ends, but the session that changed it.
+-- name: sessions_delete_of_password
+DELETE FROM sessions WHERE user_id = $1 AND kind IN ('LOGIN', 'TASK') AND token_hash <> $2;
+
+-- A deactivated account: everything ends. Access tokens stay listed.
 -- name: sessions_delete_of_user
-DELETE FROM sessions WHERE user_id = $1 AND kind = $2;
+DELETE FROM sessions WHERE user_id = $1 AND kind <> 'ACCESS_TOKEN';
+
+-- name: sessions_revoke_of_user
+UPDATE sessions SET revoked = 1 WHERE user_id = $1 AND kind = 'ACCESS_TOKEN';
+
+-- name: sessions_count_of_token
+SELECT count(*) FROM sessions WHERE token_hash = $1 AND revoked = 0;
 
 -- name: sessions_delete_of_allocation
 DELETE FROM sessions WHERE allocation_id = $1;

@@ -7,13 +7,18 @@ INSERT INTO users (id, username, display_name, password_hash, admin, active, rem
                    agent_uid, agent_gid, agent_user, agent_group, modified_us, last_auth_us)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
--- name: users_update
-UPDATE users SET username = $2, display_name = $3, admin = $4, active = $5, remote = $6,
-    agent_uid = $7, agent_gid = $8, agent_user = $9, agent_group = $10, modified_us = $11
+-- NULL leaves a column as it is: what others change at the same time stays.
+-- name: users_patch
+UPDATE users SET username = coalesce($2, username), display_name = coalesce($3, display_name),
+    password_hash = coalesce($4, password_hash), admin = coalesce($5, admin), active = coalesce($6, active),
+    remote = coalesce($7, remote), agent_uid = coalesce($8, agent_uid), agent_gid = coalesce($9, agent_gid),
+    agent_user = coalesce($10, agent_user), agent_group = coalesce($11, agent_group), modified_us = $12
 WHERE id = $1;
 
--- name: users_set_password
-UPDATE users SET password_hash = $2, modified_us = $3 WHERE id = $1;
+-- Whether anybody but user $2 is shown, or logs in, under this name.
+-- name: users_count_shown_as
+SELECT count(*) FROM users u
+WHERE u.id <> $2 AND (lower(u.username) = lower($1) OR lower(u.display_name) = lower($1));
 
 -- name: users_touch_auth
 UPDATE users SET last_auth_us = $2 WHERE id = $1;

@@ -100,7 +100,7 @@ static void test_sessions__end_with_logout_password_and_allocation(void **state)
     struct token task = put_session(ids, 3, 1, 0, "1.x.1"), other = put_session(ids, 4, 1, 0, "1.x.2");
     identities_drop_session(ids, 1);
     assert_int_equal(kind_for(ids, a.text, NOW), ERR_UNAUTHENTICATED);
-    identities_drop_sessions_of_user(ids, 1, /* only_logins= */ true);
+    identities_drop_sessions_of_user(ids, 1, /* only_logins= */ true, NULL);
     assert_int_equal(kind_for(ids, b.text, NOW), ERR_UNAUTHENTICATED);
     assert_int_equal(kind_for(ids, task.text, NOW), ERR_NONE);
     identities_drop_sessions_of_allocation(ids, "1.x.1");

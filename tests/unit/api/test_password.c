@@ -57,6 +57,25 @@ static void test_blank__matches_only_an_account_that_has_none(void **state)
     assert_false(password_matches("abc", ""));
 }
 
+static bool may_become(const char *password, bool hashed, const char *username)
+{
+    return password_check_new(password, hashed, username, NULL) == 0;
+}
+
+static void test_new__has_eight_characters_and_is_not_the_name(void **state)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    assert_true(may_become("12345678", false, "ann"));
+    assert_false(may_become("1234567", false, "ann"));
+    assert_false(may_become("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", false, "ann")); /* four characters in eight bytes */
+    assert_false(may_become("Annabella", false, "annabella"));
+    /* Hashed by the client: only a hash, and not that of the name. */
+    assert_true(may_become(wire("x", false, &a), true, "ann"));
+    assert_false(may_become(wire("ann", false, &a), true, "ann"));
+    assert_false(may_become("12345678", true, "ann"));
+    assert_false(may_become("", true, "ann"));
+}
+
 static void test_generated__has_every_class_and_differs(void **state)
 {
     char last[17] = "";
@@ -84,6 +103,7 @@ int main(void)
         cmocka_unit_test(test_wire_form__refuses_what_is_too_long),
         cmocka_unit_test(test_stored_form__matches_its_password_and_no_other),
         cmocka_unit_test(test_blank__matches_only_an_account_that_has_none),
+        cmocka_unit_test(test_new__has_eight_characters_and_is_not_the_name),
         cmocka_unit_test(test_generated__has_every_class_and_differs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,10 +186,10 @@ static void remove_experiment(struct world *w)
 static void rename_user(struct world *w)
 {
     int id = 1 + (int)pick(w, 2);
-    struct store_user u = {.id = id, .username = id == 1 ? "admin" : "other", .active = true, .modified_us = T0};
+    struct store_user_patch u = {.username = id == 1 ? "admin" : "other", .has_active = true, .active = true};
     snprintf(w->user[id], sizeof(w->user[id]), "%s%u", words[1 + pick(w, 3)], pick(w, 3));
     u.display_name = w->user[id];
-    OK(w->f, store_user_update(w->f->st, &u, &w->f->err));
+    OK(w->f, store_user_patch(w->f->st, id, &u, T0, &w->f->err));
 }
 
 static void change(struct world *w)

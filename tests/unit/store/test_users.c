@@ -36,20 +36,23 @@ static void test_user__name_is_unique_without_regard_to_case(void **state)
     FAILS(f, ERR_CONFLICT, "user \"ADA\" already exists", store_user_insert(f->st, &again, &f->err));
 }
 
-static void test_user__changes_are_kept_apart_from_password_and_login(void **state)
+static void test_user__a_patch_changes_what_it_names_and_nothing_else(void **state)
 {
     struct fixture *f = *state;
     struct store_user u;
     fixture_user(f, 2, "ada");
-    OK(f, store_user_set_password(f->st, 2, "hash", T0 + 1, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.password_hash = "hash"}, T0 + 1, &f->err));
     OK(f, store_user_touch_auth(f->st, 2, T0 + 2, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.has_active = true}, T0 + 3, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.display_name = "A"}, T0 + 4, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.agent = {true, 7, 8, "u", "g"}}, T0 + 5, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.has_admin = true, .admin = true}, T0 + 6, &f->err));
     OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
-    u.active = false;
-    u.display_name = "A";
-    u.password_hash = NULL;
-    OK(f, store_user_update(f->st, &u, &f->err));
-    OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
+    assert_string_equal(u.username, "ada");
     assert_false(u.active);
+    assert_true(u.admin && u.agent.set);
+    assert_int_equal(u.agent.gid, 8);
+    assert_int_equal(u.modified_us, T0 + 6);
     assert_string_equal(u.display_name, "A");
     assert_string_equal(u.password_hash, "hash");
     assert_int_equal(u.last_auth_us, T0 + 2);
@@ -64,11 +67,12 @@ static void test_user_list__filters_and_sorts(void **state)
     fixture_user(f, 1, "carol");
     fixture_user(f, 2, "Bob");
     fixture_user(f, 3, "alice");
-    struct store_user u;
-    OK(f, store_user_get(f->st, 2, &f->a, &u, &f->err));
-    u.display_name = "Carpenter";
-    u.active = false;
-    OK(f, store_user_update(f->st, &u, &f->err));
+    OK(f, store_user_patch(f->st, 2, &(struct store_user_patch){.display_name = "Carpenter", .has_active = true}, T0, &f->err));
+    int64_t shown;
+    OK(f, store_user_count_shown_as(f->st, "CARPENTER", 1, &shown, &f->err));
+    assert_int_equal(shown, 1);
+    OK(f, store_user_count_shown_as(f->st, "carpenter", 2, &shown, &f->err));
+    assert_int_equal(shown, 0);
     OK(f, store_user_list(f->st, &(struct store_user_filter){.name = "CAR"}, &f->a, &l, &f->err));
     assert_int_equal(l.user_n, 2); /* carol, and Bob by his display name */
     assert_int_equal(l.user[0].id, 1);
@@ -163,10 +167,27 @@ static void test_sessions__end_by_token_user_allocation_and_time(void **state)
     assert_int_equal(s[0].token_hash[0], 1);
     assert_string_equal(s[2].allocation_id, "1.x.1");
     OK(f, store_session_delete(f->st, hash, &f->err));
-    OK(f, store_sessions_delete_of_user(f->st, 2, "LOGIN", &f->err));
-    assert_int_equal(sessions(f, &s), 2); /* a password change ends logins, not tasks */
+    add_session(f, 7, 2, "LOGIN", NULL, T0 + DAY_US);
+    hash[0] = 7;
+    OK(f, store_sessions_end_of_password(f->st, 2, hash, &f->err));
+    assert_int_equal(sessions(f, &s), 2); /* a password change ends other logins, not allocations */
+    assert_string_equal(s[0].kind, "ALLOCATION");
+    assert_int_equal(s[1].token_hash[0], 7);
+    add_session(f, 4, 2, "TASK", "1.x.1", T0 + DAY_US);
     OK(f, store_sessions_delete_of_allocation(f->st, "1.x.1", &f->err));
-    assert_int_equal(sessions(f, &s), 0); /* DET_USER_TOKEN ends with its allocation */
+    assert_int_equal(sessions(f, &s), 1); /* DET_USER_TOKEN ends with its allocation */
+    add_session(f, 8, 2, "ALLOCATION", "1.x.2", T0 + DAY_US);
+    add_session(f, 9, 2, "ACCESS_TOKEN", NULL, T0 + DAY_US);
+    bool lives;
+    OK(f, store_session_lives(f->st, hash, &lives, &f->err));
+    assert_true(lives);
+    OK(f, store_sessions_end_of_user(f->st, 2, &f->err));
+    assert_int_equal(sessions(f, &s), 1); /* a deactivated account has none left, of whatever kind */
+    assert_true(s[0].revoked);
+    OK(f, store_session_lives(f->st, hash, &lives, &f->err));
+    assert_false(lives);
+    OK(f, store_session_lives(f->st, s[0].token_hash, &lives, &f->err));
+    assert_false(lives);
     add_session(f, 6, 1, "LOGIN", NULL, T0);
     OK(f, store_sessions_delete_expired(f->st, T0, &n, &f->err));
     assert_int_equal(n, 1);
@@ -198,7 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_user__comes_back_whole),
         TEST(test_user__name_is_unique_without_regard_to_case),
-        TEST(test_user__changes_are_kept_apart_from_password_and_login),
+        TEST(test_user__a_patch_changes_what_it_names_and_nothing_else),
         TEST(test_user_list__filters_and_sorts),
         TEST(test_user_list__every_sort_is_valid_in_both_directions),
         TEST(test_settings__are_replaced_by_key_and_reset),
