@@ -51,6 +51,8 @@ int api_logout(struct cli *cli, const char *token, struct error *err);
 const char *password_hash(struct arena *a, const char *password);
 /* ERR_INVALID with what is missing, unless it has 8 characters with upper case, lower case and a digit. */
 int password_check(const char *password, struct error *err);
+/* … and is not the name of its user. Asked here, since the master sees a hash. */
+int password_check_for(const char *password, const char *user, struct error *err);
 #define PASSWORD_HASH_CHARS 128
 
 void session_free(struct session *s);

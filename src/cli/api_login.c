@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/logins.h"
 #include "cli/terminal.h"
@@ -43,6 +44,13 @@ int password_check(const char *password, struct error *err)
     return error_set(err, ERR_INVALID,
                      "a password needs at least 8 characters, among them an upper-case letter, a lower-case "
                      "letter and a digit");
+}
+
+int password_check_for(const char *password, const char *user, struct error *err)
+{
+    if (strcasecmp(password, user) == 0)
+        return error_set(err, ERR_INVALID, "a password must not be the user's name");
+    return password_check(password, err);
 }
 
 /* Tokens */
