@@ -1,0 +1,69 @@
+"""What attacks share: requests from other addresses of this machine, people with accounts, and the store behind the master's back."""
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import sqlite3
+
+from support import postgres
+from support.cluster import TIMEOUT_S, Reply, client_hash
+
+
+def request_from(cluster, address, method, path, body=None, headers=None, timeout=TIMEOUT_S):
+    """As Cluster.request without credentials, from another address of the loopback network (127.0.0.0/8)."""
+    connection = http.client.HTTPConnection("127.0.0.1", cluster.port, timeout=timeout, source_address=(address, 0))
+    try:
+        connection.request(method, path, body=None if body is None else json.dumps(body).encode(), headers=headers or {})
+        reply = connection.getresponse()
+        return Reply(reply.status, reply.headers, reply.read())
+    finally:
+        connection.close()
+
+
+def login_from(cluster, address, user, password, headers=None):
+    body = {"username": user, "password": client_hash(password), "isHashed": True}
+    return request_from(cluster, address, "POST", "/api/v1/auth/login", body, headers)
+
+
+def all_at_once(calls):
+    """The results of functions that run side by side, in their order."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as threads:
+        return [future.result() for future in [threads.submit(call) for call in calls]]
+
+
+def admin_token(cluster):
+    return cluster.login("admin", keep=False).json["token"]
+
+
+def new_user(cluster, name, password, **fields):
+    """Made by an admin; the new user's id."""
+    reply = cluster.post("/api/v1/users", {"user": {"username": name, "active": True, **fields},
+                                           "password": client_hash(password) if password else "", "isHashed": bool(password)},
+                         token=admin_token(cluster))
+    assert reply.status == 200, reply
+    return reply.json["user"]["id"]
+
+
+def token_of(cluster, name, password):
+    reply = cluster.login(name, password, keep=False)
+    assert reply.status == 200, reply
+    return reply.json["token"]
+
+
+def user(cluster, user_id):
+    return cluster.get(f"/api/v1/users/{user_id}", token=admin_token(cluster)).json["user"]
+
+
+def in_store(cluster, statement):
+    """Runs a statement in the store of a master that is not running; what it says, as text."""
+    assert cluster.master is None
+    if os.environ.get("DET_TEST_DB") == "postgres":
+        return postgres.shared().sql(statement, cluster.config["db"]["name"])
+    with contextlib.closing(sqlite3.connect(cluster.dir / "data/determined.db")) as db, db:
+        return "\n".join("|".join(map(str, row)) for row in db.execute(statement))
+
+
+def count_in_store(cluster, what):
+    """what: a table, and which of its rows."""
+    return int(in_store(cluster, f"SELECT count(*) FROM {what}"))
