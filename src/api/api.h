@@ -184,6 +184,7 @@ struct api_defaults {
     const char *checkpoint_storage, *task_container_defaults, *compute_pool, *aux_pool;
     const struct api_pool_defaults *pool;
     size_t pool_n;
+    size_t config_max; /* bytes of a configuration or template */
     bool launch_error; /* refuse what the pool is too small for now, instead of queueing it with a warning */
 };
 

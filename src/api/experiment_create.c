@@ -90,6 +90,8 @@ static int prepare_config(struct req *r, struct creation *c, struct error *err)
     struct expconf_context ctx;
     int rc = launch_context(r, &ctx, err);
     if (rc == 0)
+        rc = expconf_check_text(in->config ? strlen(in->config) : 0, &ctx, err);
+    if (rc == 0)
         rc = parse_template(r, in->template, &ctx.template_config, err);
     if (rc == 0)
         rc = find_project(r, ctx.template_config, &c->project, err);

@@ -20,7 +20,7 @@ int launch_context(struct req *r, struct expconf_context *ret, struct error *err
     const struct api_defaults *d = &r->api->defaults;
     struct expconf_pool *pool = arena_array(&r->arena, struct expconf_pool, d->pool_n);
     *ret = (struct expconf_context){.default_compute_pool = d->compute_pool, .default_aux_pool = d->aux_pool, .pool = pool,
-                                    .pool_n = d->pool_n, .seed = (uint32_t)(r->now_us / 1000000)};
+                                    .pool_n = d->pool_n, .config_max = d->config_max, .seed = (uint32_t)(r->now_us / 1000000)};
     if (RAND_bytes((unsigned char *)ret->random, sizeof(ret->random)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
     for (size_t i = 0; i < d->pool_n; i++) {

@@ -65,11 +65,15 @@ static int check_name(const char *name, struct error *err)
     return 0;
 }
 
-static int check_config(const char *json, const char *name, struct error *err)
+static int check_config(const struct req *r, const char *json, const char *name, struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
+    size_t max = r->api->defaults.config_max;
     if (!json)
         return error_set(err, ERR_INVALID, "template '%s': config is missing", name);
+    if (strlen(json) > max)
+        return error_set(err, ERR_INVALID, "template '%s' has %zu bytes, at most %zu are allowed (the master's limits.config_size)",
+                         name, strlen(json), max);
     return json_parse(json, strlen(json), &config, err) < 0 ? -1 : expconf_check_template(config, name, err);
 }
 
@@ -77,7 +81,7 @@ static int check_template(const struct req *r, const struct wire_template *t, st
 {
     if (!t)
         return error_set(err, ERR_INVALID, "template is missing");
-    if (check_name(t->name, err) < 0 || check_config(t->config, t->name, err) < 0)
+    if (check_name(t->name, err) < 0 || check_config(r, t->config, t->name, err) < 0)
         return -1;
     *ret = (struct store_template){.name = t->name, .config = t->config,
                                    .workspace_id = t->workspace_id ? t->workspace_id : 1, .user_id = r->who.user_id};
@@ -114,7 +118,7 @@ int api_put_template(struct req *r, const struct wire_put_template_request *in, 
 int api_patch_template_config(struct req *r, const struct wire_patch_template_config_request *in,
                               struct wire_patch_template_config_response *ret, struct error *err)
 {
-    if (check_config(in->config, in->template_name, err) < 0 ||
+    if (check_config(r, in->config, in->template_name, err) < 0 ||
         store_template_set_config(r->db, in->template_name, in->config, err) < 0)
         return -1;
     return read_back(r, in->template_name, &ret->template, err);

@@ -25,6 +25,11 @@ int64_t clock_monotonic_us(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clock_thread_cpu_us(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* The civil calendar by eras of 400 years, whose years begin on 1 March so that the leap day comes last. */
 static int64_t days_from_civil(int year, int month, int day)
 {

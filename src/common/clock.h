@@ -8,6 +8,7 @@
 
 int64_t clock_now_us(void);       /* wall clock */
 int64_t clock_monotonic_us(void); /* for intervals */
+int64_t clock_thread_cpu_us(void); /* processor time that the calling thread has had: stands still while it waits */
 
 /* RFC 3339 with Z and 0, 3 or 6 fractional digits, whichever is the shortest exact form. buf of at least 32 bytes. */
 #define CLOCK_TEXT_MAX 40

@@ -66,6 +66,8 @@ struct schema_key {
     /* default as JSON, NULL if there is none; an object with a default is filled, others stay null */
     const char *def;
     double min, max;
+    uint32_t max_items;        /* elements of a list, members of a map; 0: no limit of their own */
+    uint32_t max_bytes;        /* of a string; 0: no limit of its own */
     const char *const *choice; /* NULL-terminated, or NULL */
     const char *unit;          /* "s", "bytes", "batches", or NULL */
     const char *help;          /* one sentence */

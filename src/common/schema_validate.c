@@ -1,4 +1,5 @@
 /* Checks a document against its key table. Goes on after each mistake, so that a person sees all of them at once. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,22 @@ static void check_choice(struct validation *w, const struct schema_key *key, str
     problem(w, "must be one of %s; found \"%s\"", strbuf_str(&all), s);
 }
 
+/* A list or map that is too long is not looked into: one sentence instead of one for each element. */
+static bool is_too_long(struct validation *w, const struct schema_key *key, size_t n)
+{
+    if (!key->max_items || n <= key->max_items)
+        return false;
+    problem(w, "has %zu entries, at most %" PRIu32 " are allowed", n, key->max_items);
+    return true;
+}
+
+static void check_bytes(struct validation *w, const struct schema_key *key, struct json_object *v)
+{
+    size_t n = (size_t)json_object_get_string_len(v);
+    if (key->max_bytes && n > key->max_bytes)
+        problem(w, "has %zu bytes, at most %" PRIu32 " are allowed", n, key->max_bytes);
+}
+
 /* Values that no row describes: only what JSON cannot hold is wrong with them. */
 static void check_untyped(struct validation *w, struct json_object *v)
 {
@@ -309,6 +326,8 @@ static void check_members(struct validation *w, const struct schema_key *key, st
 static void check_object(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     const char *kind = schema_kind(key, v);
+    if (is_too_long(w, key, (size_t)json_object_object_length(v)))
+        return;
     if (key->selector && kind && !check_kind(w, key, kind))
         kind = NULL;
     check_members(w, key, v, kind);
@@ -318,6 +337,8 @@ static void check_object(struct validation *w, const struct schema_key *key, str
 
 static void check_list(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
+    if (is_too_long(w, key, json_object_array_length(v)))
+        return;
     for (size_t i = 0; i < json_object_array_length(v); i++) {
         size_t length = enter_item(w, i);
         struct json_object *item = json_object_array_get_idx(v, i);
@@ -354,6 +375,7 @@ static void check_typed(struct validation *w, const struct schema_key *key, stru
         check_number(w, key, v);
         break;
     case json_type_string:
+        check_bytes(w, key, v);
         if (key->choice)
             check_choice(w, key, v);
         else if ((key->types & (SCHEMA_SIZE | SCHEMA_STRING)) == SCHEMA_SIZE)

@@ -10,9 +10,11 @@
 #include "common/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
-/* Aliases copy what they name. A few lines of nested aliases can ask for billions of nodes, hence a budget for all of
- * them. */
-#define YAML_ALIAS_NODES_MAX 100000
+/* Aliases and merge keys copy what they name, so a few lines can ask for billions of values or for gigabytes of text.
+ * Both limits are those of the whole document as it comes out, copies included, and hold while it is built. */
+#define YAML_VALUES_MAX 100000
+#define YAML_BYTES_MAX (8 * 1024 * 1024) /* of all texts and names; and of the YAML itself */
+#define YAML_PATH_MAX 2048               /* of the names that lead to one value: paths are copied for each value */
 
 struct mark_entry {
     struct yaml_mark value, key;
@@ -37,7 +39,8 @@ struct loader {
     struct anchor *anchor;
     struct strbuf path;
     int depth;
-    long alias_nodes;
+    size_t values, bytes; /* of the document so far */
+    size_t position_bytes;
     struct error *err;
 };
 
@@ -51,11 +54,15 @@ static struct yaml_mark mark_of(yaml_mark_t m)
 static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark value)
 {
     const char *path = strbuf_str(&l->path);
+    size_t n = l->path.n;
     struct mark_entry *e;
-    HASH_FIND_STR(l->positions->entry, path, e);
+    /* Positions only make messages better. Paths that are long and many are not kept. */
+    if (l->position_bytes + n > YAML_BYTES_MAX)
+        return;
+    HASH_FIND(hh, l->positions->entry, path, n, e);
     if (e)
         return;
-    size_t n = strlen(path);
+    l->position_bytes += n;
     e = malloc(sizeof *e + n + 1);
     if (!e)
         abort();
@@ -161,28 +168,35 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
     return 0;
 }
 
-static long count_nodes(struct json_object *v, long limit)
+static int spend(struct loader *l, size_t values, size_t bytes, yaml_mark_t mark)
 {
-    long n = 1;
-    if (json_object_is_type(v, json_type_object)) {
-        json_object_object_foreach(v, key, value) {
-            (void)key;
-            if (n > limit)
-                break;
-            n += count_nodes(value, limit - n);
-        }
-    } else if (json_object_is_type(v, json_type_array)) {
-        for (size_t i = 0; i < json_object_array_length(v) && n <= limit; i++)
-            n += count_nodes(json_object_array_get_idx(v, i), limit - n);
-    }
-    return n;
+    l->values += values;
+    l->bytes += bytes;
+    if (l->values > YAML_VALUES_MAX)
+        return error_at(l, mark, "the document is too large: more than %d values, copies by aliases included",
+                        YAML_VALUES_MAX);
+    if (l->bytes > YAML_BYTES_MAX)
+        return error_at(l, mark, "the document is too large: more than %d bytes of text, copies by aliases included",
+                        YAML_BYTES_MAX);
+    return 0;
 }
 
-static int spend_alias_nodes(struct loader *l, struct json_object *v, yaml_mark_t mark)
+/* What a copy of v adds to the document. Gives up, with a failure, once the budget is spent. */
+static int spend_copy(struct loader *l, struct json_object *v, yaml_mark_t mark)
 {
-    l->alias_nodes += count_nodes(v, YAML_ALIAS_NODES_MAX);
-    if (l->alias_nodes > YAML_ALIAS_NODES_MAX)
-        return error_at(l, mark, "aliases make the document too large (more than %d values)", YAML_ALIAS_NODES_MAX);
+    size_t text = json_object_is_type(v, json_type_string) ? (size_t)json_object_get_string_len(v) : 0;
+    if (spend(l, 1, text, mark) < 0)
+        return -1;
+    if (json_object_is_type(v, json_type_object)) {
+        json_object_object_foreach(v, key, value) {
+            if (spend(l, 0, strlen(key), mark) < 0 || spend_copy(l, value, mark) < 0)
+                return -1;
+        }
+    } else if (json_object_is_type(v, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(v); i++)
+            if (spend_copy(l, json_object_array_get_idx(v, i), mark) < 0)
+                return -1;
+    }
     return 0;
 }
 
@@ -211,7 +225,7 @@ static int load_alias(struct loader *l, struct json_object **ret)
     HASH_FIND_STR(l->anchor, name, a);
     if (!a)
         return error_at(l, l->event.start_mark, "alias *%s names no anchor above it", name);
-    if (spend_alias_nodes(l, a->value, l->event.start_mark) < 0)
+    if (spend_copy(l, a->value, l->event.start_mark) < 0)
         return -1;
     if (l->depth + depth_of(a->value) > YAML_DEPTH_MAX)
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
@@ -233,6 +247,8 @@ static int load_scalar(struct loader *l, struct json_object **ret)
     size_t n = e->data.scalar.length;
     if (memchr(text, '\0', n))
         return error_at(l, e->start_mark, "a text may not contain the NUL character");
+    if (spend(l, 1, n, e->start_mark) < 0)
+        return -1;
     bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (yaml_scalar_resolve(text, n, plain && e->data.scalar.plain_implicit, tag, ret) < 0)
         return error_at(l, e->start_mark, "tag %s does not fit \"%s\"", tag ? tag : "?", text);
@@ -248,7 +264,8 @@ static int check_collection_tag(struct loader *l, const yaml_char_t *tag, const 
 
 static int load_sequence(struct loader *l, struct json_object **ret)
 {
-    if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0)
+    if (check_collection_tag(l, l->event.data.sequence_start.tag, YAML_SEQ_TAG) < 0 ||
+        spend(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *list = json_object_new_array();
     size_t length = l->path.n;
@@ -290,7 +307,7 @@ static int merge_mapping(struct loader *l, struct json_object *from, struct json
 {
     if (!json_object_is_type(from, json_type_object))
         return error_at(l, mark, "<< takes a mapping or a list of mappings");
-    if (spend_alias_nodes(l, from, mark) < 0)
+    if (spend_copy(l, from, mark) < 0)
         return -1;
     json_object_object_foreach(from, name, value) {
         if (!json_object_object_get_ex(merged, name, NULL))
@@ -329,6 +346,8 @@ static int load_member(struct loader *l, struct json_object *object, struct json
         return load_merge(l, merged);
     size_t length = l->path.n;
     strbuf_addf(&l->path, "%s%s", length ? "." : "", name);
+    if (l->path.n > YAML_PATH_MAX)
+        return error_at(l, mark, "the names that lead here have more than %d bytes together", YAML_PATH_MAX);
     if (json_object_object_get_ex(object, name, NULL)) {
         struct yaml_mark first = {0};
         yaml_key_position(l->positions, strbuf_str(&l->path), &first);
@@ -345,7 +364,8 @@ static int load_member(struct loader *l, struct json_object *object, struct json
 
 static int load_mapping(struct loader *l, struct json_object **ret)
 {
-    if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0)
+    if (check_collection_tag(l, l->event.data.mapping_start.tag, YAML_MAP_TAG) < 0 ||
+        spend(l, 1, 0, l->event.start_mark) < 0)
         return -1;
     cleanup_json struct json_object *object = json_object_new_object();
     cleanup_json struct json_object *merged = json_object_new_object();
@@ -428,6 +448,8 @@ static void loader_release(struct loader *l)
 int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
                struct error *err)
 {
+    if (n > YAML_BYTES_MAX)
+        return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n, YAML_BYTES_MAX);
     struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
     if (!l.positions || !yaml_parser_initialize(&l.parser))
         abort();

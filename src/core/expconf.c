@@ -352,7 +352,9 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     cleanup_json struct json_object *config = NULL, *merged = NULL;
     struct yaml_positions *positions = NULL;
     const struct expconf_pool *pool = NULL;
-    int r = read_request(yaml, n, ctx, &config, &positions, err);
+    int r = expconf_check_text(n, ctx, err);
+    if (r == 0)
+        r = read_request(yaml, n, ctx, &config, &positions, err);
     if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);
     if (r == 0) {
@@ -361,9 +363,13 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
         r = check_new(merged, ctx, positions, err);
     }
     yaml_positions_free(positions);
-    if (r == 0)
-        *ret = expconf_view(expconf_fill(merged), yaml, n);
-    return r;
+    if (r < 0)
+        return -1;
+    cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(merged), yaml, n);
+    if (expconf_check_limits(view, ctx, err) < 0)
+        return -1;
+    *ret = take_ptr(view);
+    return 0;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ struct expconf_context {
     const char *default_compute_pool, *default_aux_pool; /* NULL: a task must name its pool */
     struct json_object *template_config;         /* the template's document, or NULL */
     const char *workspace, *project;             /* of the request; NULL: as the config says */
+    size_t config_max;                           /* bytes of a configuration; 0: any */
     bool unmanaged;                              /* runs outside the cluster: needs no entrypoint */
     uint32_t seed;                               /* reproducibility.experiment_seed if the config has none */
     uint32_t random[3];                          /* for a name */
@@ -124,6 +125,8 @@ struct exp_config {
 int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tree, struct exp_searcher *ret,
                       struct error *err);
 
+/* How long a submitted text may be: to be asked before anything reads it. */
+int expconf_check_text(size_t n, const struct expconf_context *ctx, struct error *err);
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err);
@@ -162,6 +165,8 @@ int expconf_merge(struct json_object *config, struct json_object *template_confi
 /* The same for the configuration of a command, notebook, shell, TensorBoard or generic task. */
 int taskconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                    struct error *err);
+/* The limits of a document of a request that is not read as YAML (a template, say), which has limits of its own. */
+int expconf_check_values(struct json_object *document, struct error *err);
 /* What a template may hold: part of a configuration of either kind, and no template. `name` is for the message. */
 int expconf_check_template(struct json_object *config, const char *name, struct error *err);
 /* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */

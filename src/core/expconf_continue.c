@@ -111,12 +111,15 @@ int expconf_continue(struct json_object *effective, const char *override, size_t
 {
     cleanup_json struct json_object *upper = NULL, *config = NULL;
     const struct expconf_pool *pool;
-    if (read_override(override, n, effective, &upper, err) < 0)
+    if (expconf_check_text(n, ctx, err) < 0 || read_override(override, n, effective, &upper, err) < 0)
         return -1;
     config = overlay(experiment_config_keys, false, upper, effective);
     if (expconf_resolve_pool(config, ctx, &pool, err) < 0 || expconf_check_complete(config, true, err) < 0 ||
         expconf_check_runnable(config, err) < 0)
         return -1;
-    *ret = expconf_view(expconf_fill(config), NULL, 0);
+    cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(config), NULL, 0);
+    if (expconf_check_limits(view, ctx, err) < 0)
+        return -1;
+    *ret = take_ptr(view);
     return 0;
 }

@@ -19,6 +19,9 @@ int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct ya
 int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
                          struct error *err);
 
+/* How large an effective configuration may be, and what a task gets of it. */
+int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err);
+
 /* What is there is right. */
 int expconf_check_present(struct json_object *config, const struct yaml_positions *positions, struct error *err);
 

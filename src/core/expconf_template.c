@@ -81,5 +81,5 @@ int expconf_check_template(struct json_object *config, const char *name, struct 
         return error_set(err, ERR_INVALID, "template '%s' must hold a configuration: keys and values", name);
     if (json_object_object_get_ex(config, "template", NULL))
         return error_set(err, ERR_INVALID, "template '%s' must not name a template: templates cannot be nested", name);
-    return check_kinds(config, err);
+    return expconf_check_values(config, err) < 0 ? -1 : check_kinds(config, err);
 }

@@ -160,5 +160,6 @@ void api_defaults_of_config(struct master *m, const struct core_opts *opts, stru
         .task_container_defaults = json_text(config_get(m->config, "task_container_defaults"), &m->texts),
         .compute_pool = named ? NULL : member_text(manager, "default_compute_resource_pool", "default", &m->texts),
         .aux_pool = named ? NULL : member_text(manager, "default_aux_resource_pool", "default", &m->texts),
-        .pool = pool, .pool_n = opts->pool_n, .launch_error = config_bool(m->config, "launch_error")};
+        .pool = pool, .pool_n = opts->pool_n, .config_max = (size_t)config_int(m->config, "limits.config_size"),
+        .launch_error = config_bool(m->config, "launch_error")};
 }

@@ -278,6 +278,16 @@ static void metric_loop_delay_max_seconds(struct page *p)
     sample(p, (double)loop_take_max_delay_us(p->m->loop) / 1e6);
 }
 
+static void metric_loop_turn_seconds(struct page *p)
+{
+    histogram(p, loop_turns(p->m->loop));
+}
+
+static void metric_loop_turn_max_seconds(struct page *p)
+{
+    sample(p, (double)loop_take_max_turn_us(p->m->loop) / 1e6);
+}
+
 static void metric_commit_seconds(struct page *p)
 {
     histogram(p, &p->writer.commit_us);

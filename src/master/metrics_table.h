@@ -33,6 +33,8 @@
     X(writer_queue, gauge, "", "Writes that wait for their commit") \
     X(loop_delay_seconds, histogram, "", "How late the loop comes to what is due: its timers") \
     X(loop_delay_max_seconds, gauge, "", "Longest delay of the loop since the last look") \
+    X(loop_turn_seconds, histogram, "", "Processor time of the loop's turns: how long it keeps others waiting at a time") \
+    X(loop_turn_max_seconds, gauge, "", "Processor time of the longest turn of the loop since the last look") \
     X(commit_seconds, histogram, "", "Duration of the writer's transactions, commit included") \
     X(commit_max_seconds, gauge, "", "Longest transaction since the last look") \
     X(commits, counter, "", "Transactions of the writer") \

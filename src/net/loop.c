@@ -38,6 +38,8 @@ struct loop {
     struct hook *turn_end, *signals;
     int64_t max_delay_us;
     struct histogram delays;
+    int64_t max_turn_us;
+    struct histogram turns;
     void *fetcher;
     void (*fetcher_release)(void *fetcher);
 
@@ -226,14 +228,25 @@ void loop_free(struct loop *l)
     free(l);
 }
 
+static void count_turn(struct loop *l, int64_t turn_us)
+{
+    if (turn_us > l->max_turn_us)
+        l->max_turn_us = turn_us;
+    histogram_add(&l->turns, turn_us);
+}
+
 int loop_run(struct loop *l, struct error *err)
 {
+    int64_t before_us = clock_thread_cpu_us();
     l->stopping = false;
     while (!l->stopping) {
         if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
             return error_errno(err, "waiting for events");
         for (struct hook *h = l->turn_end; h; h = h->next)
             h->fn(h->ctx);
+        int64_t now_us = clock_thread_cpu_us();
+        count_turn(l, now_us - before_us);
+        before_us = now_us;
     }
     return 0;
 }
@@ -330,6 +343,18 @@ int64_t loop_take_max_delay_us(struct loop *l)
 const struct histogram *loop_delays(const struct loop *l)
 {
     return &l->delays;
+}
+
+int64_t loop_take_max_turn_us(struct loop *l)
+{
+    int64_t turn_us = l->max_turn_us;
+    l->max_turn_us = 0;
+    return turn_us;
+}
+
+const struct histogram *loop_turns(const struct loop *l)
+{
+    return &l->turns;
 }
 
 /* ---- file descriptors ---- */

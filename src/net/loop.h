@@ -43,4 +43,9 @@ void loop_watch_free(struct loop_watch *w);
 int64_t loop_take_max_delay_us(struct loop *l);
 const struct histogram *loop_delays(const struct loop *l); /* of all timers so far (common/histogram.h) */
 
+/* A turn is everything that the loop does between two waits. Turns are measured in processor time of the loop's thread,
+ * so that a busy machine makes none of them longer: they tell what a callback costs, the delays above what others feel. */
+int64_t loop_take_max_turn_us(struct loop *l); /* the longest since the last call */
+const struct histogram *loop_turns(const struct loop *l);
+
 #endif
