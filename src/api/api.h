@@ -53,7 +53,8 @@ struct wait;
 struct config;
 struct storage_roots;
 
-enum req_place { REQ_LOOP, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
+/* REQ_LATER: the loop, in its next turn, so that a request of many parts leaves it to others in between. */
+enum req_place { REQ_LOOP, REQ_LATER, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
 
 /* What a handler or step returns besides 0 and -1. */
 #define REQ_CONTINUES 1
@@ -113,6 +114,9 @@ struct req {
 
 /* Goes on with `step` at `place`; `return req_then(...)`. */
 int req_then(struct req *r, enum req_place place, req_step_fn *step);
+/* For a step on the loop that has many parts: whether it has had its time of this turn, which began at `began_us` of the
+ * monotonic clock. It goes on with REQ_LATER. */
+bool req_turn_is_over(int64_t began_us);
 /* The request waits for something; a later req_finish() or req_resume() from the loop goes on with it. When the client
  * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request
  * stays until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
@@ -197,6 +201,7 @@ bool api_has_credentials(struct http_request *http, void *ctx);
 /* The accounts are there, or (failure: why) cannot be made: logins, which have waited, go on. */
 void api_accounts_ready(struct api *a, const char *failure);
 int api_passwords_waiting(const struct api *a);
+size_t api_body_max(struct http_request *http, void *ctx); /* bytes that its route allows */
 
 /* --- what handlers may call
  * ----------------------------------------------------------------------------------------- */

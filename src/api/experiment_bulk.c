@@ -3,6 +3,7 @@
 #include "api/convert.h"
 #include "api/experiment_actions.h"
 #include "api/internal.h"
+#include "common/clock.h"
 #include "gen/handlers.h"
 #include "store/search.h"
 
@@ -18,6 +19,7 @@ struct bulk {
     size_t found_n;
     size_t *changed; /* by the writer: places among the ids */
     size_t changed_n;
+    size_t at; /* how far the loop has come */
 };
 
 /* ---- which ones -------------------------------------------------------------------------------------------------- */
@@ -80,13 +82,13 @@ static int change_state(struct req *r, const struct bulk *b, int32_t id, struct 
 
 static int change_states(struct req *r, struct error *err)
 {
-    const struct bulk *b = r->state;
-    for (size_t i = 0; i < b->ids.n; i++) {
+    struct bulk *b = r->state;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n && !req_turn_is_over(began_us); b->at++) {
         cleanup_error struct error failed = ERROR_INIT;
-        change_state(r, b, b->ids.value[i], &failed);
-        answer(r, i, b->ids.value[i], &failed);
+        change_state(r, b, b->ids.value[b->at], &failed);
+        answer(r, b->at, b->ids.value[b->at], &failed);
     }
-    return 0;
+    return b->at < b->ids.n ? req_then(r, REQ_LATER, change_states) : 0;
 }
 
 /* ---- all other changes: on the writer, judged by what it sees ----------------------------------------------------- */
@@ -109,21 +111,21 @@ static bool is_judgement(const struct error *failed)
 
 static int tell_changed(struct req *r, struct error *err)
 {
-    const struct bulk *b = r->state;
-    for (size_t i = 0; i < b->changed_n; i++) {
+    struct bulk *b = r->state;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->changed_n && !req_turn_is_over(began_us); b->at++) {
         cleanup_error struct error failed = ERROR_INIT;
-        int32_t id = b->ids.value[b->changed[i]];
+        int32_t id = b->ids.value[b->changed[b->at]];
         b->action->changed(r, id, &failed);
-        answer(r, b->changed[i], id, &failed);
+        answer(r, b->changed[b->at], id, &failed);
     }
-    return 0;
+    return b->at < b->changed_n ? req_then(r, REQ_LATER, tell_changed) : 0;
 }
 
 static int change_rows(struct req *r, struct error *err)
 {
     struct bulk *b = r->state;
     b->changed = arena_array(&r->arena, size_t, b->ids.n + 1);
-    b->changed_n = 0;
+    b->changed_n = b->at = 0;
     if (b->action->prepare && b->action->prepare(r, &b->args, err) < 0)
         return -1;
     for (size_t i = 0; i < b->ids.n; i++) {

@@ -21,6 +21,9 @@
 
 enum {
     DECODE_ON_LOOP_MAX = 32 * 1024, /* bytes; bigger bodies are decoded by a worker */
+    SCALARS_MAX = 10000,   /* ids, names, states in one list */
+    MESSAGES_MAX = 100000, /* files, lines of a log, packages in one list or map */
+    DECODED_MAX = 48 * 1024 * 1024, /* bytes of one request's message, beyond the content of files in it */
 };
 
 /* ---- decode ---- */
@@ -31,7 +34,9 @@ static int decode(struct req *r, struct error *err)
     void *in = arena_alloc(&r->arena, route->request->size);
     r->in = in;
     r->ret = arena_alloc(&r->arena, route->response->size);
-    return route_bind(&r->run->match.rpc, r->run->query, r->run->body, r->run->body_n, &r->arena, in, err);
+    if (route_bind(&r->run->match.rpc, r->run->query, r->run->body, r->run->body_n, &r->arena, in, err) < 0)
+        return -1;
+    return codec_check_lists(route->request, in, SCALARS_MAX, MESSAGES_MAX, err);
 }
 
 static enum req_place place_of(enum route_kind kind)
@@ -94,6 +99,9 @@ static int decode_step(struct req *r, struct error *err)
 {
     if (decode(r, err) < 0)
         return -1;
+    free(r->run->body); /* the message has copies of all that it needs */
+    r->run->body = NULL;
+    r->run->body_n = 0;
     return req_then(r, REQ_LOOP, dispatch);
 }
 
@@ -134,6 +142,18 @@ bool api_has_credentials(struct http_request *http, void *ctx)
     struct api *a = ctx;
     struct principal who;
     return identities_authenticate(a->identities, request_token(http), clock_now_us(), &who, NULL) == 0;
+}
+
+size_t api_body_max(struct http_request *http, void *ctx)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct route_match match;
+    const char *path = http_request_path(http), *param[RAW_PARAM_MAX];
+    if (route_find(routes, ROUTES_N, http_method_name(http_request_method(http)), path, strlen(path), &a, &match) == 0)
+        return match.route->body_max;
+    const struct raw_route *raw = raw_route_find(http, &a, param);
+    /* the only one that takes a body: logs in the form that older tasks post them */
+    return raw && raw->for_tasks ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
 }
 
 static int find_route(struct req *r, struct error *err)
@@ -236,6 +256,7 @@ static int accept_request(struct req *r, struct error *err)
         return -1;
     r->run->query = arena_strdup(&r->arena, http_request_query(r->http));
     r->run->body = http_request_take_body(r->http, &r->run->body_n);
+    r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3; /* base64 becomes three quarters */
     if (!r->route)
         return dispatch(r, err);
     if (r->run->body_n > DECODE_ON_LOOP_MAX)

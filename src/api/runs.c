@@ -6,6 +6,7 @@
 #include "api/convert.h"
 #include "api/experiment_actions.h"
 #include "api/internal.h"
+#include "common/clock.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/search.h"
@@ -95,6 +96,7 @@ struct runs_request {
     bool skip_multitrial;
     req_step_fn *then; /* on the loop, once all is committed; NULL: nothing */
     bool *acted;       /* which of the ids it was done to */
+    size_t at;         /* how far it has come: what happens on the loop is done in parts */
     struct wire_run_action_result **results;
     size_t *results_n;
     struct store_run_brief *found; /* by id */
@@ -118,8 +120,13 @@ static int act_on(struct req *r, const struct store_run_brief *run, struct error
 
 static int act_on_all(struct req *r, struct error *err)
 {
-    const struct runs_request *b = r->state;
-    for (size_t i = 0; i < b->ids.n; i++) {
+    struct runs_request *b = r->state;
+    if (b->place == REQ_WRITE)
+        b->at = 0; /* the writer may have to repeat it */
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (b->place == REQ_LOOP && req_turn_is_over(began_us))
+            return req_then(r, REQ_LATER, act_on_all);
+        size_t i = b->at;
         cleanup_error struct error failed = ERROR_INIT;
         int32_t id = b->ids.value[i];
         const struct store_run_brief *run = find(b, id);
@@ -133,6 +140,7 @@ static int act_on_all(struct req *r, struct error *err)
         (*b->results)[i] = (struct wire_run_action_result){
             .id = id, .error = failed.kind ? arena_strdup(&r->arena, error_msg(&failed)) : ""};
     }
+    b->at = 0;
     return b->then ? req_then(r, REQ_LOOP, b->then) : 0;
 }
 
@@ -297,9 +305,12 @@ static int delete_run(struct req *r, const struct runs_request *b, const struct 
 
 static int begin_deletions(struct req *r, struct error *err)
 {
-    const struct runs_request *b = r->state;
+    struct runs_request *b = r->state;
     const struct api_services *s = &r->api->services;
-    for (size_t i = 0; i < b->ids.n; i++) {
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (req_turn_is_over(began_us))
+            return req_then(r, REQ_LATER, begin_deletions);
+        size_t i = b->at;
         cleanup_error struct error failed = ERROR_INIT;
         int32_t id = b->ids.value[i];
         if (b->acted[i] && s->delete_experiment(s->ctx, find(b, id)->experiment.id, id, &failed) < 0)

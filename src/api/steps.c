@@ -7,8 +7,10 @@
 
 #include "api/access.h"
 #include "api/internal.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "net/http.h"
+#include "net/loop.h"
 #include "net/pool.h"
 
 /* ---- the end ---- */
@@ -181,6 +183,11 @@ static void run_on_loop(struct req *r)
     after_step(r);
 }
 
+static void run_later(void *ctx)
+{
+    run_on_loop(ctx);
+}
+
 void req_run_step(struct req *r)
 {
     cleanup_error struct error err = ERROR_INIT;
@@ -188,6 +195,9 @@ void req_run_step(struct req *r)
     switch (r->run->next_place) {
     case REQ_LOOP:
         run_on_loop(r);
+        return;
+    case REQ_LATER:
+        loop_post(r->api->loop, run_later, r);
         return;
     case REQ_WRITE:
         r->run->write_step = r->run->next;
@@ -215,6 +225,12 @@ int req_then(struct req *r, enum req_place place, req_step_fn *step)
     r->run->next = step;
     r->run->next_place = place;
     return REQ_CONTINUES;
+}
+
+bool req_turn_is_over(int64_t began_us)
+{
+    enum { TURN_US = 2000 };
+    return clock_monotonic_us() - began_us >= TURN_US;
 }
 
 int req_wait(struct req *r, void (*on_gone)(struct req *r))

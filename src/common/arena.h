@@ -12,6 +12,7 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *head;
     size_t total; /* bytes handed out, for limits and tests */
+    size_t decoded_max; /* decoders (common/codec.h) stop when `total` is here; 0: their own budget alone */
 };
 
 #define ARENA_INIT {0}

@@ -11,7 +11,8 @@
  * name
  *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD; bad UTF-8, trailing garbage
  *      and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a string, found 7`. An empty text
- *      is an empty message. More memory than 1 MiB and 32 times the text is ERR_TOO_LARGE.
+ *      is an empty message. More memory than 1 MiB and 32 times the text, or than the arena's
+ *      decoded_max, is ERR_TOO_LARGE.
  *
  * C types of generated structs (struct wire_<message>, names by tools/gen-contract):
  *      string        const char *x                 NULL reads as "", and is written as ""
@@ -90,6 +91,10 @@ int codec_decode(const struct codec_message *m, const char *json, size_t n, stru
 /* The value of one field as a whole document (routes with body = field). */
 int codec_decode_field(const struct codec_message *m, const struct codec_field *f, const char *json, size_t n,
                        struct arena *a, void *ret, struct error *err);
+/* How many elements lists of a decoded message have, its single members' included: numbers and texts (ids, names) on the
+ * one hand, messages (files, lines) on the other. One that has more is ERR_INVALID with its name. */
+int codec_check_lists(const struct codec_message *m, const void *msg, size_t scalars_max, size_t messages_max,
+                      struct error *err);
 void codec_encode(const struct codec_message *m, const void *msg, struct strbuf *out);
 /* As above, but the elements of one of its lists are these texts, made earlier of the elements by codec_encode(). */
 struct codec_text {

@@ -265,9 +265,10 @@ static int read_message(struct reader *r, const struct codec_message *m, void *m
 static struct reader reader_of(const char *json, size_t n, struct arena *a, struct error *err)
 {
     enum { BUDGET_FACTOR = 32, BUDGET_MIN = 1 << 20 };
+    size_t limit = a->total + BUDGET_MIN + BUDGET_FACTOR * n;
     return (struct reader){
         .start = json, .p = json, .end = json + n, .a = a, .err = err,
-        .arena_limit = a->total + BUDGET_MIN + BUDGET_FACTOR * n,
+        .arena_limit = a->decoded_max && a->decoded_max < limit ? a->decoded_max : limit,
     };
 }
 

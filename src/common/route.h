@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/arena.h"
 #include "common/codec.h"
@@ -34,6 +35,7 @@ struct route {
     const struct codec_message *request, *response;
     enum route_body body;
     int body_field; /* ROUTE_BODY_FIELD: index into request->field; else -1 */
+    uint32_t body_max; /* bytes */
 };
 
 enum { ROUTE_PARAMS_MAX = 8 };

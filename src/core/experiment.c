@@ -140,6 +140,10 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     if (check_spec(c, spec, &pool, err) < 0 ||
         searcher_new(spec->searcher, spec->hyperparameters, spec->seed, &searcher, err) < 0)
         return -1;
+    if (searcher_check_start(searcher, strlen(spec->hyperparameters), err) < 0) {
+        searcher_free(searcher);
+        return -1;
+    }
 
     struct experiment_row row = {.id = ++c->last_experiment_id, .state = RUN_PAUSED, .start_us = c->now_us,
                                  .queue_position = c->now_us, .owner_id = spec->owner_id};

@@ -10,6 +10,7 @@
 
 enum {
     MESSAGE_MAX = 128 * 1024 * 1024, /* bytes */
+    PENDING_MAX = 256 * 1024 * 1024, /* bytes that wait for one agent: it has stopped reading */
     PING_S = 15,
     DEAD_S = 60,
 };
@@ -63,6 +64,11 @@ static void send_text(struct link *l, const struct strbuf *text)
 {
     if (l->welcomed) {
         ws_send(l->ws, text->s, text->n, true);
+        return;
+    }
+    l->held_bytes += text->n;
+    if (l->held_bytes > PENDING_MAX) {
+        ws_close(l->ws, 1008, "too much waits for the agent's welcome");
         return;
     }
     struct held *held = calloc(1, sizeof(*held));
@@ -277,6 +283,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     memcpy(l->agent_id, agent_id, strlen(agent_id));
     take_peer(l, http_request_peer(http));
     struct ws_handler handler = {.on_message = on_message, .on_close = on_close, .ctx = l, .message_max = MESSAGE_MAX,
+                                 .pending_max = PENDING_MAX,
                                  .ping_s = PING_S, .dead_s = DEAD_S};
     if (http_upgrade_ws(http, &handler, &l->ws, err) < 0) {
         free(l);

@@ -30,6 +30,7 @@ struct link {
     bool greeted, welcomed;
     bool joins; /* it came with the join token, and may have a key of its own */
     STAILQ_HEAD(, held) held;
+    size_t held_bytes;
     UT_hash_handle hh;
 };
 

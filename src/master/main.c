@@ -43,7 +43,6 @@ enum {
     WORKERS = 2,
     QUEUE_MAX = 10000,
     PASSWORD_QUEUE_MAX = 2, /* the one request that is with the thread, and the first accounts: all others wait elsewhere */
-    BODY_MAX = 96 * 1024 * 1024,
     BODIES_MAX = 1024 * 1024 * 1024,
     ANONYMOUS_BODY_MAX = 64 * 1024,
     CONNECTIONS_MAX = 20000,
@@ -215,9 +214,9 @@ static int listen_http(struct master *m, struct error *err)
     int port = (int)config_int(m->config, "port");
     struct http_server_options o = {
         .bind_host = config_str(m->config, "bind_host"), .port = port ? port : 8080,
-        .limits = {.body_max = BODY_MAX, .bodies_max = BODIES_MAX, .anonymous_body_max = ANONYMOUS_BODY_MAX,
+        .limits = {.body_max = ROUTE_BODY_MAX_DEFAULT, .bodies_max = BODIES_MAX, .anonymous_body_max = ANONYMOUS_BODY_MAX,
                    .connections_max = CONNECTIONS_MAX, .idle_timeout_s = 300, .read_timeout_s = 60},
-        .on_request = api_on_request, .has_credentials = api_has_credentials, .ctx = m->api,
+        .on_request = api_on_request, .has_credentials = api_has_credentials, .body_max = api_body_max, .ctx = m->api,
         .tls = m->tls ? tls_files_ctx(m->tls) : NULL};
     return http_server_new(m->loop, &o, &m->http, err);
 }

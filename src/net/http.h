@@ -40,7 +40,7 @@ const char *http_method_name(enum http_method m);
 
 /* 0 means the default. A body's bytes count from its admission until its request is answered. */
 struct http_limits {
-    size_t body_max;             /* of one request; 96 MiB */
+    size_t body_max;             /* of one request, unless http_server_options.body_max allows it more; 96 MiB */
     size_t bodies_max;           /* of all requests together; 1 GiB */
     size_t anonymous_body_max;   /* of one request without credentials; 1 MiB */
     size_t anonymous_bodies_max; /* of all of those together, half of it open to heads that are not complete; 64 MiB */
@@ -52,6 +52,8 @@ struct http_limits {
 
 typedef void http_request_fn(struct http_request *r, void *ctx);
 typedef bool http_credentials_fn(struct http_request *r, void *ctx); /* headers only: does it look authenticated? */
+/* Head only: how many bytes the body of this request may have. Asked when it has more than limits.body_max. */
+typedef size_t http_body_max_fn(struct http_request *r, void *ctx);
 /* Formats the body of a fault below the handler (Content-Type application/json). */
 typedef void http_error_body_fn(int status, const struct error *e, struct strbuf *out, void *ctx);
 
@@ -62,6 +64,7 @@ struct http_server_options {
     struct http_limits limits;
     http_request_fn *on_request;
     http_credentials_fn *has_credentials; /* NULL: every request counts as authenticated */
+    http_body_max_fn *body_max;           /* NULL: limits.body_max for every request */
     http_error_body_fn *error_body;       /* NULL: {"error":{"code":8,"reason":"ResourceExhausted","error":"…"}} */
     void *ctx;
     struct ssl_ctx_st *tls; /* NULL: plain HTTP. The server and each connection keep a reference of their own */

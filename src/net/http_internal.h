@@ -44,6 +44,7 @@ struct http_request {
     struct http1_head head;
     char *body;
     size_t body_n, body_cap;
+    size_t body_max; /* 0: not asked yet */
     size_t charged;  /* bytes reserved in the server's account */
     bool anonymous;  /* in the account of requests without credentials, too */
     bool streaming, stream_head_sent, chunked;

@@ -30,10 +30,19 @@ static bool charge(struct http_request *r, size_t n)
     return true;
 }
 
+static size_t allowed_body(struct http_request *r, uint64_t total)
+{
+    const struct http_server_options *o = &r->conn->server->options;
+    if (r->anonymous)
+        return o->limits.anonymous_body_max;
+    if (total > o->limits.body_max && o->body_max && !r->body_max)
+        r->body_max = o->body_max(r, o->ctx); /* a chunked body asks only once */
+    return r->body_max > o->limits.body_max ? r->body_max : o->limits.body_max;
+}
+
 static int admit(struct http_request *r, uint64_t total, int *ret_status, struct error *err)
 {
-    const struct http_limits *max = &r->conn->server->options.limits;
-    size_t allowed = r->anonymous ? max->anonymous_body_max : max->body_max;
+    size_t allowed = allowed_body(r, total);
     if (total > allowed) {
         *ret_status = 413;
         return error_set(err, ERR_TOO_LARGE, "the request's body of %s%llu bytes is too big, at most %zu are allowed%s",

@@ -14,11 +14,19 @@
 #include <wslay/wslay.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "net/ws_internal.h"
 
+/* What a peer can make us queue by asking (pings ask for pongs), and how often it may ask. Ours ask every 15 s. */
+#define ANSWERS_QUEUED_MAX 32          /* in wslay at a time: then they go to the output first */
+#define ANSWER_BYTES_MAX (64 * 1024)   /* in the output: then nothing is read until the peer has taken them */
+#define CONTROL_FRAMES_MAX 1000        /* in one second: then the peer is cut off */
+#define FRAGMENTS_MAX 16384            /* of one message: each takes memory of its own */
+#define SECOND_US 1000000ll
 #define CLOSE_WAIT_US (5 * 1000000ll) /* for the peer's half of the closing handshake */
 #define CLOSE_GOING_AWAY 1001
 #define CLOSE_ABNORMAL 1006
+#define CLOSE_POLICY 1008
 
 /*  DIALLING (client) ──> OPEN ──> CLOSING (a close frame was sent or received) ──> GONE
  *      └───────────────────┴──────────────── connection lost ───────────────────────^    on_close at the last arrow */
@@ -31,7 +39,12 @@ struct ws {
     struct ws_dial *dial;
     struct loop_timer *timer; /* the start of dialling, then pings while open, then the end of patience while closing */
     enum ws_state state;
-    bool held;         /* nothing is read */
+    bool held;         /* nothing is read, as the user wants it */
+    bool stalled;      /* nothing is read until the peer has taken its answers */
+    size_t answer_bytes; /* queued since the output was empty */
+    int control_n;       /* control frames in the second that began then */
+    int64_t control_since_us;
+    int fragments;       /* of the message that is coming in */
     bool receiving;    /* in wslay's receive: what callbacks queue goes out afterwards */
     bool close_after;  /* ws_close() within receive */
     bool dialled_away; /* ws_close() before it was open */
@@ -94,7 +107,8 @@ static void remember_close(struct ws *w, int code, const char *why, size_t n)
 static ssize_t take_input(wslay_event_context_ptr frames, uint8_t *buf, size_t n, int flags, void *ctx)
 {
     struct ws *w = ctx;
-    int got = evbuffer_remove(bufferevent_get_input(w->bev), buf, n);
+    bool answers_first = wslay_event_get_queued_msg_count(frames) >= ANSWERS_QUEUED_MAX;
+    int got = answers_first ? 0 : evbuffer_remove(bufferevent_get_input(w->bev), buf, n);
     if (got > 0)
         return got;
     wslay_event_set_error(frames, WSLAY_ERR_WOULDBLOCK);
@@ -113,6 +127,34 @@ static ssize_t add_output(wslay_event_context_ptr frames, const uint8_t *data, s
 static int make_mask(wslay_event_context_ptr frames, uint8_t *buf, size_t n, void *ctx)
 {
     return RAND_bytes(buf, (int)n) == 1 ? 0 : -1;
+}
+
+static void cut_off(struct ws *w, const char *why)
+{
+    if (w->state != WS_OPEN)
+        return;
+    log_warning("ws.cut_off", "reason=%s", log_quote(why));
+    ws_close(w, CLOSE_POLICY, why);
+}
+
+static void on_frame_start(wslay_event_context_ptr frames, const struct wslay_event_on_frame_recv_start_arg *f, void *ctx)
+{
+    struct ws *w = ctx;
+    if (!wslay_is_ctrl_frame(f->opcode)) {
+        w->fragments = f->fin ? 0 : w->fragments + 1;
+        if (w->fragments > FRAGMENTS_MAX)
+            cut_off(w, "a message of too many fragments");
+        return;
+    }
+    int64_t now_us = clock_monotonic_us();
+    if (now_us - w->control_since_us >= SECOND_US) {
+        w->control_since_us = now_us;
+        w->control_n = 0;
+    }
+    if (++w->control_n > CONTROL_FRAMES_MAX)
+        cut_off(w, "too many pings in one second");
+    if (f->opcode == WSLAY_PING)
+        w->answer_bytes += f->payload_length + 8;
 }
 
 static void on_frame_message(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m, void *ctx)
@@ -135,6 +177,7 @@ static int frames_init(struct ws *w, bool server)
         .recv_callback = take_input,
         .send_callback = add_output,
         .genmask_callback = make_mask,
+        .on_frame_recv_start_callback = on_frame_start,
         .on_msg_recv_callback = on_frame_message,
     };
     int rc = server ? wslay_event_context_server_init(&w->frames, &callbacks, w)
@@ -192,17 +235,50 @@ static bool ws_finish(struct ws *w)
     return true;
 }
 
-static void ws_receive(struct ws *w)
+static int receive_some(struct ws *w)
 {
-    w->heard_us = clock_monotonic_us();
     w->receiving = true;
     int rc = wslay_event_recv(w->frames);
     w->receiving = false;
-    if (rc < 0) {
-        ws_end(w, CLOSE_ABNORMAL, "no memory");
+    if (rc == 0)
+        ws_flush(w);
+    return rc;
+}
+
+static bool input_waits(const struct ws *w)
+{
+    return evbuffer_get_length(bufferevent_get_input(w->bev)) > 0;
+}
+
+static void set_reading(struct ws *w)
+{
+    if (w->held || w->stalled)
+        bufferevent_disable(w->bev, EV_READ);
+    else
+        bufferevent_enable(w->bev, EV_READ);
+}
+
+/* A peer that asks and does not take the answers waits for itself. */
+static void stall_on_answers(struct ws *w)
+{
+    if (w->answer_bytes <= ANSWER_BYTES_MAX || w->stalled)
         return;
-    }
-    ws_flush(w);
+    w->stalled = true;
+    set_reading(w);
+}
+
+static void ws_receive(struct ws *w)
+{
+    w->heard_us = clock_monotonic_us();
+    size_t before;
+    do {
+        before = evbuffer_get_length(bufferevent_get_input(w->bev));
+        if (receive_some(w) < 0) {
+            ws_end(w, CLOSE_ABNORMAL, "no memory");
+            return;
+        }
+        stall_on_answers(w);
+    } while (w->state == WS_OPEN && !w->stalled && input_waits(w) && evbuffer_get_length(bufferevent_get_input(w->bev)) < before);
     if (w->close_after)
         say_goodbye(w);
     ws_finish(w);
@@ -213,11 +289,28 @@ static void on_readable(struct bufferevent *bev, void *ctx)
     ws_receive(ctx);
 }
 
+static void resume_reading(struct ws *w)
+{
+    set_reading(w);
+    if (w->held || w->stalled)
+        return;
+    w->heard_us = clock_monotonic_us();
+    if (input_waits(w))
+        bufferevent_trigger(w->bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
+}
+
 static void on_writable(struct bufferevent *bev, void *ctx)
 {
     struct ws *w = ctx;
     if (ws_finish(w))
         return;
+    if (w->state == WS_OPEN && ws_pending(w) == 0) {
+        w->answer_bytes = 0;
+        if (w->stalled) {
+            w->stalled = false;
+            resume_reading(w);
+        }
+    }
     if (w->state == WS_OPEN && w->handler.on_drained && ws_pending(w) == 0)
         w->handler.on_drained(w, w->handler.ctx);
 }
@@ -338,6 +431,14 @@ void ws_send(struct ws *w, const void *data, size_t n, bool is_text)
 {
     if (w->state != WS_OPEN)
         return;
+    size_t waits = ws_pending(w);
+    if (w->handler.pending_max && waits > w->handler.pending_max) {
+        log_warning("ws.cut_off", "reason=\"the peer does not take what it is sent\" bytes=%zu", waits);
+        remember_close(w, CLOSE_ABNORMAL, "the peer does not take what it is sent", 38);
+        w->state = WS_CLOSING;
+        loop_timer_arm(w->timer, 0); /* not within a call by the user */
+        return;
+    }
     wslay_event_queue_msg(w->frames,
                           &(struct wslay_event_msg){.opcode = is_text ? WSLAY_TEXT_FRAME : WSLAY_BINARY_FRAME,
                                                     .msg = data,
@@ -357,14 +458,10 @@ void ws_hold(struct ws *w, bool on)
     if (w->state != WS_OPEN || w->held == on)
         return;
     w->held = on;
-    if (on) {
-        bufferevent_disable(w->bev, EV_READ);
-        return;
-    }
-    w->heard_us = clock_monotonic_us();
-    bufferevent_enable(w->bev, EV_READ);
-    if (evbuffer_get_length(bufferevent_get_input(w->bev)) > 0)
-        bufferevent_trigger(w->bev, EV_READ, BEV_TRIG_DEFER_CALLBACKS);
+    if (on)
+        set_reading(w);
+    else
+        resume_reading(w);
 }
 
 void ws_close(struct ws *w, int code, const char *why)

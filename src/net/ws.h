@@ -1,7 +1,10 @@
 /* WebSocket connections (RFC 6455), server and client, over wslay. Messages are whole: fragments are joined up to
  * `message_max`. A ping goes out every `ping_s`; a peer that is silent for `dead_s` is closed. Callbacks on the loop's
  * thread; on_close is called exactly once, after which the ws is gone. ws_send copies; ws_pending tells what has not
- * left yet, so that a sender can hold back. */
+ * left yet, so that a sender can hold back.
+ *
+ * What a peer can make us queue is bounded: pings are answered as long as it takes the answers, then nothing more is read
+ * from it; a thousand control frames in one second, or a message of 16,384 fragments, ends it (1008). */
 #ifndef DET_NET_WS_H
 #define DET_NET_WS_H
 
@@ -20,6 +23,7 @@ struct ws_handler {
     void (*on_close)(struct ws *w, int code, const char *why, void *ctx);
     void *ctx;
     size_t message_max; /* bytes */
+    size_t pending_max; /* bytes that wait for the peer: one that would wait for more is cut off, 1006; 0: any */
     int ping_s, dead_s; /* 15 and 60 in the contract */
 };
 

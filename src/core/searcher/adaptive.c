@@ -137,8 +137,9 @@ static void adaptive_free(void *method)
     free(a);
 }
 
-static int64_t at_once(const struct adaptive *a)
+static int64_t at_once(const void *method)
 {
+    const struct adaptive *a = method;
     int64_t n = 0;
     for (size_t i = 0; i < a->bracket_n; i++)
         n += asha_at_once(&a->bracket[i]);
@@ -293,7 +294,7 @@ static void preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_adaptive_asha = {
-    .name = "adaptive_asha", .new = adaptive_new, .free = adaptive_free, .start = start, .validated = validated,
+    .name = "adaptive_asha", .new = adaptive_new, .free = adaptive_free, .start = start, .at_once = at_once, .validated = validated,
     .operation_completed = operation_completed, .exited_early = exited_early, .exited = exited, .progress = progress,
     .snapshot = snapshot, .restore = restore, .preview = preview,
 };

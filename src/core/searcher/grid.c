@@ -10,8 +10,9 @@ struct grid {
     int64_t points, max_concurrent, created;
 };
 
-static int64_t at_once(const struct grid *g)
+static int64_t at_once(const void *method)
 {
+    const struct grid *g = method;
     return g->max_concurrent > 0 && g->max_concurrent < g->points ? g->max_concurrent : g->points;
 }
 
@@ -85,7 +86,7 @@ static void preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_grid = {
-    .name = "grid", .new = grid_new, .free = free, .start = start, .operation_completed = operation_completed,
+    .name = "grid", .new = grid_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
     .exited = exited, .hyperparameters = hyperparameters_of, .snapshot = snapshot, .restore = restore,
     .preview = preview,
 };

@@ -86,8 +86,14 @@ static void halving_preview(const void *method, struct search_plan *ret)
     asha_preview(method, ret);
 }
 
+static int64_t halving_at_once(const void *method)
+{
+    return asha_at_once(method);
+}
+
 const struct search_method_type search_method_halving = {
     .name = "async_halving", .new = halving_new, .free = halving_free, .start = halving_start,
+    .at_once = halving_at_once,
     .validated = halving_validated, .operation_completed = halving_operation_completed,
     .exited_early = halving_exited_early, .exited = halving_exited, .progress = halving_progress,
     .snapshot = halving_snapshot, .restore = halving_restore, .preview = halving_preview,

@@ -17,6 +17,7 @@ struct search_method_type {
     int (*new)(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret, struct error *err);
     void (*free)(void *method);
     void (*start)(void *method, struct searcher *s, struct searcher_actions *ret);
+    int64_t (*at_once)(const void *method); /* how many trials start() creates */
     /* NULL: does not care */
     void (*validated)(void *method, struct searcher *s, size_t trial, double metric, double time,
                       struct searcher_actions *ret);
@@ -48,7 +49,7 @@ size_t method_create_whole(struct searcher *s, struct searcher_actions *ret);
 /* The trial has an operation that it has not completed. */
 bool method_has_open_operation(const struct searcher *s, size_t trial);
 
-/* How many trials may begin at once: a step of the core, one transaction. */
+/* What a search may be restored from; new ones may begin with far less (searcher_check_start). */
 enum { SEARCHER_START_MAX = 100000 };
 int method_check_start(int64_t trials, struct error *err);
 

@@ -20,8 +20,9 @@ static struct random *new_random(int64_t max_trials, int64_t max_concurrent, boo
     return r;
 }
 
-static int64_t at_once(const struct random *r)
+static int64_t at_once(const void *method)
 {
+    const struct random *r = method;
     return r->max_concurrent > 0 && r->max_concurrent < r->max_trials ? r->max_concurrent : r->max_trials;
 }
 
@@ -100,11 +101,11 @@ static void preview(const void *method, struct search_plan *ret)
 }
 
 const struct search_method_type search_method_single = {
-    .name = "single", .new = single_new, .free = free, .start = start, .operation_completed = operation_completed,
+    .name = "single", .new = single_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
     .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
 };
 
 const struct search_method_type search_method_random = {
-    .name = "random", .new = random_new, .free = free, .start = start, .operation_completed = operation_completed,
+    .name = "random", .new = random_new, .free = free, .start = start, .at_once = at_once, .operation_completed = operation_completed,
     .exited_early = exited_early, .exited = exited, .snapshot = snapshot, .restore = restore, .preview = preview,
 };

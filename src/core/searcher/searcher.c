@@ -160,6 +160,20 @@ static int make(struct searcher *s, const char *config, const char *hyperparamet
     return s->type->new(&s->config, s->hyperparameters, &s->method, err);
 }
 
+int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, struct error *err)
+{
+    enum { TRIALS_MAX = 3000, BYTES_MAX = 4 * 1024 * 1024 };
+    int64_t n = s->type->at_once(s->method);
+    if (n > TRIALS_MAX)
+        return error_set(err, ERR_INVALID, "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, at most %d "
+                         "can; set it, or set it lower", n, TRIALS_MAX);
+    if (n > 1 && (size_t)n * hyperparameters_n > BYTES_MAX)
+        return error_set(err, ERR_INVALID, "searcher.max_concurrent_trials: %" PRId64 " trials would begin at once, each with up to %zu "
+                         "bytes of hyperparameters; at most %zu such trials can, set it lower", n, hyperparameters_n,
+                         BYTES_MAX / hyperparameters_n);
+    return 0;
+}
+
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err)
 {

@@ -81,6 +81,9 @@ struct searcher;
  * ERR_INVALID for a searcher that cannot run, with every reason. */
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err);
+/* Whether a search may begin with as many trials at once as it would: they are one step of the core and one transaction, and
+ * each has a copy of its hyperparameters. Asked of new searches only: what runs goes on. */
+int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, struct error *err);
 void searcher_free(struct searcher *s);
 
 /* Appends to *ret. 1: the searcher is another one now, the event is to be kept. 0: it does not matter to this method.

@@ -1,0 +1,42 @@
+"""What something costs the master: by its own count, not by the clock, so that a busy machine makes nothing dearer.
+
+    with Costs(cluster) as cost:
+        cluster.post(...)
+    cost.turn_s       processor time of the longest turn of the master's loop
+    cost.grown_bytes  how far its memory went beyond what it had before, at its highest
+"""
+import os
+import pathlib
+import re
+
+PEAK = "5"  # what /proc/PID/clear_refs takes to forget the highest mark (proc(5))
+
+
+def status_bytes(pid, name):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(rf"^{name}:\s+(\d+) kB$", text, re.M).group(1)) * 1024
+
+
+class Costs:
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.turn_s = self.grown_bytes = None
+
+    def __enter__(self):
+        pid = self.cluster.master.pid
+        self.cluster.metric("det_loop_turn_max_seconds")  # begins anew
+        pathlib.Path(f"/proc/{pid}/clear_refs").write_text(PEAK)
+        self.before = status_bytes(pid, "VmRSS")
+        return self
+
+    def __exit__(self, kind, *exc):
+        if kind is None and self.cluster.master.poll() is None:
+            self.grown_bytes = max(0, status_bytes(self.cluster.master.pid, "VmHWM") - self.before)
+            self.turn_s = self.cluster.metric("det_loop_turn_max_seconds")
+
+    def __str__(self):
+        return f"{self.turn_s * 1000:.1f} ms of the loop, {self.grown_bytes / 1e6:.1f} MB"
+
+
+def can_measure():
+    return os.access("/proc/self/clear_refs", os.W_OK)
