@@ -101,7 +101,8 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     struct taskenv_facts facts = {.config = t->config, .slots = t->slots, .account = &t->account, .master_id = t->master_id, .cluster_id = t->cluster_id,
                                   .run_dir = t->dir.run, .work_dir = t->work_dir};
     taskenv_build(&t->env, s, &facts, environ, &t->arena);
-    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
+    if (put_passwd(t, err) < 0 || taskfiles_write_info(&t->dir, s, &t->env, t->slots, err) < 0 ||
+        taskfiles_move_large(&t->dir, &t->env, err) < 0 || taskfiles_write_given(&t->dir, s, err) < 0 ||
         taskfiles_write_entrypoint(&t->dir, s, &t->arena, &t->argv, err) < 0 ||
         (!s->rendezvous && taskfiles_write_rendezvous(&t->dir, s, NULL, err) < 0))
         return -1;

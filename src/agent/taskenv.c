@@ -50,6 +50,16 @@ const char *taskenv_get(const struct taskenv *e, const char *name)
     return item ? *item + strlen(name) + 1 : NULL;
 }
 
+void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file)
+{
+    char **item = find(e, name, strlen(name));
+    if (!item)
+        return;
+    *item = e->item[--e->n];
+    e->item[e->n] = NULL;
+    taskenv_set(e, file_variable, file);
+}
+
 const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a)
 {
     size_t n = strlen(TASKENV_RUN_DIR);

@@ -30,6 +30,8 @@ struct taskenv_facts {
 
 void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, const struct taskenv_facts *f,
                    char *const *machine, struct arena *a);
+/* Sets `file_variable` in place of `name`, whose value lies in that file. */
+void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file);
 const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
 
 /* A path of the contract at or below /run/determined, where it really lies; others stay as they are. */

@@ -101,6 +101,26 @@ int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_t
     return write_resources(d, t, slots, err);
 }
 
+/* The kernel takes 128 KiB in one string of execve(2). Libraries, ours and the released one, read info/trial.json, which
+ * has both documents whatever their size; programs that read the variables themselves find the files. */
+int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct error *err)
+{
+    enum { VARIABLE_MAX = 100 * 1024 };
+    static const struct { const char *name, *file_variable, *file; } row[] = {
+        {"DET_EXPERIMENT_CONFIG", "DET_EXPERIMENT_CONFIG_FILE", "info/experiment_config.json"},
+        {"DET_HPARAMS", "DET_HPARAMS_FILE", "info/hparams.json"},
+    };
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        const char *value = taskenv_get(env, row[i].name);
+        if (!value || strlen(value) <= VARIABLE_MAX)
+            continue;
+        if (taskdir_put_file(d, row[i].file, value, strlen(value), 0600, err) < 0)
+            return -1;
+        taskenv_replace(env, row[i].name, row[i].file_variable, arena_printf(env->arena, "%s/%s", d->run, row[i].file));
+    }
+    return 0;
+}
+
 int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_start_task *t,
                                const struct wire_trial_rendezvous_info *info, struct error *err)
 {

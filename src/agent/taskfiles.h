@@ -11,6 +11,9 @@
 
 int taskfiles_write_info(const struct taskdir *d, const struct wire_link_start_task *t, const struct taskenv *env,
                          const struct slots *slots, struct error *err);
+/* A configuration that is too large for a variable goes into a file, and a variable names the file. After write_info(),
+ * which reads the variable. */
+int taskfiles_move_large(const struct taskdir *d, struct taskenv *env, struct error *err);
 /* One node knows its rendezvous at once (`info` NULL); else it is the master's answer. */
 int taskfiles_write_rendezvous(const struct taskdir *d, const struct wire_link_start_task *t,
                                const struct wire_trial_rendezvous_info *info, struct error *err);

@@ -22,7 +22,12 @@
 #define CERT_FILE "/run/determined/etc/ssl/master.crt"
 #define HOOK_FILE "/run/determined/dynamic-tcd-startup-hook.sh" /* the agent runs it before the experiment's own */
 
-enum { ENV_MAX = 4096 }; /* variables of one task, the user's included */
+enum {
+    ENV_MAX = 4096, /* variables of one task, the user's included */
+    /* Bytes of one order; an agent takes frames of 64 MiB. What an experiment can make of it is bounded when the
+     * configuration is made (core/expconf_limits.c); the cluster's own hook and variables add to it. */
+    START_MESSAGE_MAX = 32 * 1024 * 1024,
+};
 
 struct start {
     struct master *m;
@@ -34,6 +39,7 @@ struct start {
     const char *device_kind; /* of its first slot: what image and variables go by */
     struct strbuf message;
     struct error err; /* why it could not be prepared */
+    bool too_large;   /* it would be the next time, too */
 };
 
 /* ---- environment ---- */
@@ -233,7 +239,11 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};
     codec_encode(&wire_msg_link_master_message, &out, &st->message);
-    return 0;
+    if (st->message.n <= START_MESSAGE_MAX)
+        return 0;
+    st->too_large = true;
+    return error_set(err, ERR_TOO_LARGE, "the order to start the task has %zu bytes, at most %d can be sent to an agent: make the "
+                     "experiment's configuration smaller, or task_container_defaults", st->message.n, START_MESSAGE_MAX);
 }
 
 /* ---- on the writer's thread ---- */
@@ -275,7 +285,8 @@ static int start_store(struct store *db, void *job, struct error *err)
     return encode_start(st, db, config, x.config, &owner, &place, &a, err);
 }
 
-/* The core hears of it as of a container that could not be launched: it tries again, later and later. */
+/* The core hears of it as of a container that could not be launched: it tries again, later and later. An order that is too
+ * large counts as the task's own failure, so that max_restarts ends the attempts. */
 static void report_failure(struct start *st, const struct error *err)
 {
     log_error("task.start_failed", "allocation=%s reason=%s", st->s->allocation_id, log_quote(error_msg(err)));
@@ -284,7 +295,7 @@ static void report_failure(struct start *st, const struct error *err)
                             .container = {.agent_id = st->s->agent_id,
                                           .report = {.container_id = st->s->container_id,
                                                      .state = CONTAINER_TERMINATED,
-                                                     .exit_kind = EXIT_AGENT_ERROR,
+                                                     .exit_kind = st->too_large ? EXIT_TASK_ERROR : EXIT_AGENT_ERROR,
                                                      .exit_text = error_msg(err)}}};
     cleanup_error struct error failed = ERROR_INIT;
     if (master_step(st->m, &ev, NULL, &failed) < 0)

@@ -150,6 +150,71 @@ static void test_ws_server__joins_fragments_and_answers_pings(void **state)
     assert_true(drained > 0);
 }
 
+static void test_ws_server__ends_a_flood_of_pings(void **state)
+{
+    struct served s;
+    start(&s);
+    int fd = upgraded(&s);
+    cleanup_strbuf struct strbuf flood = STRBUF_INIT;
+    for (int i = 0; i < 20000; i++) /* a mask of zeros */
+        strbuf_add(&flood, "\x89\x80\0\0\0\0", 6);
+    raw_send_bytes(fd, flood.s, flood.n);
+    shutdown(fd, SHUT_WR); /* instead of the goodbye that it waits for */
+    expect_server_close(&s, 1008, "too many pings in one second");
+    close(fd);
+    served_stop(&s);
+}
+
+static void test_ws_server__answers_as_many_pings_as_it_lets_pass(void **state)
+{
+    struct served s;
+    start(&s);
+    int fd = upgraded(&s);
+    for (int i = 0; i < 900; i++)
+        send_frame(fd, FIN | PING, "p", 1);
+    for (int i = 0; i < 900; i++)
+        expect_frame(fd, FIN | PONG, "p", 1);
+    send_frame(fd, FIN | TEXT, "hello", 5);
+    expect_frame(fd, FIN | TEXT, "hello", 5);
+    close(fd);
+    served_stop(&s);
+}
+
+static void test_ws_server__ends_a_message_of_endless_fragments(void **state)
+{
+    struct served s;
+    start(&s);
+    int fd = upgraded(&s);
+    cleanup_strbuf struct strbuf flood = STRBUF_INIT;
+    strbuf_add(&flood, "\x02\x81\0\0\0\0x", 7);
+    for (int i = 0; i < 20000; i++)
+        strbuf_add(&flood, "\x00\x81\0\0\0\0x", 7);
+    raw_send_bytes(fd, flood.s, flood.n);
+    shutdown(fd, SHUT_WR); /* instead of the goodbye that it waits for */
+    expect_server_close(&s, 1008, "a message of too many fragments");
+    close(fd);
+    served_stop(&s);
+}
+
+static void test_ws_server__cuts_off_a_peer_that_does_not_read(void **state)
+{
+    struct served s;
+    start(&s);
+    server_handler.pending_max = 1024 * 1024;
+    int fd = upgraded(&s);
+    static const char head[] = "\x82\xfe\xea\x60\0\0\0"; /* binary, masked by zeros, 60,000 bytes */
+    char frame[8 + 60000] = {0};
+    memcpy(frame, head, 8);
+    for (int i = 0; i < 1000; i++) /* all of it comes back, until the server ends it */
+        for (size_t at = 0, n = 1; at < sizeof frame && n > 0; at += n) {
+            ssize_t sent = send(fd, frame + at, sizeof frame - at, MSG_NOSIGNAL);
+            n = sent > 0 ? (size_t)sent : 0;
+        }
+    expect_server_close(&s, 1006, "the peer does not take what it is sent");
+    close(fd);
+    served_stop(&s);
+}
+
 static void test_ws_server__takes_frames_sent_along_with_the_handshake(void **state)
 {
     struct served s;
@@ -579,6 +644,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ws_server__joins_fragments_and_answers_pings),
+        cmocka_unit_test(test_ws_server__ends_a_flood_of_pings),
+        cmocka_unit_test(test_ws_server__answers_as_many_pings_as_it_lets_pass),
+        cmocka_unit_test(test_ws_server__ends_a_message_of_endless_fragments),
+        cmocka_unit_test(test_ws_server__cuts_off_a_peer_that_does_not_read),
         cmocka_unit_test(test_ws_server__takes_frames_sent_along_with_the_handshake),
         cmocka_unit_test(test_ws_server__closes_with_a_code_and_waits_for_the_peers),
         cmocka_unit_test(test_ws_server__what_was_said_before_the_close_arrives_before_it),
