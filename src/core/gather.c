@@ -22,6 +22,9 @@ static int check(const struct gather *g, const char *uuid, int32_t num_peers, co
     if (length > GATHER_PIECE_MAX || held + length > GATHER_BYTES_MAX)
         return error_set(err, ERR_TOO_LARGE, "all-gather: more than %d bytes from one peer or %d from all",
                          GATHER_PIECE_MAX, GATHER_BYTES_MAX);
+    if ((held + length) * (size_t)num_peers > GATHER_ANSWERS_MAX)
+        return error_set(err, ERR_TOO_LARGE, "all-gather: %d peers that get %zu bytes each are more than %d bytes together; "
+                         "exchange less, or by way of files", num_peers, held + length, GATHER_ANSWERS_MAX);
     if (!gather_complete(g) && g->wanted != 0 && g->wanted != (size_t)num_peers)
         return error_set(err, ERR_INVALID, "all-gather: num_peers is %d, the peers before said %zu", num_peers,
                          g->wanted);

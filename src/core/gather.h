@@ -13,7 +13,8 @@
 #include "common/error.h"
 #include "core/rows.h"
 
-enum { GATHER_PEERS_MAX = 4096, GATHER_PIECE_MAX = 1 << 20, GATHER_BYTES_MAX = 16 << 20 };
+enum { GATHER_PEERS_MAX = 4096, GATHER_PIECE_MAX = 1 << 20, GATHER_BYTES_MAX = 16 << 20,
+       GATHER_ANSWERS_MAX = 48 << 20 /* all that was given, once for each peer: they are answered in one turn of the loop */ };
 
 struct gather_piece {
     char uuid[CORE_UUID_MAX];

@@ -24,7 +24,8 @@ class Victim:
         made = cluster.post("/api/v1/experiments", {"config": "name: x\nsearcher: {name: single, metric: loss, max_length: 1}\n",
                                                     "unmanaged": True}).json
         self.unmanaged = made["experiment"]["id"]
-        self.trial = cluster.post("/api/v1/trials", {"experimentId": self.unmanaged, "hparams": {}, "unmanaged": True}).json["trial"]["id"]
+        trial = cluster.post("/api/v1/trials", {"experimentId": self.unmanaged, "hparams": {}, "unmanaged": True}).json["trial"]
+        self.trial, self.task = trial["id"], trial["taskId"]
 
     def config(self, **changes):
         return json.dumps(self.cluster.experiment_config(**changes))
@@ -185,6 +186,43 @@ def a_file_of_95_MiB(v):
     return create(v.config(), b'[{"path": "f", "type": 48, "content": "' + content + b'"}]')
 
 
+# ---- other texts ----
+
+@shape
+def notes_of_a_megabyte(v):
+    return "PATCH", f"/api/v1/experiments/{v.experiments[0]}", json.dumps({"notes": "x" * (MIB - 100)}).encode()
+
+
+@shape
+def labels_without_end(v):
+    return "PATCH", f"/api/v1/experiments/{v.experiments[1]}", json.dumps({"labels": [f"l{i}" for i in range(10000)]}).encode()
+
+
+@shape
+def a_label_of_a_megabyte(v):
+    return "PATCH", f"/api/v1/experiments/{v.experiments[2]}", json.dumps({"labels": ["x" * (MIB - 100)]}).encode()
+
+
+@shape
+def settings_of_a_user(v):
+    return "POST", "/api/v1/users/setting", json.dumps({"settings": [{"key": f"k{i}", "value": "v", "storagePath": "p"} for i in range(15000)]}).encode()
+
+
+@shape
+def notes_of_a_project(v):
+    return "PUT", "/api/v1/projects/1/notes", json.dumps({"notes": [{"name": "n", "contents": "c"} for i in range(25000)]}).encode()
+
+
+@shape
+def blanks(v):
+    return "POST", "/api/v1/experiments-search", b" " * (MIB - 10) + b"{}"
+
+
+@shape
+def brackets(v):
+    return "POST", "/api/v1/experiments-search", b"[" * (MIB - 10)
+
+
 # ---- lists of ids ----
 
 def bulk(v, action, ids):
@@ -331,20 +369,31 @@ def lines_of_a_log_that_are_empty_objects(v):
 
 @shape
 def a_log_of_sixteen_megabytes(v):
-    line = json.dumps({"taskId": f"{v.unmanaged}.x", "log": "x" * 100 + "\n"}).encode()
+    line = json.dumps({"taskId": v.task, "log": "x" * 1600 + "\n"}).encode()
     return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 16 * MIB - 100)
+
+
+@shape
+def lines_of_a_log_without_end(v):
+    line = json.dumps({"taskId": v.task, "log": "x\n"}).encode()
+    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 16 * MIB - 100)
+
+
+@shape
+def one_line_of_a_log(v):
+    return "POST", "/api/v1/task/logs", json.dumps({"logs": [{"taskId": v.task, "log": "x" * (15 * MIB)}]}).encode()
 
 
 @shape
 def a_checkpoint_of_many_files(v):
     files = b"{" + b",".join(b'"f%d":"1"' % i for i in range(99000)) + b"}"
-    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "x", "resources": ' + files + b', "metadata": {}}')
+    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {}}')
 
 
 @shape
 def a_checkpoint_of_a_million_files(v):
     files = b"{" + b",".join(b'"f%d":"1"' % i for i in range(1000000)) + b"}"
-    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "x", "resources": ' + files + b', "metadata": {}}')
+    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {}}')
 
 
 @shape
@@ -362,43 +411,6 @@ def a_batch_of_many_profiles(v):
     one = (b'{"values": [1,1,1,1,1,1,1,1], "batches": [1,1,1,1,1,1,1,1], "timestamps": [], '
            b'"labels": {"trialId": %d, "name": "n", "metricType": "PROFILER_METRIC_TYPE_SYSTEM"}}' % v.trial)
     return "POST", "/api/v1/trials/profiler/metrics", fill(b'{"batches": [', one, b"]}", 4 * MIB - 100)
-
-
-# ---- other texts ----
-
-@shape
-def notes_of_a_megabyte(v):
-    return "PATCH", f"/api/v1/experiments/{v.experiments[0]}", json.dumps({"notes": "x" * (MIB - 100)}).encode()
-
-
-@shape
-def labels_without_end(v):
-    return "PATCH", f"/api/v1/experiments/{v.experiments[1]}", json.dumps({"labels": [f"l{i}" for i in range(10000)]}).encode()
-
-
-@shape
-def a_label_of_a_megabyte(v):
-    return "PATCH", f"/api/v1/experiments/{v.experiments[2]}", json.dumps({"labels": ["x" * (MIB - 100)]}).encode()
-
-
-@shape
-def settings_of_a_user(v):
-    return "POST", "/api/v1/users/setting", json.dumps({"settings": [{"key": f"k{i}", "value": "v", "storagePath": "p"} for i in range(15000)]}).encode()
-
-
-@shape
-def notes_of_a_project(v):
-    return "PUT", "/api/v1/projects/1/notes", json.dumps({"notes": [{"name": "n", "contents": "c"} for i in range(25000)]}).encode()
-
-
-@shape
-def blanks(v):
-    return "POST", "/api/v1/experiments-search", b" " * (MIB - 10) + b"{}"
-
-
-@shape
-def brackets(v):
-    return "POST", "/api/v1/experiments-search", b"[" * (MIB - 10)
 
 
 def carry_out(victim, name, timeout=600):

@@ -467,6 +467,36 @@ static void test_codec__bind_reads_the_other_types(void **state)
     assert_true(x.has_forked_from && x.forked_from == 8);
 }
 
+static void test_codec__lists_of_a_message_have_a_length(void **state)
+{
+    cleanup_error struct error scalars = ERROR_INIT, inner = ERROR_INIT, messages = ERROR_INIT;
+    struct wire_kill_experiments_request *k = read_ok(&wire_msg_kill_experiments_request, "{\"experimentIds\":[1,2,3]}");
+    assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 3, 0, NULL), 0);
+    assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 2, 9, &scalars), -1);
+    assert_string_equal(error_msg(&scalars), "experimentIds: 3 elements, at most 2 are allowed in one request");
+    k = read_ok(&wire_msg_kill_experiments_request, "{\"filters\":{\"excludedExperimentIds\":[1,2,3]}}");
+    assert_int_equal(codec_check_lists(&wire_msg_kill_experiments_request, k, 2, 9, &inner), -1);
+    assert_string_equal(error_msg(&inner), "excludedExperimentIds: 3 elements, at most 2 are allowed in one request");
+    struct wire_create_experiment_request *c = read_ok(&wire_msg_create_experiment_request, "{\"modelDefinition\":[{},{}]}");
+    assert_int_equal(codec_check_lists(&wire_msg_create_experiment_request, c, 0, 2, NULL), 0);
+    assert_int_equal(codec_check_lists(&wire_msg_create_experiment_request, c, 9, 1, &messages), -1);
+}
+
+static void test_codec__stops_where_the_arena_says(void **state)
+{
+    cleanup_arena struct arena a = {.decoded_max = 4096};
+    cleanup_error struct error err = ERROR_INIT;
+    struct wire_create_experiment_request in = {0};
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_adds(&text, "{\"modelDefinition\":[{}");
+    for (int i = 0; i < 1000; i++)
+        strbuf_adds(&text, ",{}");
+    strbuf_adds(&text, "]}");
+    assert_int_equal(codec_decode(&wire_msg_create_experiment_request, text.s, text.n, &a, &in, &err), -1);
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    assert_true(a.total <= 4096);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +525,8 @@ int main(void)
         cmocka_unit_test(test_codec__binds_a_query_as_observed),
         cmocka_unit_test(test_codec__writes_a_list_of_texts_as_it_would_its_elements),
         cmocka_unit_test(test_codec__bind_refuses_bad_values_by_name),
+        cmocka_unit_test(test_codec__lists_of_a_message_have_a_length),
+        cmocka_unit_test(test_codec__stops_where_the_arena_says),
         cmocka_unit_test(test_codec__bind_reads_the_other_types),
     };
     return cmocka_run_group_tests(tests, NULL, drop_arena);

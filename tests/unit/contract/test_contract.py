@@ -51,6 +51,7 @@ def small_contract():
         },
         "link.json": {"messages": {}, "enums": {}},
         "served.json": {"GetThing": {"run": "loop", "person": "read", "task": "no"}},
+        "body-limits.json": {"default": 1000, "routes": {}},
     }
 
 
@@ -97,7 +98,7 @@ class GeneratedNames(unittest.TestCase):
                       '.task = {ACCESS_OWN, ACCESS_OBJECT_TRIAL, false, "id"}},', generate(tables)["handlers.c"])
 
     def test_same_input_same_output(self):
-        tables = {name: (ROOT / "contract" / name).read_text() for name in ("api.json", "link.json", "served.json")}
+        tables = {name: (ROOT / "contract" / name).read_text() for name in ("api.json", "link.json", "served.json", "body-limits.json")}
         self.assertEqual(generate(tables), generate(tables))
 
 
@@ -158,6 +159,11 @@ class BadTables(unittest.TestCase):
         def change(t):
             t["served.json"]["GetThings"] = {"run": "loop", "person": "read", "task": "no"}
         self.assert_refused("served.json: 'GetThings' is no route of api.json", change)
+
+    def test_body_limit_of_a_route_without_a_body(self):
+        def change(t):
+            t["body-limits.json"]["routes"]["GetThing"] = 5
+        self.assert_refused("body-limits.json: 'GetThing' is no route with a body in api.json", change)
 
     def test_unknown_kind(self):
         def change(t):

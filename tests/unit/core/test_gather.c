@@ -48,12 +48,33 @@ static void test_gather__refuses_what_has_no_bounds(void **state)
     gather_release(&g);
 }
 
+/* Each peer gets what all have given, so that few bytes of many peers are gigabytes of answers. */
+static void test_gather__bounds_the_answers_to_all_peers(void **state)
+{
+    struct gather g = {0};
+    cleanup_error struct error err = ERROR_INIT;
+    char piece[16 * 1024], uuid[16];
+    memset(piece, 'x', sizeof piece - 1);
+    piece[sizeof piece - 1] = '\0';
+    int joined = 0;
+    for (int i = 0; i < 512; i++) {
+        snprintf(uuid, sizeof uuid, "%d", i);
+        if (gather_join(&g, uuid, 512, piece, &err) < 0)
+            break;
+        joined++;
+    }
+    assert_int_equal(joined, 6); /* 6 of 16 KiB, 512 times, are 48 MiB */
+    assert_int_equal(err.kind, ERR_TOO_LARGE);
+    gather_release(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather__is_complete_when_all_peers_have_given),
         cmocka_unit_test(test_gather__late_callers_get_the_result_and_new_ones_a_new_round),
         cmocka_unit_test(test_gather__refuses_what_has_no_bounds),
+        cmocka_unit_test(test_gather__bounds_the_answers_to_all_peers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

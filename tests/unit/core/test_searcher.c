@@ -616,6 +616,25 @@ static void expect_refused(const char *config, const char *space, const char *se
     assert_string_equal(error_msg(&err), sentence);
 }
 
+static void test_searcher__a_new_search_begins_with_a_bounded_number_of_trials(void **state)
+{
+    cleanup_error struct error many = ERROR_INIT, large = ERROR_INIT;
+    struct searcher *s = new_searcher("{\"name\": \"random\", \"max_trials\": 3001, \"max_concurrent_trials\": 0}");
+    assert_int_equal(searcher_check_start(s, 2, &many), -1);
+    assert_string_equal(error_msg(&many), "searcher.max_concurrent_trials: 3001 trials would begin at once, at most 3000 can; set it, "
+                                          "or set it lower");
+    searcher_free(s);
+    s = new_searcher("{\"name\": \"random\", \"max_trials\": 3001, \"max_concurrent_trials\": 43}");
+    assert_int_equal(searcher_check_start(s, 2, NULL), 0);
+    assert_int_equal(searcher_check_start(s, 100000, &large), -1);
+    assert_string_equal(error_msg(&large), "searcher.max_concurrent_trials: 43 trials would begin at once, each with up to 100000 bytes of "
+                                           "hyperparameters; at most 41 such trials can, set it lower");
+    searcher_free(s);
+    s = new_searcher("{\"name\": \"random\", \"max_trials\": 1}");
+    assert_int_equal(searcher_check_start(s, 100 * 1024 * 1024, NULL), 0);
+    searcher_free(s);
+}
+
 static void test_searcher__says_what_is_wrong_with_a_configuration(void **state)
 {
     expect_refused("{\"name\": \"magic\"}", "{}",
@@ -697,6 +716,7 @@ int main(void)
         cmocka_unit_test(test_any_search__killed_between_any_two_events_goes_on_in_the_same_way),
         cmocka_unit_test(test_any_search__keeps_its_limits),
         cmocka_unit_test(test_halving__only_who_is_among_the_best_goes_on),
+        cmocka_unit_test(test_searcher__a_new_search_begins_with_a_bounded_number_of_trials),
         cmocka_unit_test(test_searcher__says_what_is_wrong_with_a_configuration),
         cmocka_unit_test(test_hyperparameters__that_cannot_be_drawn_are_refused),
         cmocka_unit_test(test_searcher__custom_is_refused_with_a_way_out),
