@@ -195,6 +195,7 @@ struct api_defaults {
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err);
 void api_free(struct api *a);
+bool api_is_idle(const struct api *a); /* no request is about to go on by itself in the loop's next turn */
 /* The HTTP server's request callback; ctx is the struct api. */
 void api_on_request(struct http_request *http, void *ctx);
 bool api_has_credentials(struct http_request *http, void *ctx);

@@ -8,6 +8,7 @@
 #include "api/experiment_actions.h"
 #include "api/internal.h"
 #include "common/json.h"
+#include "core/expconf.h"
 #include "gen/handlers.h"
 #include "store/removals.h"
 
@@ -39,10 +40,31 @@ static int check_policy(const patch_policy *p, struct error *err)
     return 0;
 }
 
+enum { LABELS_BYTES_MAX = 256 * 1024 }; /* of the list as JSON; how many and how long they may be: experiment-config.json */
+
+static int check_texts(const patch *p, struct error *err)
+{
+    cleanup_json struct json_object *part = json_object_new_object();
+    struct json_object *labels = NULL;
+    if (p->labels && strlen(p->labels) > LABELS_BYTES_MAX)
+        return error_set(err, ERR_INVALID, "labels: %zu bytes, at most %d are allowed", strlen(p->labels), LABELS_BYTES_MAX);
+    if (p->labels && json_parse(p->labels, strlen(p->labels), &labels, err) < 0)
+        return error_wrap(err, "labels");
+    if (labels)
+        json_object_object_add(part, "labels", labels);
+    if (p->name)
+        json_object_object_add(part, "name", json_object_new_string(p->name));
+    if (p->description)
+        json_object_object_add(part, "description", json_object_new_string(p->description));
+    return expconf_check_part(part, err);
+}
+
 static int check_patch(struct req *r, const patch *p, struct error *err)
 {
     const char **labels;
     size_t n;
+    if (check_texts(p, err) < 0)
+        return -1;
     if (p->labels && string_list_of_json(p->labels, &r->arena, &labels, &n, err) < 0)
         return error_wrap(err, "labels");
     if (p->resources && check_resources(p->resources, err) < 0)
@@ -236,7 +258,8 @@ static int change_label(struct req *r, int32_t id, const char *label, bool add, 
             labels[kept++] = old[i];
     if (add)
         labels[kept++] = label;
-    if (store_patch(r->db, &(patch){.id = id, .labels = json_of_string_list(labels, kept, &r->arena)}, err) < 0)
+    patch p = {.id = id, .labels = json_of_string_list(labels, kept, &r->arena)};
+    if ((add && check_texts(&p, err) < 0) || store_patch(r->db, &p, err) < 0)
         return -1;
     *ret = labels;
     *ret_n = kept;

@@ -32,6 +32,7 @@ struct api {
     struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
     struct tunnels *tunnels; /* to ports of tasks */
     bool sharing_open; /* security.sharing: everybody who is logged in may change everything */
+    int later_n; /* requests that go on in the loop's next turn */
     struct topics *topics; /* streams that wait for something to happen, by topic */
 };
 

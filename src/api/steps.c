@@ -185,7 +185,14 @@ static void run_on_loop(struct req *r)
 
 static void run_later(void *ctx)
 {
-    run_on_loop(ctx);
+    struct req *r = ctx;
+    r->api->later_n--;
+    run_on_loop(r);
+}
+
+bool api_is_idle(const struct api *a)
+{
+    return a->later_n == 0;
 }
 
 void req_run_step(struct req *r)
@@ -197,6 +204,7 @@ void req_run_step(struct req *r)
         run_on_loop(r);
         return;
     case REQ_LATER:
+        r->api->later_n++;
         loop_post(r->api->loop, run_later, r);
         return;
     case REQ_WRITE:

@@ -123,7 +123,7 @@ struct schema_check {
 enum schema_phase {
     SCHEMA_PARTIAL,  /* judge names and types of what is there; it may need what another document has */
     SCHEMA_PRESENT,  /* judge what is there */
-    SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE) */
+    SCHEMA_FINISHED, /* and that nothing is missing (SCHEMA_COMPLETE); lengths (max_items, max_bytes) were judged before */
     SCHEMA_MISSING,  /* only that: what is there may be wrong, and was judged elsewhere */
 };
 

@@ -173,10 +173,13 @@ static void check_choice(struct validation *w, const struct schema_key *key, str
     problem(w, "must be one of %s; found \"%s\"", strbuf_str(&all), s);
 }
 
-/* A list or map that is too long is not looked into: one sentence instead of one for each element. */
+/* Lengths are judged when somebody writes a document. One that is finished has them from several documents, or from a time
+ * with other limits, and goes on working.
+ *
+ * A list or map that is too long is not looked into: one sentence instead of one for each element. */
 static bool is_too_long(struct validation *w, const struct schema_key *key, size_t n)
 {
-    if (!key->max_items || n <= key->max_items)
+    if (!key->max_items || n <= key->max_items || w->phase == SCHEMA_FINISHED)
         return false;
     problem(w, "has %zu entries, at most %" PRIu32 " are allowed", n, key->max_items);
     return true;
@@ -185,7 +188,7 @@ static bool is_too_long(struct validation *w, const struct schema_key *key, size
 static void check_bytes(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     size_t n = (size_t)json_object_get_string_len(v);
-    if (key->max_bytes && n > key->max_bytes)
+    if (key->max_bytes && n > key->max_bytes && w->phase != SCHEMA_FINISHED)
         problem(w, "has %zu bytes, at most %" PRIu32 " are allowed", n, key->max_bytes);
 }
 

@@ -393,6 +393,16 @@ void expconf_place(const char *yaml, size_t n, struct json_object *template_conf
     *ret_project = named(config, template_config, "project");
 }
 
+int expconf_check_part(struct json_object *part, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    schema_validate(keys(), part, SCHEMA_PARTIAL, expconf_checks, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
+}
+
 int expconf_check_storage_section(struct json_object *storage, struct error *err)
 {
     cleanup_json struct json_object *config = json_object_new_object();

@@ -165,6 +165,8 @@ int expconf_merge(struct json_object *config, struct json_object *template_confi
 /* The same for the configuration of a command, notebook, shell, TensorBoard or generic task. */
 int taskconf_merge(struct json_object *config, struct json_object *template_config, struct json_object **ret,
                    struct error *err);
+/* Some keys of a configuration on their own, such as a change of name or labels: types, names and lengths. */
+int expconf_check_part(struct json_object *part, struct error *err);
 /* The limits of a document of a request that is not read as YAML (a template, say), which has limits of its own. */
 int expconf_check_values(struct json_object *document, struct error *err);
 /* What a template may hold: part of a configuration of either kind, and no template. `name` is for the message. */

@@ -25,7 +25,7 @@ static bool is_quiet(const struct master *m)
 {
     return pool_is_idle(m->readers) && pool_is_idle(m->searcher) && pool_is_idle(m->passwords) && pool_is_idle(m->workers) && pool_is_idle(m->transfers) &&
            log_policies_is_idle(m->log_policies) && collector_is_idle(m->collector) &&
-           writer_is_idle(m->writer);
+           writer_is_idle(m->writer) && api_is_idle(m->api);
 }
 
 static void on_turn_end(void *ctx)

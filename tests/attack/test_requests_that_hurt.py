@@ -130,6 +130,16 @@ def test_lists_without_end_are_refused_with_a_sentence(victim, changes, sentence
     assert sentence in re.sub(r" \(line \d+, column \d+\):", "", error), error
 
 
+def test_labels_and_names_stay_short_when_they_are_changed(victim):
+    c = victim.cluster
+    path = f"/api/v1/experiments/{c.create(activate=False)}"
+    assert "labels has 101 entries" in error_of(c.patch(path, {"labels": [f"l{i}" for i in range(101)]})).replace(":", "")
+    assert "labels: 4" in error_of(c.patch(path, {"labels": ["x"] * 100_000}))
+    assert "has 1025 bytes, at most 1024 are allowed" in error_of(c.patch(path, {"name": "x" * 1025}))
+    assert c.patch(path, {"labels": [f"l{i}" for i in range(100)]}).status == 200
+    assert "labels has 101 entries" in error_of(c.request("PUT", path + "/labels/one-more")).replace(":", "")
+
+
 def test_gets_of_the_largest_configurations_stay_cheap(victim):
     c = victim.cluster
     ids = [submit(c, json.dumps(c.experiment_config(data={"x": "\"" * 500_000}))).json["experiment"]["id"] for _ in range(3)]
