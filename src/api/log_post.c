@@ -123,18 +123,16 @@ int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *
     return post(r, in->logs, in->logs_n, err);
 }
 
-/* POST /task-logs: a bare list of entries; the same rows in the same codec, wrapped. */
+/* POST /task-logs: the same list of entries, bare. */
 int raw_task_logs(struct req *r, struct error *err)
 {
     size_t n;
     const char *body = req_body(r, &n);
     struct wire_post_task_logs_request *in = arena_new(&r->arena, struct wire_post_task_logs_request);
-    cleanup_strbuf struct strbuf wrapped = STRBUF_INIT;
-    strbuf_adds(&wrapped, "{\"logs\":");
-    strbuf_add(&wrapped, body, n);
-    strbuf_addc(&wrapped, '}');
-    if (codec_decode(&wire_msg_post_task_logs_request, wrapped.s, wrapped.n, &r->arena, in, err) < 0)
+    const struct codec_field *logs = codec_field_by_name(&wire_msg_post_task_logs_request, "logs", 4);
+    if (codec_decode_field(&wire_msg_post_task_logs_request, logs, body, n, &r->arena, in, err) < 0)
         return -1;
+    req_drop_body(r);
     strbuf_adds(&r->reply.body, "\"\"\n");
     return post(r, in->logs, in->logs_n, err);
 }

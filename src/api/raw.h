@@ -25,6 +25,7 @@ const char *req_raw_param(const struct req *r, int index);
 /* The decoded query parameter, NULL if it is not there. */
 int req_query_param(struct req *r, const char *name, const char **ret, struct error *err);
 const void *req_body(const struct req *r, size_t *ret_n);
+void req_drop_body(struct req *r); /* large ones, once they are decoded: the message has copies of all that it needs */
 const char *req_bearer(const struct req *r); /* the Authorization header's token, or NULL; loop only */
 
 #endif

@@ -99,9 +99,7 @@ static int decode_step(struct req *r, struct error *err)
 {
     if (decode(r, err) < 0)
         return -1;
-    free(r->run->body); /* the message has copies of all that it needs */
-    r->run->body = NULL;
-    r->run->body_n = 0;
+    req_drop_body(r);
     return req_then(r, REQ_LOOP, dispatch);
 }
 

@@ -2,6 +2,7 @@
 #include "api/request_run.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/internal.h"
@@ -18,6 +19,13 @@ const void *req_body(const struct req *r, size_t *ret_n)
 {
     *ret_n = r->run->body_n;
     return r->run->body ? r->run->body : "";
+}
+
+void req_drop_body(struct req *r)
+{
+    free(r->run->body);
+    r->run->body = NULL;
+    r->run->body_n = 0;
 }
 
 void req_add_header(struct req *r, const char *name, const char *value)

@@ -364,36 +364,42 @@ def a_report_of_a_large_list(v):
 
 @shape
 def lines_of_a_log_that_are_empty_objects(v):
-    return "POST", "/api/v1/task/logs", b'{"logs": [' + b"{}," * (5 * MIB) + b"{}]}"
+    return "POST", "/api/v1/task/logs", b'{"logs": [' + b"{}," * (10 * MIB) + b"{}]}"
 
 
 @shape
-def a_log_of_sixteen_megabytes(v):
+def a_log_of_thirty_two_megabytes(v):
     line = json.dumps({"taskId": v.task, "log": "x" * 1600 + "\n"}).encode()
-    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 16 * MIB - 100)
+    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 32 * MIB - 100)
 
 
 @shape
 def lines_of_a_log_without_end(v):
     line = json.dumps({"taskId": v.task, "log": "x\n"}).encode()
-    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 16 * MIB - 100)
+    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 32 * MIB - 100)
+
+
+@shape
+def a_log_of_thirty_two_megabytes_in_the_older_form(v):
+    line = json.dumps({"taskId": v.task, "log": "x" * 1600 + "\n"}).encode()
+    return "POST", "/task-logs", fill(b"[", line, b"]", 32 * MIB - 100)
 
 
 @shape
 def one_line_of_a_log(v):
-    return "POST", "/api/v1/task/logs", json.dumps({"logs": [{"taskId": v.task, "log": "x" * (15 * MIB)}]}).encode()
+    return "POST", "/api/v1/task/logs", json.dumps({"logs": [{"taskId": v.task, "log": "x" * (31 * MIB)}]}).encode()
 
 
 @shape
 def a_checkpoint_of_many_files(v):
     files = b"{" + b",".join(b'"f%d":"1"' % i for i in range(99000)) + b"}"
-    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {}}')
+    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {"steps_completed": 1}}')
 
 
 @shape
 def a_checkpoint_of_a_million_files(v):
     files = b"{" + b",".join(b'"f%d":"1"' % i for i in range(1000000)) + b"}"
-    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {}}')
+    return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {"steps_completed": 1}}')
 
 
 @shape
