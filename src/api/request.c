@@ -13,6 +13,7 @@
 #include "api/identity.h"
 #include "api/internal.h"
 #include "api/origin.h"
+#include "api/raw_handlers.h"
 #include "common/clock.h"
 #include "common/config.h"
 #include "core/core.h"
@@ -151,7 +152,7 @@ size_t api_body_max(struct http_request *http, void *ctx)
         return match.route->body_max;
     const struct raw_route *raw = raw_route_find(http, &a, param);
     /* the only one that takes a body: logs in the form that older tasks post them */
-    return raw && raw->for_tasks ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
+    return raw && raw->handler == raw_task_logs ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
 }
 
 static int find_route(struct req *r, struct error *err)

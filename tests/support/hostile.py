@@ -195,7 +195,7 @@ def notes_of_a_megabyte(v):
 
 @shape
 def labels_without_end(v):
-    return "PATCH", f"/api/v1/experiments/{v.experiments[1]}", json.dumps({"labels": [""] * 340000}).encode()
+    return "PATCH", f"/api/v1/experiments/{v.experiments[1]}", json.dumps({"labels": [""] * 250000}).encode()
 
 
 @shape
@@ -394,6 +394,14 @@ def one_line_of_a_log(v):
 def a_checkpoint_of_many_files(v):
     files = b"{" + b",".join(b'"f%d":"1"' % i for i in range(99000)) + b"}"
     return ("POST", "/api/v1/checkpoints", b'{"uuid": "00000000-0000-4000-8000-000000000001", "taskId": "' + v.task.encode() + b'", "resources": ' + files + b', "metadata": {"steps_completed": 1}}')
+
+
+@shape
+def a_checkpoint_of_many_long_names(v):
+    files = b"{" + b",".join(b'"%s%d":"1"' % (b"f" * 145, i) for i in range(99000)) + b"}"
+    return ("POST", "/api/v1/checkpoints",
+            b'{"uuid": "00000000-0000-4000-8000-000000000002", "taskId": "' + v.task.encode() + b'", "resources": ' + files +
+            b', "metadata": {"steps_completed": 1}}')
 
 
 @shape
