@@ -59,7 +59,9 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
     /* Positions only make messages better. Paths that are long and many are not kept. */
     if (l->position_bytes + n > YAML_BYTES_MAX)
         return;
-    HASH_FIND(hh, l->positions->entry, path, n, e);
+    unsigned hash;
+    HASH_VALUE(path, n, hash);
+    HASH_FIND_BYHASHVALUE(hh, l->positions->entry, path, n, hash, e);
     if (e)
         return;
     l->position_bytes += n;
@@ -69,7 +71,7 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
     e->key = key;
     e->value = value;
     memcpy(e->path, path, n + 1);
-    HASH_ADD_KEYPTR(hh, l->positions->entry, e->path, n, e);
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, l->positions->entry, e->path, n, hash, e);
 }
 
 static const struct mark_entry *find_mark(const struct yaml_positions *p, const char *path)

@@ -9,9 +9,8 @@ import subprocess
 
 import pytest
 from support import hostile
-from support.cluster import BUILD, ROOT, SANITIZED, wait_for
+from support.cluster import BUILD, ROOT, SANITIZED, Cluster, wait_for
 from support.costs import Costs, can_measure
-from support.det import run_det
 from support.publishing import Publisher
 
 MIB = 1024 * 1024
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.skipif(not can_measure(), reason="may not write /proc/P
 
 @pytest.fixture(scope="module")
 def victim(tmp_path_factory):
-    from support.cluster import Cluster
     with Cluster(tmp_path_factory.mktemp("victim")) as c:
         c.start_master()
         c.login()
@@ -172,7 +170,7 @@ print("found it all")
 """
 
 
-def test_a_configuration_beyond_what_execve_takes_starts(cluster, monkeypatch):
+def test_a_configuration_beyond_what_execve_takes_starts(cluster):
     e = cluster.create(files={"look.py": LOOK}, entrypoint="python3 look.py", data={"x": "x" * 600_000})
     assert cluster.wait_experiment(e)["state"] == "STATE_COMPLETED", cluster.trial_log(cluster.trial_ids(e)[0])
     assert "found it all" in cluster.trial_log(cluster.trial_ids(e)[0])
