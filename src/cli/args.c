@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/suggest.h"
 #include "common/strbuf.h"
 
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child)
@@ -24,6 +25,16 @@ const char *cli_command_word(const struct cli_command *c)
 {
     const char *space = strrchr(c->path, ' ');
     return space ? space + 1 : c->path;
+}
+
+bool cli_command_is_planned(const struct cli_command *c)
+{
+    size_t n = strlen(c->path);
+    bool served = c->run != NULL;
+    for (size_t i = 0; c->group && i < cli_command_n && !served; i++)
+        served = cli_commands[i].run && strncmp(cli_commands[i].path, c->path, n) == 0 &&
+                 (n == 0 || cli_commands[i].path[n] == ' ');
+    return !served;
 }
 
 bool cli_param_is_positional(const struct cli_param *p) { return !p->flag[0]; }
@@ -71,18 +82,22 @@ static int usage_error(const struct parser *p, const struct cli_param *param, co
                      value ? value : "", value ? "'" : "");
 }
 
-static int check_choice(const struct parser *p, const struct cli_param *param, const char *text, struct error *err)
+/* In capitals or not: *text becomes the choice as it is written. */
+static int check_choice(const struct parser *p, const struct cli_param *param, const char **text, struct error *err)
 {
     struct strbuf all = STRBUF_INIT;
+    struct suggestion near = {.word = *text};
     for (const char *const *c = param->choice; *c; c++) {
-        if (strcmp(*c, text) == 0) {
+        if (strcasecmp(*c, *text) == 0) {
+            *text = *c;
             strbuf_release(&all);
             return 0;
         }
+        suggestion_try(&near, *c);
         strbuf_addf(&all, "%s'%s'", all.n ? ", " : "", *c);
     }
-    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (choose from %s)", param_label(param, p->arena), text,
-              strbuf_str(&all));
+    error_set(err, ERR_USAGE, "argument %s: invalid choice: '%s' (%schoose from %s)", param_label(param, p->arena), *text,
+              suggestion_text(&near, p->arena), strbuf_str(&all));
     strbuf_release(&all);
     return -1;
 }
@@ -135,12 +150,14 @@ static int store(struct parser *p, const struct cli_param *param, const char *te
     int64_t number = 0;
     double real = 0;
     bool yes = false;
-    if (param->choice && check_choice(p, param, text, err) < 0)
+    if (param->choice && check_choice(p, param, &text, err) < 0)
         return -1;
     if (param->type == CLI_INT && parse_int(text, &number) < 0)
         return usage_error(p, param, "invalid int value:", text, err);
     if (param->type == CLI_INT && (number < INT32_MIN || number > INT32_MAX)) /* no id of the master is wider */
         return usage_error(p, param, "out of range:", text, err);
+    if (param->type == CLI_INT && number < param->min)
+        return usage_error(p, param, arena_printf(p->arena, "must be at least %d, not", param->min), text, err);
     if (param->type == CLI_FLOAT && parse_float(text, &real) < 0)
         return usage_error(p, param, "invalid float value:", text, err);
     if (param->type == CLI_BOOL && parse_bool(text, &yes) < 0)
@@ -175,6 +192,16 @@ static int parser_init(struct parser *p, struct arena *a, const struct cli_comma
     return 0;
 }
 
+static int unrecognized(const struct parser *p, const char *name, size_t n, struct error *err)
+{
+    struct suggestion near = {.word = arena_strndup(p->arena, name, n)};
+    for (size_t i = 0; i < p->command->param_n; i++)
+        for (size_t k = 0; k < 2 && p->command->param[i].flag[k]; k++)
+            suggestion_try(&near, p->command->param[i].flag[k]);
+    return error_set(err, ERR_USAGE, "unrecognized arguments: %.*s%s%s%s", (int)n, name, near.nearest ? "; did you mean " : "",
+                     near.nearest ? near.nearest : "", near.nearest ? "?" : "");
+}
+
 static int find_long(const struct parser *p, const char *name, size_t n, const struct cli_param **ret, struct error *err)
 {
     const struct cli_param *found = NULL;
@@ -199,7 +226,7 @@ static int find_long(const struct parser *p, const char *name, size_t n, const s
     if (!found && n > 3 && name[n - 1] == 's')
         return find_long(p, name, n - 1, ret, err);
     if (!found)
-        return error_set(err, ERR_USAGE, "unrecognized arguments: %.*s", (int)n, name);
+        return unrecognized(p, name, n, err);
     *ret = found;
     return 0;
 }
@@ -390,15 +417,35 @@ static int read_leaf(struct parser *p, struct error *err)
     return check_complete(p, err) < 0 || check_exclusive(p, err) < 0 ? -1 : 0;
 }
 
-static int invalid_command(const struct cli_command *group, const char *word, struct error *err)
+static int invalid_command(const struct cli_command *group, const char *word, struct arena *a, struct error *err)
 {
     struct strbuf all = STRBUF_INIT;
-    for (size_t i = 0; i < cli_command_n; i++)
-        if (cli_command_is_child(group, &cli_commands[i]))
-            strbuf_addf(&all, "%s%s", all.n ? ", " : "", cli_command_word(&cli_commands[i]));
-    error_set(err, ERR_USAGE, "invalid choice: '%s' (choose from %s)", word, strbuf_str(&all));
+    struct suggestion near = {.word = word};
+    for (size_t i = 0; i < cli_command_n; i++) {
+        const struct cli_command *c = &cli_commands[i];
+        if (!cli_command_is_child(group, c))
+            continue;
+        strbuf_addf(&all, "%s%s", all.n ? ", " : "", cli_command_word(c));
+        suggestion_try(&near, cli_command_word(c));
+        for (size_t k = 0; k < sizeof(c->alias) / sizeof(c->alias[0]) && c->alias[k]; k++)
+            suggestion_try(&near, c->alias[k]);
+    }
+    error_set(err, ERR_USAGE, "invalid choice: '%s' (%schoose from %s)", word, suggestion_text(&near, a), strbuf_str(&all));
     strbuf_release(&all);
     return -1;
+}
+
+/* `det help experiment create` */
+static int read_help(const char *const *word, size_t n, struct arena *a, struct cli_parsed *ret, struct error *err)
+{
+    for (size_t i = 0; i < n && ret->command->group; i++) {
+        const struct cli_command *child = find_child(ret->command, word[i]);
+        if (!child)
+            return invalid_command(ret->command, word[i], a, err);
+        ret->command = child;
+    }
+    ret->help = true;
+    return 0;
 }
 
 int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_parsed *ret, struct error *err)
@@ -423,10 +470,12 @@ int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_pa
             return rc;
         const struct cli_command *child = NULL;
         bool named = at < word_n && !is_option(&p, word[at]);
-        if (named && strcmp(word[at], "help") != 0) {
+        if (named && strcmp(word[at], "help") == 0)
+            return read_help(word + at + 1, word_n - at - 1, a, ret, err);
+        if (named) {
             child = find_child(ret->command, word[at]);
             if (!child)
-                return invalid_command(ret->command, word[at], err);
+                return invalid_command(ret->command, word[at], a, err);
             at++;
         } else if (!named && ret->command->default_subcommand) {
             child = find_child(ret->command, ret->command->default_subcommand);

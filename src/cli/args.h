@@ -38,15 +38,19 @@ struct cli_param {
     const char *def;
     const char *const *choice; /* NULL-terminated */
     const char *metavar, *help;
+    int32_t min; /* of a whole number; INT32_MIN: none */
 };
 
 struct cli_command {
     const char *path; /* "experiment create"; "" is det itself */
     const char *alias[3];
     const char *help;
+    const char *note;           /* more sentences; NULL: none */
+    const char *const *example; /* command lines without their "det", NULL-terminated; NULL: none */
     const char *default_subcommand;
     bool group, deprecated;
     bool offline; /* needs no master */
+    bool paged;   /* on a terminal, a long result goes to a pager */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;
@@ -69,6 +73,8 @@ int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_pa
 bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child); /* directly below */
 /* the path's last word */
 const char *cli_command_word(const struct cli_command *c);
+/* Neither served itself, nor anything below it. */
+bool cli_command_is_planned(const struct cli_command *c);
 bool cli_param_is_positional(const struct cli_param *p);
 
 #endif

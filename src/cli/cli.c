@@ -6,6 +6,7 @@
 
 #include "cli/address.h"
 #include "cli/api.h"
+#include "cli/pager.h"
 #include "common/files.h"
 
 __attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt,
@@ -22,9 +23,10 @@ __attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, e
 void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
 {
     va_list ap;
+    bool paged = cli->paged && cli->err_terminal;
     fflush(cli->out); /* what was printed before stands before it on the terminal, too */
     va_start(ap, fmt);
-    say(cli->err, cli->err_terminal, color, fmt, ap);
+    say(paged ? cli->out : cli->err, cli->err_terminal, color, fmt, ap);
     va_end(ap);
 }
 
@@ -51,14 +53,19 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
     }
     if (p->command->deprecated)
         cli_say(cli, CLI_YELLOW, "'det %s' is deprecated.", p->command->path);
-    return p->command->run(cli, p->args, err);
+    struct pager pager = {0};
+    if (p->command->paged && !root->no_pager)
+        pager_begin(&pager, cli);
+    int rc = p->command->run(cli, p->args, err);
+    pager_end(&pager, cli);
+    return rc;
 }
 
 static int report(struct cli *cli, const struct cli_parsed *p, const struct error *err)
 {
     fflush(cli->out);
     if (err->kind == ERR_USAGE && !cli->command) { /* the line itself was wrong: show how it is used */
-        usage_print(cli->err, p->command);
+        usage_print(cli, p->command);
         cli_say(cli, CLI_RED, "det%s%s: error: %s", *p->command->path ? " " : "", p->command->path, error_msg(err));
     } else {
         cli_say(cli, CLI_RED, "%s", error_msg(err));
@@ -77,7 +84,7 @@ int cli_main(struct cli *cli, int argc, const char *const *argv)
         return 0;
     }
     if (rc == 0 && p.help) {
-        help_print(cli->out, p.command);
+        help_print(cli, p.command);
         return 0;
     }
     if (rc == 0)

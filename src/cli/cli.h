@@ -19,6 +19,8 @@ struct session;
 struct cli {
     FILE *in, *out, *err;
     bool out_terminal, err_terminal;
+    size_t out_width, out_height;     /* of the terminal that `out` is; 0: it is none */
+    bool paged;                       /* `out` gathers text for the pager (pager.h); words about it go there, too */
     struct arena arena;               /* lives as long as the command */
     const struct cli_command *command;
     const char *program;              /* argv[0] */
@@ -45,7 +47,7 @@ void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __at
 const char *cli_python_path(struct cli *cli);
 
 /* help.c */
-void help_print(FILE *to, const struct cli_command *c);
-void usage_print(FILE *to, const struct cli_command *c);
+void help_print(struct cli *cli, const struct cli_command *c);
+void usage_print(struct cli *cli, const struct cli_command *c);
 
 #endif

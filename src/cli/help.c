@@ -1,11 +1,24 @@
-/* --help of every level, from the command table. */
+/* --help of every level, from the command table, in lines no wider than the terminal. */
 #include <ctype.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "common/strbuf.h"
 
-enum { HELP_COLUMN = 30, HELP_WIDTH = 100 };
+enum { HELP_COLUMN = 30, HELP_COLUMN_NARROW = 24, NARROW = 90, HELP_WIDTH = 100 };
+
+/* Where help goes, and how wide it may be there. */
+struct page {
+    FILE *to;
+    size_t width, column; /* of the whole line; where explanations begin */
+};
+
+static struct page page_of(struct cli *cli, FILE *to)
+{
+    size_t width = cli->out_width && cli->out_width < HELP_WIDTH ? cli->out_width : HELP_WIDTH;
+    return (struct page){to, width, width < NARROW ? HELP_COLUMN_NARROW : HELP_COLUMN};
+}
 
 static const char *value_name(const struct cli_param *p, struct arena *a)
 {
@@ -25,35 +38,17 @@ static const char *value_name(const struct cli_param *p, struct arena *a)
     return upper;
 }
 
-static void wrap(FILE *to, const char *text, int column)
+static void row(const struct page *page, const char *left, const char *right)
 {
-    while (*text) {
-        size_t n = strlen(text), room = (size_t)(HELP_WIDTH - column);
-        if (n > room) {
-            n = room;
-            while (n > 0 && text[n] != ' ')
-                n--;
-            n = n ? n : room;
-        }
-        fprintf(to, "%.*s\n", (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-        if (*text)
-            fprintf(to, "%*s", column, "");
-    }
-}
-
-static void row(FILE *to, const char *left, const char *right)
-{
-    int n = fprintf(to, "  %s", left);
-    if (n >= HELP_COLUMN)
-        fprintf(to, "\n%*s", HELP_COLUMN, "");
+    int n = fprintf(page->to, "  %s", left);
+    if (n >= (int)page->column - 1)
+        fprintf(page->to, "\n%*s", (int)page->column, "");
     else
-        fprintf(to, "%*s", HELP_COLUMN - n, "");
-    wrap(to, right, HELP_COLUMN);
+        fprintf(page->to, "%*s", (int)page->column - n, "");
+    terminal_wrap(page->to, right, page->column, page->width);
 }
 
-void usage_print(FILE *to, const struct cli_command *c)
+static void print_usage(FILE *to, const struct cli_command *c)
 {
     struct arena a = ARENA_INIT;
     bool options = false;
@@ -73,7 +68,9 @@ void usage_print(FILE *to, const struct cli_command *c)
     arena_release(&a);
 }
 
-static void print_params(FILE *to, const struct cli_command *c, bool positional)
+void usage_print(struct cli *cli, const struct cli_command *c) { print_usage(cli->err, c); }
+
+static void print_params(const struct page *page, const struct cli_command *c, bool positional)
 {
     struct arena a = ARENA_INIT;
     bool titled = false;
@@ -82,57 +79,70 @@ static void print_params(FILE *to, const struct cli_command *c, bool positional)
         if (cli_param_is_positional(p) != positional)
             continue;
         if (!titled)
-            fputs(positional ? "\narguments:\n" : "\noptions:\n", to);
+            fputs(positional ? "\narguments:\n" : "\noptions:\n", page->to);
         titled = true;
         const char *left = positional ? value_name(p, &a)
                                       : arena_printf(&a, "%s%s%s%s%s", p->flag[0], p->flag[1] ? ", " : "",
                                                      p->flag[1] ? p->flag[1] : "", p->type == CLI_FLAG ? "" : " ",
                                                      p->type == CLI_FLAG ? "" : value_name(p, &a));
         bool def = p->def && p->type != CLI_FLAG;
-        row(to, left,
+        row(page, left,
             arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
     }
+    if (!positional && !titled)
+        fputs("\noptions:\n", page->to);
     if (!positional)
-        row(to, "-h, --help", "print this help");
+        row(page, "-h, --help", "print this help");
     arena_release(&a);
 }
 
-static void print_children(FILE *to, const struct cli_command *c)
+static void print_child(const struct page *page, const struct cli_command *child)
 {
-    fputs("\ncommands:\n", to);
-    for (size_t i = 0; i < cli_command_n; i++) {
-        const struct cli_command *child = &cli_commands[i];
-        if (!cli_command_is_child(c, child))
-            continue;
-        struct strbuf left = STRBUF_INIT;
-        strbuf_adds(&left, cli_command_word(child));
-        for (size_t k = 0; k < sizeof(child->alias) / sizeof(child->alias[0]) && child->alias[k]; k++)
-            strbuf_addf(&left, "%s%s", k ? ", " : " (", child->alias[k]);
-        strbuf_adds(&left, child->alias[0] ? ")" : "");
-        struct strbuf right = STRBUF_INIT;
-        strbuf_addf(&right, "%s%s", child->help, !child->group && !child->run ? " (planned)" : "");
-        row(to, strbuf_str(&left), strbuf_str(&right));
-        strbuf_release(&left);
-        strbuf_release(&right);
-    }
-    if (c->default_subcommand)
-        fprintf(to, "\nWithout a command: %s.\n", c->default_subcommand);
+    struct strbuf left = STRBUF_INIT, right = STRBUF_INIT;
+    strbuf_adds(&left, cli_command_word(child));
+    for (size_t k = 0; k < sizeof(child->alias) / sizeof(child->alias[0]) && child->alias[k]; k++)
+        strbuf_addf(&left, "%s%s", k ? ", " : " (", child->alias[k]);
+    strbuf_adds(&left, child->alias[0] ? ")" : "");
+    strbuf_addf(&right, "%s%s", child->help, cli_command_is_planned(child) ? " (planned)" : "");
+    row(page, strbuf_str(&left), strbuf_str(&right));
+    strbuf_release(&left);
+    strbuf_release(&right);
 }
 
-void help_print(FILE *to, const struct cli_command *c)
+static void print_children(const struct page *page, const struct cli_command *c)
 {
-    usage_print(to, c);
-    fprintf(to, "\n%c%s.\n", toupper((unsigned char)c->help[0]), c->help + 1);
-    if (!c->group && !c->run)
-        fputs("Planned, not part of this version.\n", to);
-    bool options = false;
-    for (size_t i = 0; i < c->param_n; i++)
-        options = options || !cli_param_is_positional(&c->param[i]);
-    print_params(to, c, true);
-    if (options)
-        print_params(to, c, false);
-    else
-        fputs("\noptions:\n  -h, --help                  print this help\n", to);
+    fputs("\ncommands:\n", page->to);
+    for (size_t i = 0; i < cli_command_n; i++)
+        if (cli_command_is_child(c, &cli_commands[i]))
+            print_child(page, &cli_commands[i]);
+    if (c->default_subcommand)
+        fprintf(page->to, "\nWithout a command: %s.\n", c->default_subcommand);
+    fprintf(page->to, "\n'det help%s%s COMMAND' says more about a command.\n", *c->path ? " " : "", c->path);
+}
+
+static void print_examples(const struct page *page, const struct cli_command *c)
+{
+    if (!c->example)
+        return;
+    fprintf(page->to, "\nexample%s:\n", c->example[1] ? "s" : "");
+    for (const char *const *e = c->example; *e; e++)
+        fprintf(page->to, "  det %s\n", *e);
+}
+
+void help_print(struct cli *cli, const struct cli_command *c)
+{
+    struct page page = page_of(cli, cli->out);
+    struct arena a = ARENA_INIT;
+    print_usage(page.to, c);
+    fputc('\n', page.to);
+    terminal_wrap(page.to, arena_printf(&a, "%c%s.%s%s", toupper((unsigned char)c->help[0]), c->help + 1, c->note ? " " : "",
+                                        c->note ? c->note : ""), 0, page.width);
+    if (cli_command_is_planned(c))
+        fputs("Planned, not part of this version.\n", page.to);
+    print_params(&page, c, true);
+    print_params(&page, c, false);
+    print_examples(&page, c);
     if (c->group)
-        print_children(to, c);
+        print_children(&page, c);
+    arena_release(&a);
 }

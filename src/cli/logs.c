@@ -6,6 +6,7 @@
 
 #include "cli/api.h"
 #include "cli/output.h"
+#include "cli/terminal.h"
 #include "common/clock.h"
 
 /* One run of a query over one connection, or over several. */
@@ -27,7 +28,11 @@ static void print_record(struct follower *f, struct json_object *record)
         output_fill_absent(f->message, record);
         output_json(f->cli, record);
     } else if (json_object_object_get_ex(record, "message", &message) && message) {
-        fwrite(json_object_get_string(message), 1, (size_t)json_object_get_string_len(message), f->cli->out);
+        const char *text = json_object_get_string(message);
+        size_t n = (size_t)json_object_get_string_len(message);
+        fwrite(text, 1, n, f->cli->out);
+        if (n == 0 || text[n - 1] != '\n') /* a task's last words may lack it; the next line begins anew */
+            fputc('\n', f->cli->out);
     }
 }
 
@@ -180,11 +185,22 @@ static int stream(struct follower *f, struct wire_task_logs_request *r, struct e
 
 static void say_ended(struct cli *cli, const struct log_query *q)
 {
+    if (q->json) /* nothing but records */
+        return;
     if (q->task_id)
         cli_print(cli, CLI_GREEN, "Task log stream ended. To reopen log stream, run: det task logs -f %s", q->task_id);
     else
         cli_print(cli, CLI_GREEN, "Trial log stream ended. To reopen log stream, run: det trial logs -f %d",
                   q->trial_id);
+}
+
+static const char *reopen_hint(struct cli *cli, const struct log_query *q)
+{
+    const char *stop = q->experiment_id ? arena_printf(&cli->arena, "; to end it: det experiment kill %d", q->experiment_id) : "";
+    if (q->task_id)
+        return arena_printf(&cli->arena, "The task goes on. To reopen the log stream, run: det task logs -f %s\n", q->task_id);
+    return arena_printf(&cli->arena, "The %s goes on. To reopen the log stream, run: det trial logs -f %d%s\n",
+                        q->experiment_id ? "experiment" : "trial", q->trial_id, stop);
 }
 
 int logs_print(struct cli *cli, const struct log_query *q, struct error *err)
@@ -196,7 +212,11 @@ int logs_print(struct cli *cli, const struct log_query *q, struct error *err)
         return error_set(err, ERR_INVALID, "give at most one of --head, --tail and --follow");
     if (build_request(cli, q, &r, err) < 0)
         return -1;
+    if (q->follow)
+        interrupt_hint(reopen_hint(cli, q));
     int rc = stream(&f, &r, err);
+    if (q->follow)
+        interrupt_hint(NULL);
     for (size_t i = f.kept_n; i-- > 0;) {
         print_record(&f, f.kept[i]);
         json_object_put(f.kept[i]);

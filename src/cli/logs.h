@@ -11,6 +11,7 @@
 struct log_query {
     int32_t trial_id;    /* of the trial's task */
     const char *task_id; /* else of this task */
+    int32_t experiment_id; /* whose first trial it is, for the words at Ctrl-C; 0: the trial was named itself */
     bool json, follow;
     bool has_head, has_tail;
     int64_t head, tail;

@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "cli/table_internal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -26,18 +26,27 @@ void table_columns(struct table *t, const char *const *title)
         table_column(t, *title);
 }
 
-void table_text(struct table *t, const char *text)
+static const char **longer_cells(struct table *t, const char **cell, size_t cap)
+{
+    const char **longer = arena_array(&t->arena, const char *, cap);
+    if (t->cell_n)
+        memcpy(longer, cell, t->cell_n * sizeof(*longer));
+    return longer;
+}
+
+void table_brief(struct table *t, const char *text, const char *brief)
 {
     if (t->cell_n == t->cell_cap) {
         size_t cap = t->cell_cap ? t->cell_cap * 2 : 64;
-        const char **longer = arena_array(&t->arena, const char *, cap);
-        if (t->cell_n)
-            memcpy(longer, t->cell, t->cell_n * sizeof(*longer));
-        t->cell = longer;
+        t->cell = longer_cells(t, t->cell, cap);
+        t->brief = longer_cells(t, t->brief, cap);
         t->cell_cap = cap;
     }
+    t->brief[t->cell_n] = arena_strdup(&t->arena, brief);
     t->cell[t->cell_n++] = arena_strdup(&t->arena, text);
 }
+
+void table_text(struct table *t, const char *text) { table_brief(t, text, NULL); }
 
 void table_int(struct table *t, int64_t v) { table_text(t, arena_printf(&t->arena, "%" PRId64, v)); }
 
@@ -55,12 +64,28 @@ static const char *format_time_in(struct arena *a, bool has, int64_t us, const c
 
 const char *format_time(struct arena *a, bool has, int64_t us) { return format_time_in(a, has, us, "+0000"); }
 
-void table_time(struct table *t, bool has, int64_t us) { table_text(t, format_time(&t->arena, has, us)); }
-
-void table_time_iso(struct table *t, bool has, int64_t us)
+const char *format_ago(struct arena *a, int64_t us, int64_t now_us)
 {
-    table_text(t, format_time_in(&t->arena, has, us, "+00:00"));
+    static const struct { int64_t s; const char *unit; } step[] = {{60, "s"}, {3600, "min"}, {48 * 3600, "h"}, {60 * 86400, "days"}};
+    int64_t s = (now_us - us) / 1000000, away = s < 0 ? -s : s;
+    if (away < 2)
+        return "now";
+    for (size_t i = 0, n = sizeof(step) / sizeof(step[0]); i < n; i++) {
+        int64_t count = i == 0 ? away : i == 1 ? away / 60 : i == 2 ? away / 3600 : away / 86400;
+        if (away < step[i].s)
+            return arena_printf(a, s < 0 ? "in %" PRId64 " %s" : "%" PRId64 " %s ago", count, step[i].unit);
+    }
+    return arena_strndup(a, format_time(a, true, us), strlen("2026-11-21"));
 }
+
+static void time_cell(struct table *t, bool has, int64_t us, const char *zone)
+{
+    table_brief(t, format_time_in(&t->arena, has, us, zone), has ? format_ago(&t->arena, us, clock_now_us()) : NULL);
+}
+
+void table_time(struct table *t, bool has, int64_t us) { time_cell(t, has, us, "+0000"); }
+
+void table_time_iso(struct table *t, bool has, int64_t us) { time_cell(t, has, us, "+00:00"); }
 
 void table_percent(struct table *t, bool has, double fraction)
 {
@@ -74,7 +99,7 @@ void table_release(struct table *t)
 }
 
 /* Columns that the text takes on a terminal. */
-static size_t text_width(const char *s, size_t n)
+size_t text_width(const char *s, size_t n)
 {
     static bool utf8;
     if (!utf8)
@@ -155,17 +180,6 @@ static enum kind cell_kind(const char *s)
     return is_float_text(s, &v) ? KIND_FLOAT : KIND_TEXT;
 }
 
-/* The table cut into lines: the text of each cell as it is printed. */
-struct grid {
-    struct arena arena;
-    const struct table *t;
-    bool framed;
-    size_t row_n;
-    const char **cell;
-    bool *right;   /* by column */
-    size_t *width; /* by column, without the blank on each side */
-};
-
 static const char *float_text(struct arena *a, const char *s)
 {
     char *plain = arena_strdup(a, s), *to = plain;
@@ -205,16 +219,16 @@ static void align_decimals(struct grid *g, size_t column)
 {
     int most = -1;
     for (size_t r = 0; r < g->row_n; r++) {
-        int n = after_point(g->cell[r * g->t->column_n + column]);
+        int n = after_point(g->cell[r * g->column_n + column]);
         most = n > most ? n : most;
     }
     for (size_t r = 0; r < g->row_n; r++) {
-        const char **cell = &g->cell[r * g->t->column_n + column];
+        const char **cell = &g->cell[r * g->column_n + column];
         *cell = arena_printf(&g->arena, "%s%*s", *cell, most - after_point(*cell), "");
     }
 }
 
-static size_t widest_line(const char *s)
+size_t text_widest_line(const char *s)
 {
     size_t widest = 0;
     for (;;) {
@@ -226,27 +240,26 @@ static size_t widest_line(const char *s)
     }
 }
 
-static void grid_column(struct grid *g, size_t column)
+void grid_column(struct grid *g, size_t column)
 {
-    const struct table *t = g->t;
     enum kind kind = KIND_NONE;
     for (size_t r = 0; r < g->row_n; r++) {
-        enum kind k = cell_kind(t->cell[r * t->column_n + column]);
+        enum kind k = cell_kind(g->cell[r * g->column_n + column]);
         kind = k > kind ? k : kind;
     }
     g->right[column] = kind == KIND_INT || kind == KIND_FLOAT;
     for (size_t r = 0; r < g->row_n; r++) {
-        const char *s = t->cell[r * t->column_n + column];
+        const char *s = g->cell[r * g->column_n + column];
         s = s ? s : "";
         if (kind == KIND_FLOAT)
             s = float_text(&g->arena, s);
-        g->cell[r * t->column_n + column] = g->right[column] ? s : trimmed(&g->arena, s);
+        g->cell[r * g->column_n + column] = g->right[column] ? s : trimmed(&g->arena, s);
     }
     if (g->right[column])
         align_decimals(g, column);
-    g->width[column] = text_width(t->title[column], strlen(t->title[column])) + 2;
+    g->width[column] = 0;
     for (size_t r = 0; r < g->row_n; r++) {
-        size_t w = widest_line(g->cell[r * t->column_n + column]);
+        size_t w = text_widest_line(g->cell[r * g->column_n + column]);
         g->width[column] = w > g->width[column] ? w : g->width[column];
     }
 }
@@ -280,7 +293,7 @@ static void end_line(const struct grid *g, struct strbuf *line, FILE *to)
 /* A row whose cells have several lines takes as many lines as the longest of them. */
 static void print_row(const struct grid *g, const char *const *cell, FILE *to)
 {
-    size_t column_n = g->t->column_n;
+    size_t column_n = g->column_n;
     struct strbuf line = STRBUF_INIT;
     const char **rest = malloc(column_n * sizeof(*rest));
     if (!rest)
@@ -304,7 +317,7 @@ static void print_row(const struct grid *g, const char *const *cell, FILE *to)
 
 static void print_rule(const struct grid *g, char c, FILE *to)
 {
-    for (size_t column = 0; column < g->t->column_n; column++) {
+    for (size_t column = 0; column < g->column_n; column++) {
         if (column || g->framed)
             fputc('+', to);
         for (size_t i = 0; i < g->width[column] + 2; i++)
@@ -313,23 +326,43 @@ static void print_rule(const struct grid *g, char c, FILE *to)
     fputs(g->framed ? "+\n" : "\n", to);
 }
 
+void grid_init(struct grid *g, size_t column_n, size_t row_n)
+{
+    *g = (struct grid){.column_n = column_n, .row_n = row_n};
+    g->title = arena_array(&g->arena, const char *, column_n + 1);
+    g->cell = arena_array(&g->arena, const char *, column_n * row_n + 1);
+    g->right = arena_array(&g->arena, bool, column_n + 1);
+    g->width = arena_array(&g->arena, size_t, column_n + 1);
+}
+
+void grid_print(const struct grid *g, FILE *to)
+{
+    if (g->framed)
+        print_rule(g, '-', to);
+    print_row(g, g->title, to);
+    print_rule(g, g->framed ? '=' : '-', to);
+    for (size_t r = 0; r < g->row_n; r++) {
+        print_row(g, &g->cell[r * g->column_n], to);
+        if (g->framed)
+            print_rule(g, '-', to);
+    }
+}
+
 static void print_grid(const struct table *t, bool framed, FILE *to)
 {
-    struct grid g = {.t = t, .framed = framed, .row_n = t->cell_n / t->column_n};
-    g.cell = arena_array(&g.arena, const char *, t->cell_n ? t->cell_n : 1);
-    g.right = arena_array(&g.arena, bool, t->column_n);
-    g.width = arena_array(&g.arena, size_t, t->column_n);
-    for (size_t c = 0; c < t->column_n; c++)
+    struct grid g;
+    size_t row_n = t->cell_n / t->column_n;
+    grid_init(&g, t->column_n, row_n);
+    g.framed = framed;
+    memcpy(g.title, t->title, t->column_n * sizeof(*g.title));
+    if (row_n)
+        memcpy(g.cell, t->cell, row_n * t->column_n * sizeof(*g.cell));
+    for (size_t c = 0; c < t->column_n; c++) {
+        size_t title = text_width(t->title[c], strlen(t->title[c])) + 2;
         grid_column(&g, c);
-    if (framed)
-        print_rule(&g, '-', to);
-    print_row(&g, t->title, to);
-    print_rule(&g, framed ? '=' : '-', to);
-    for (size_t r = 0; r < g.row_n; r++) {
-        print_row(&g, &g.cell[r * t->column_n], to);
-        if (framed)
-            print_rule(&g, '-', to);
+        g.width[c] = g.width[c] > title ? g.width[c] : title;
     }
+    grid_print(&g, to);
     arena_release(&g.arena);
 }
 

@@ -2,12 +2,99 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "cli/table_internal.h"
 #include "common/cleanup.h"
+
+void terminal_measure(struct cli *cli)
+{
+    enum { WIDTH = 80, HEIGHT = 24, WIDTH_MIN = 40 };
+    struct winsize size = {0};
+    const char *columns = getenv("COLUMNS"); /* as in other programs, it goes before what the terminal says */
+    cli->out_terminal = isatty(STDOUT_FILENO);
+    cli->err_terminal = isatty(STDERR_FILENO);
+    if (!cli->out_terminal)
+        return;
+    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    long wish = columns ? strtol(columns, NULL, 10) : 0;
+    cli->out_width = wish > 0 && wish < 10000 ? (size_t)wish : size.ws_col ? size.ws_col : WIDTH;
+    cli->out_width = cli->out_width < WIDTH_MIN ? WIDTH_MIN : cli->out_width;
+    cli->out_height = size.ws_row ? size.ws_row : HEIGHT;
+}
+
+bool terminal_is_utf8(void)
+{
+    static const char *const name[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+        const char *v = getenv(name[i]);
+        if (v && *v)
+            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
+    }
+    return false;
+}
+
+/* How many bytes of the line go into `room` columns: up to a blank where there is one. */
+static size_t fitting(const char *line, size_t n, size_t room)
+{
+    size_t keep = n;
+    if (text_width(line, n) <= room)
+        return n;
+    while (keep > 0 && (line[keep] != ' ' || text_width(line, keep) > room))
+        keep--;
+    if (keep > 0)
+        return keep;
+    for (keep = n; keep > 1 && (text_width(line, keep) > room || ((unsigned char)line[keep] & 0xc0) == 0x80);)
+        keep--;
+    return keep;
+}
+
+void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)
+{
+    size_t room = width == 0 ? SIZE_MAX : width > column + 20 ? width - column : 20;
+    if (!text)
+        text = "";
+    for (;;) {
+        size_t n = strcspn(text, "\n"), keep = fitting(text, n, room);
+        fprintf(to, "%.*s\n", (int)keep, text);
+        text += keep;
+        if (*text == '\n')
+            text++;
+        else
+            text += strspn(text, " ");
+        if (!*text)
+            return;
+        fprintf(to, "%*s", (int)column, "");
+    }
+}
+
+/* Ctrl-C ends a command at once, with a word and the exit code that scripts know. */
+static const char *volatile hint;
+
+void interrupt_hint(const char *text) { hint = text; }
+
+static void write_text(const char *text)
+{
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+static void on_interrupt(int signo)
+{
+    (void)signo;
+    write_text("\nInterrupted.\n");
+    if (hint)
+        write_text(hint);
+    _exit(CLI_EXIT_INTERRUPTED);
+}
+
+void interrupt_install(void) { signal(SIGINT, on_interrupt); }
 
 /* One line from the stream, without its newline. */
 static int read_line(struct cli *cli, FILE *from, const char **ret, struct error *err)

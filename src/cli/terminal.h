@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cli/cli.h"
 
@@ -20,6 +21,17 @@ struct progress {
 };
 void progress_draw(struct progress *p, size_t done, size_t total);
 void progress_end(struct progress *p); /* takes the bar away */
+
+/* Finds out what cli->out is: out_terminal, out_width and out_height. */
+void terminal_measure(struct cli *cli);
+bool terminal_is_utf8(void); /* by the environment: LC_ALL, LC_CTYPE, LANG */
+/* Prints the text in lines no wider than `width` (0: one line); its first line begins at `column`, and so do the others.
+ * Newlines of the text stay. */
+void terminal_wrap(FILE *to, const char *text, size_t column, size_t width);
+
+/* What Ctrl-C says before it ends the command: how to go on. NULL: nothing. The text must stay where it is. */
+void interrupt_install(void);
+void interrupt_hint(const char *text);
 
 /* 1.5MB, as the released client writes sizes. Lives in the arena. */
 const char *format_size(struct arena *a, double bytes);

@@ -94,6 +94,6 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                                             "Resource Pool", "Enabled", "Draining", "Addresses", "Isolated", NULL});
     for (size_t i = 0; i < out.agents_n; i++)
         agent_row(&t, &out.agents[i]);
-    table_print(&t, args->csv, cli->out);
+    table_show(cli, &t, args->csv);
     return 0;
 }

@@ -10,6 +10,7 @@ void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c);
 
 struct checkpoint_list_form {
     bool csv, json, has_best;
+    bool hparams; /* a terminal has them with --best anyway */
     int64_t best;
 };
 /* Of an experiment, or else of a trial. */

@@ -50,9 +50,10 @@ void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c)
     table_text(&t, steps_completed(&t.arena, c->metadata));
     table_time(&t, c->has_report_time, c->report_time);
     table_text(&t, c->uuid);
-    table_text(&t, training ? metrics_text(&t.arena, training->validation_metrics) : NULL);
-    table_text(&t, output_dumps_raw(&t.arena, c->metadata ? c->metadata : "{}"));
-    table_print(&t, false, cli->out);
+    const struct wire_common_metrics *metrics = training ? training->validation_metrics : NULL;
+    table_brief(&t, training ? metrics_text(&t.arena, metrics) : NULL, metrics ? brief_object(&t.arena, metrics->avg_metrics) : NULL);
+    table_object(&t, c->metadata ? c->metadata : "{}");
+    table_show_record(cli, &t, false);
 }
 
 int cmd_checkpoint_describe(struct cli *cli, const struct args_checkpoint_describe *args, struct error *err)

@@ -56,12 +56,12 @@ static void resource_cells(struct table *t, const struct wire_checkpoint *c)
         strbuf_addf(&names, "%s%s", i ? "\n" : "", c->resources[i].key);
         total += (double)c->resources[i].value;
     }
-    table_text(t, strbuf_str(&names));
+    table_brief(t, strbuf_str(&names), c->resources_n > 1 ? arena_printf(&t->arena, "%zu files", c->resources_n) : NULL);
     table_text(t, format_size(&t->arena, total));
     strbuf_release(&names);
 }
 
-static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, const char *metric)
+static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, const char *metric, bool hparams)
 {
     cleanup_json struct json_object *metadata = parse(c->metadata);
     struct json_object *steps = NULL;
@@ -74,6 +74,8 @@ static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, con
     table_text(t, metric_value(&t->arena, c, metric));
     table_text(t, c->uuid);
     resource_cells(t, c);
+    if (hparams)
+        table_object(t, c->training ? c->training->hparams : NULL);
 }
 
 int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form,
@@ -98,9 +100,12 @@ int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, co
     const char *metric = n ? searcher_metric(&t.arena, &c[0]) : "";
     table_columns(&t, (const char *const[]){"Trial ID", "# of Batches", "State", "Validation Metric", "UUID",
                                             "Resources", "Size", NULL});
+    bool hparams = form->hparams || (form->has_best && cli->out_width && !form->csv);
+    if (hparams)
+        table_column(&t, "H-Params");
     for (size_t i = 0; i < n; i++)
-        checkpoint_row(&t, &c[i], metric);
-    table_print(&t, form->csv, cli->out);
+        checkpoint_row(&t, &c[i], metric, hparams);
+    table_show(cli, &t, form->csv);
     return 0;
 }
 
@@ -109,6 +114,7 @@ int cmd_experiment_list_checkpoints(struct cli *cli, const struct args_experimen
 {
     struct checkpoint_list_form form = {.csv = args->csv,
                                         .json = args->json,
+                                        .hparams = args->hparams,
                                         .has_best = args->has_best,
                                         .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
@@ -118,6 +124,7 @@ int cmd_checkpoint_list(struct cli *cli, const struct args_checkpoint_list *args
 {
     struct checkpoint_list_form form = {.csv = args->csv,
                                         .json = args->json,
+                                        .hparams = args->hparams,
                                         .has_best = args->has_best,
                                         .best = args->best};
     return checkpoint_list(cli, (int32_t)args->experiment_id, 0, &form, err);
@@ -127,6 +134,7 @@ int cmd_trial_list_checkpoints(struct cli *cli, const struct args_trial_list_che
 {
     struct checkpoint_list_form form = {.csv = args->csv,
                                         .json = args->json,
+                                        .hparams = args->hparams,
                                         .has_best = args->has_best,
                                         .best = args->best};
     return checkpoint_list(cli, 0, (int32_t)args->trial_id, &form, err);

@@ -61,7 +61,7 @@ void environments_print(struct cli *cli, const struct wire_get_trial_environment
         table_text(&t, x->python ? arena_printf(&t.arena, "%zu", x->python->packages_n) : NULL);
     }
     fputs("\nEnvironments:\n", cli->out);
-    table_print(&t, csv, cli->out);
+    table_show(cli, &t, csv);
 }
 
 const char *environments_summary(struct arena *a, const struct wire_get_trial_environments_response *e)

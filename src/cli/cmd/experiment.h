@@ -12,6 +12,9 @@ int experiment_first_trial(struct cli *cli, int32_t experiment_id, int32_t *ret,
 /* Waits for its first trial and shows its logs as they come; meanwhile `ports` (NULL: none) are its. */
 struct publish;
 int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *ports, struct error *err);
+/* experiment_end.c: after the first trial's log, how the experiment ended, or that it goes on with other trials. Sets the
+ * exit code: 0 unless it failed. */
+int experiment_tell_end(struct cli *cli, int32_t experiment_id, struct error *err);
 void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n);
 
 /* experiment_test.c: the configuration of a very small experiment, from an effective one (JSON) into YAML. */

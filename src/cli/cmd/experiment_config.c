@@ -1,6 +1,14 @@
 #include "cli/api.h"
 #include "cli/output.h"
 
+static void print_config(struct cli *cli, struct json_object *config, bool json)
+{
+    if (json)
+        output_json(cli, config);
+    else
+        output_yaml(cli, config, false);
+}
+
 int cmd_experiment_config(struct cli *cli, const struct args_experiment_config *args, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
@@ -9,6 +17,6 @@ int cmd_experiment_config(struct cli *cli, const struct args_experiment_config *
     if (api_call_document(cli, ROUTE_ID_GET_EXPERIMENT, &in, &v, err) < 0)
         return -1;
     if (json_object_object_get_ex(v, "experiment", &experiment))
-        output_yaml(cli, json_object_object_get(experiment, "config"), false);
+        print_config(cli, json_object_object_get(experiment, "config"), args->json);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "cli/cmd/experiment.h"
 #include "cli/config_file.h"
 #include "cli/context.h"
+#include "cli/output.h"
 #include "cli/publish.h"
 #include "cli/terminal.h"
 #include "common/cleanup.h"
@@ -15,21 +16,42 @@ static void say_prepared(struct cli *cli, const struct context *c, const char *e
             format_size(&cli->arena, (double)c->size), c->n, end);
 }
 
+/* The output is for a program: the id, or JSON, and nothing else. */
+static bool is_terse(const struct args_experiment_create *args) { return args->quiet || args->json; }
+
+static void print_created(struct cli *cli, const struct args_experiment_create *args, const struct wire_experiment *e)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_json struct json_object *v = NULL;
+    if (args->json) {
+        codec_encode(&wire_msg_experiment, e, &text);
+        if (json_parse(strbuf_str(&text), text.n, &v, NULL) == 0) {
+            output_fill_absent(&wire_msg_experiment, v);
+            output_json(cli, v);
+        }
+    } else {
+        fprintf(cli->out, args->quiet ? "%d\n" : "Created experiment %d\n", e->id);
+    }
+    fflush(cli->out);
+}
+
 static int read_context(struct cli *cli, const struct args_experiment_create *args, struct context *c,
                         struct error *err)
 {
     if (!args->model_def && args->include_n == 0)
         return 0;
-    if (cli->out_terminal) { /* redrawn below; a pipe gets the line once */
+    bool terse = is_terse(args);
+    if (cli->out_terminal && !terse) { /* redrawn below; a pipe gets the line once */
         say_prepared(cli, c, "\r");
         fflush(cli->out);
     }
     int rc = context_read(c, args->model_def, args->include, args->include_n, CONTEXT_SIZE_MAX, err);
-    if (rc == 0)
+    if (rc == 0 && !terse)
         say_prepared(cli, c, "");
-    fputc('\n', cli->out);
+    if (!terse)
+        fputc('\n', cli->out);
     for (size_t i = 0; i < c->skipped_n; i++)
-        fprintf(cli->out, "Skipped %s\n", c->skipped[i]);
+        fprintf(terse ? cli->err : cli->out, "Skipped %s\n", c->skipped[i]);
     return rc;
 }
 
@@ -113,8 +135,7 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
     if (submit(cli, args, s, context, &out, err) < 0)
         return -1;
     context_release(context); /* a follower may live for days */
-    fprintf(cli->out, "Created experiment %d\n", out.experiment->id);
-    fflush(cli->out);
+    print_created(cli, args, out.experiment);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     warn_of_retired_searcher(cli, out.config);
     if (ports)

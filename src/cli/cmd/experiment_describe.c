@@ -72,21 +72,34 @@ static int fetch_trials(struct cli *cli, struct described *d, struct error *err)
     return 0;
 }
 
-static int parse_ids(struct cli *cli, const char *text, int32_t **ret, size_t *ret_n, struct error *err)
+static int parse_ids(const char *text, int32_t *id, size_t *n, struct error *err)
 {
-    *ret = arena_array(&cli->arena, int32_t, strlen(text) + 1);
-    *ret_n = 0;
+    const char *at = text;
     for (;;) {
         char *end;
-        long id = strtol(text, &end, 10);
-        if (end == text || (*end && *end != ',') || id < 1 || id > INT32_MAX)
-            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is no list of experiments such as 3,4",
-                             text);
-        (*ret)[(*ret_n)++] = (int32_t)id;
+        long one = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || one < 1 || one > INT32_MAX)
+            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is no list of experiments such as 3,4", text);
+        id[(*n)++] = (int32_t)one;
         if (!*end)
             return 0;
-        text = end + 1;
+        at = end + 1;
     }
+}
+
+/* Ids come one by one, or several in a word, separated by commas. */
+static int read_ids(struct cli *cli, const struct args_experiment_describe *args, int32_t **ret, size_t *ret_n,
+                    struct error *err)
+{
+    size_t letters = 0;
+    for (size_t i = 0; i < args->experiment_ids_n; i++)
+        letters += strlen(args->experiment_ids[i]) + 1;
+    *ret = arena_array(&cli->arena, int32_t, letters + 1);
+    *ret_n = 0;
+    for (size_t i = 0; i < args->experiment_ids_n; i++)
+        if (parse_ids(args->experiment_ids[i], *ret, ret_n, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* The tables */
@@ -140,7 +153,7 @@ static void fill_trials(struct table *t, const struct described *d, size_t n)
             table_text(t, state_text(&wire_enum_trial_state, (int32_t)trial->state));
             table_time(t, trial->has_start_time, trial->start_time);
             table_time(t, trial->has_end_time, trial->end_time);
-            table_text(t, output_dumps_raw(&t->arena, trial->hparams));
+            table_object(t, trial->hparams);
         }
     }
 }
@@ -329,7 +342,10 @@ static int put_table(struct cli *cli, const struct args_experiment_describe *arg
 {
     if (!args->outdir) {
         fprintf(cli->out, "%s\n", title);
-        table_print(t, args->csv, cli->out);
+        if (strcmp(file, "experiments.csv") == 0)
+            table_show_record(cli, t, args->csv);
+        else
+            table_show(cli, t, args->csv);
         return 0;
     }
     const char *path = arena_printf(&cli->arena, "%s/%s", args->outdir, file);
@@ -359,7 +375,7 @@ int cmd_experiment_describe(struct cli *cli, const struct args_experiment_descri
     cleanup_table struct table experiments = TABLE_INIT, trials = TABLE_INIT, workloads = TABLE_INIT;
     int32_t *id;
     size_t n;
-    if (parse_ids(cli, args->experiment_ids, &id, &n, err) < 0)
+    if (read_ids(cli, args, &id, &n, err) < 0)
         return -1;
     if (args->json)
         return print_documents(cli, id, n, err);

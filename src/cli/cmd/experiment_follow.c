@@ -58,5 +58,7 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *po
         return -1;
     fprintf(cli->out, "Following first trial with ID %d\n", trial);
     fflush(cli->out);
-    return logs_print(cli, &(struct log_query){.trial_id = trial, .follow = true}, err);
+    if (logs_print(cli, &(struct log_query){.trial_id = trial, .experiment_id = experiment_id, .follow = true}, err) < 0)
+        return -1;
+    return experiment_tell_end(cli, experiment_id, err);
 }

@@ -66,7 +66,7 @@ static void print_table(struct cli *cli, struct json_object *list, const char *m
         table_text(&t, text_of(&cli->arena, row, "UUID"));
         table_text(&t, names_of(&cli->arena, json_object_object_get(row, "Resources")));
     }
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
 }
 
 /* What the policy would delete. */

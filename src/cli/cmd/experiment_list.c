@@ -58,21 +58,39 @@ int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, co
             break;
         in->offset = out.pagination->end_index;
     }
-    table_print(&t, form->csv, cli->out);
+    table_show(cli, &t, form->csv);
     return 0;
+}
+
+static enum wire_experiment_state *states_of(struct cli *cli, const struct args_experiment_list *args)
+{
+    enum wire_experiment_state *state = arena_array(&cli->arena, enum wire_experiment_state, args->states_n + 1);
+    for (size_t i = 0; i < args->states_n; i++) {
+        int32_t number = 0; /* the names are choices of the contract */
+        codec_enum_number(&wire_enum_experiment_state, arena_printf(&cli->arena, "STATE_%s", args->states[i]), &number);
+        state[i] = (enum wire_experiment_state)number;
+    }
+    return state;
 }
 
 int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args, struct error *err)
 {
+    enum { PAGE = 200 };
     const char *me;
     if (api_username(cli, &me, err) < 0)
         return -1;
-    struct wire_get_experiments_request in = {.limit = (int32_t)args->limit, .offset = (int32_t)args->offset};
+    struct wire_get_experiments_request in = {.limit = args->has_limit ? (int32_t)args->limit : PAGE,
+                                              .offset = (int32_t)args->offset,
+                                              .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
+                                              .order_by = args->reverse ? WIRE_ORDER_BY_ASC : WIRE_ORDER_BY_DESC,
+                                              .name = args->name, .labels = args->labels, .labels_n = args->labels_n,
+                                              .states = states_of(cli, args), .states_n = args->states_n};
     in.has_archived = !args->all; /* of all users and archived ones, too, or those of the user that are not */
     in.users = &me;
     in.users_n = args->all ? 0 : 1;
     return experiment_list(cli, &in,
                            &(struct experiment_list_form){.show_project = args->show_project, .archived = args->all,
-                                                          .csv = args->csv, .json = args->json, .pages = args->pages},
+                                                          .csv = args->csv, .json = args->json,
+                                                          .pages = pages_of(args->pages, args->has_limit)},
                            err);
 }

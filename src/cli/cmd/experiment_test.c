@@ -65,8 +65,11 @@ static void print_steps(struct cli *cli, int done, bool failed, bool redraw)
 {
     static const char *const name[STEP_NR] = {"Scheduling task..........", "Testing training.........",
                                               "Testing validation.......", "Testing checkpointing...."};
+    static const char *const brief[STEP_NR] = {"scheduling", "training", "validation", "checkpoint"};
+    enum { ONE_LINE = 128 }; /* a narrower terminal cannot redraw it in place */
+    bool narrow = cli->out_width && cli->out_width < ONE_LINE;
     for (int i = 0; i < STEP_NR; i++)
-        fprintf(cli->out, "%s%s [%s]", i ? ", " : redraw ? "\r" : "", name[i],
+        fprintf(cli->out, "%s%s [%s]", i ? ", " : redraw ? "\r" : "", narrow ? brief[i] : name[i],
                 i < done ? "\u2714" : i == done && failed ? "\u2717" : " ");
     if (!cli->out_terminal)
         fputc('\n', cli->out);

@@ -36,6 +36,18 @@ static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
     return n;
 }
 
+/* Behind the columns of old: on request, and on a terminal, where names alone would not tell experiments apart. */
+static void detail_cells(struct table *t, const job_entry *e, bool all)
+{
+    const struct wire_job *f = e->full;
+    const struct wire_job_summary *summary = f ? f->summary : e->limited->summary;
+    table_text(t, f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? f->entity_id : NULL);
+    if (!all)
+        return;
+    table_time_iso(t, summary && summary->has_estimated_start, summary ? summary->estimated_start : 0);
+    table_text(t, summary ? summary->reason : NULL);
+}
+
 static void job_row(struct table *t, const job_entry *e, bool is_priority, size_t id_n)
 {
     const struct wire_job *f = e->full;
@@ -47,7 +59,8 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
     else
         table_text(t, "N/A");
     table_text(t, arena_strndup(&t->arena, id, strnlen(id, id_n)));
-    table_text(t, codec_enum_name(&wire_enum_job_type, (int32_t)(f ? f->type : l->type)));
+    const char *type = codec_enum_name(&wire_enum_job_type, (int32_t)(f ? f->type : l->type));
+    table_brief(t, type, type && strncmp(type, "TYPE_", 5) == 0 ? type + 5 : NULL);
     table_text(t, f ? f->name : "***");
     if (is_priority)
         table_int(t, f ? f->priority : l->priority);
@@ -59,7 +72,8 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
         table_text(t, "***");
     table_text(t, arena_printf(&t->arena, "%d/%d", f ? f->allocated_slots : l->allocated_slots,
                                f ? f->requested_slots : l->requested_slots));
-    table_text(t, summary ? codec_enum_name(&wire_enum_job_state, (int32_t)summary->state) : "N/A");
+    const char *state = summary ? codec_enum_name(&wire_enum_job_state, (int32_t)summary->state) : "N/A";
+    table_brief(t, state, summary ? state_text(&wire_enum_job_state, (int32_t)summary->state) : NULL);
     table_text(t, f ? f->username : "***");
 }
 
@@ -87,7 +101,7 @@ static int print_documents(struct cli *cli, const struct args_job_list *args, st
     cleanup_json struct json_object *list = NULL, *all = json_object_new_object();
     struct json_object *jobs = json_object_new_array();
     json_object_object_add(all, "jobs", jobs);
-    if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", args->pages, &list, err) < 0)
+    if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", pages_of(args->pages, args->has_limit), &list, err) < 0)
         return -1;
     for (size_t i = 0; i < json_object_array_length(list); i++)
         json_object_array_add(jobs, json_object_get(unwrap(json_object_array_get_idx(list, i))));
@@ -102,10 +116,11 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
 {
     cleanup_table struct table t = TABLE_INIT;
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
-    bool is_priority = false;
+    enum { PAGE = 100 };
+    bool is_priority = false, details = args->details || (cli->out_width > 0 && !args->csv);
     struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool,
                                           .offset = (int32_t)args->offset,
-                                          .limit = (int32_t)args->limit,
+                                          .limit = args->has_limit ? (int32_t)args->limit : PAGE,
                                           .order_by = args->reverse ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC};
     if (find_is_priority(cli, args->resource_pool, &is_priority, err) < 0)
         return -1;
@@ -113,6 +128,8 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
                                             "Submitted", "Slots (acquired/needed)", "Status", "User", NULL});
+    if (details)
+        table_columns(&t, (const char *const[]){"Experiment", args->details ? "Estimated Start" : NULL, "Reason", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
         if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)
@@ -121,14 +138,16 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         for (size_t i = 0; i < out.jobs_n; i++)
             if (out.jobs[i].full || out.jobs[i].limited) {
                 job_row(&t, &out.jobs[i], is_priority, id_n);
+                if (details)
+                    detail_cells(&t, &out.jobs[i], args->details);
                 note_reason(cli, &out.jobs[i], id_n, &notes);
             }
-        if (is_last_page(out.pagination, args->pages) || out.jobs_n == 0)
+        if (is_last_page(out.pagination, pages_of(args->pages, args->has_limit)) || out.jobs_n == 0)
             break;
         in.offset = out.pagination->end_index;
     }
-    table_print(&t, args->csv, cli->out);
-    if (notes.n > 0 && !args->csv)
+    table_show(cli, &t, args->csv);
+    if (notes.n > 0 && !args->csv && !args->details)
         cli_say(cli, CLI_PLAIN, "\nWaiting:\n%s", strbuf_str(&notes));
     return 0;
 }

@@ -1,7 +1,7 @@
 /* What a search is going to do: its configuration with all defaults, and how many trials train for how long. */
 #include <string.h>
 
-#include "cli/api.h"
+#include "cli/cmd/show.h"
 #include "cli/config_file.h"
 #include "cli/output.h"
 #include "cli/table.h"
@@ -37,7 +37,7 @@ static void print_plan(struct cli *cli, const struct wire_experiment_search_summ
         table_text(&t, unit->max_length ? "train to completion"
                                         : arena_printf(&cli->arena, "train for %d %s", unit->value, unit->name));
     }
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
 }
 
 int cmd_preview_search(struct cli *cli, const struct args_preview_search *args, struct error *err)
@@ -49,6 +49,9 @@ int cmd_preview_search(struct cli *cli, const struct args_preview_search *args, 
         return -1;
     json_print(config, &json);
     struct wire_preview_hp_search_request in = {.config = json.s};
+    int rc = args->json ? document_show(cli, ROUTE_ID_PREVIEW_HP_SEARCH, &in, "summary", err) : 0;
+    if (args->json)
+        return rc < 0 ? config_file_blame(args->config_file, /* rewritten= */ true, err) : 0;
     if (api_call(cli, ROUTE_ID_PREVIEW_HP_SEARCH, &in, &out, err) < 0)
         return config_file_blame(args->config_file, /* rewritten= */ true, err);
     if (print_config(cli, out.summary->config, err) < 0)

@@ -18,7 +18,7 @@ static int show(struct cli *cli, enum route_id route, const void *in, bool json,
         return -1;
     project_columns(&t);
     project_row(&t, make ? made.project : changed.project);
-    table_print(&t, false, cli->out);
+    table_show_record(cli, &t, false);
     return 0;
 }
 

@@ -27,7 +27,7 @@ int cmd_project_describe(struct cli *cli, const struct args_project_describe *ar
         return document_show(cli, ROUTE_ID_GET_PROJECT, &(struct wire_get_project_request){.id = p->id}, "project", err);
     project_columns(&t);
     project_row(&t, p);
-    table_print(&t, false, cli->out);
+    table_show_record(cli, &t, false);
     fputs("\nAssociated Experiments\n", cli->out);
     return list_experiments(cli, p->id, args->all, &in,
                             &(struct experiment_list_form){.archived = args->all, .pages = "all"}, err);

@@ -65,7 +65,7 @@ int project_list(struct cli *cli, const char *workspace, const struct project_li
             break;
         in.offset = out.pagination->end_index;
     }
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
     return 0;
 }
 

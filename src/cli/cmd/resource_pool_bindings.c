@@ -71,7 +71,7 @@ int cmd_resource_pool_bindings_list_workspaces(struct cli *cli, const struct arg
     table_columns(&t, (const char *const[]){"resource pool", "workspaces", NULL});
     table_text(&t, args->pool_name);
     table_text(&t, strbuf_str(&names));
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
     return 0;
 }
 
@@ -89,6 +89,6 @@ int cmd_workspace_list_pools(struct cli *cli, const struct args_workspace_list_p
     table_columns(&t, (const char *const[]){"Workspace", "Available Resource Pools", NULL});
     table_text(&t, args->workspace_name);
     table_text(&t, strbuf_str(&names));
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
     return 0;
 }

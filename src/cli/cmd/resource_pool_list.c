@@ -60,7 +60,7 @@ static void print_pools(struct cli *cli, const struct wire_get_resource_pools_re
         if (elastic)
             add_scaling(cli, &t, p);
     }
-    table_print(&t, csv, cli->out);
+    table_show(cli, &t, csv);
 }
 
 int cmd_resource_pool_list(struct cli *cli, const struct args_resource_pool_list *args, struct error *err)

@@ -2,6 +2,95 @@
 
 #include "cli/output.h"
 
+/* ---- hyperparameters and metrics ---- */
+
+static void add_value(struct strbuf *b, struct json_object *v)
+{
+    struct json_object *text = NULL;
+    switch (json_object_get_type(v)) {
+    case json_type_double: strbuf_addf(b, "%.6g", json_object_get_double(v)); break;
+    case json_type_string: strbuf_adds(b, json_object_get_string(v)); break;
+    case json_type_null: strbuf_adds(b, "null"); break;
+    default:
+        text = json_object_get(v);
+        strbuf_adds(b, json_object_to_json_string_ext(text, JSON_C_TO_STRING_PLAIN));
+        json_object_put(text);
+    }
+}
+
+static void add_object(struct strbuf *b, struct json_object *v, const char *prefix)
+{
+    json_object_object_foreach(v, key, value) {
+        struct strbuf name = STRBUF_INIT;
+        strbuf_addf(&name, "%s%s%s", prefix, *prefix ? "." : "", key);
+        if (json_object_is_type(value, json_type_object) && json_object_object_length(value)) {
+            add_object(b, value, strbuf_str(&name));
+        } else {
+            strbuf_addf(b, "%s%s=", b->n ? ", " : "", strbuf_str(&name));
+            add_value(b, value);
+        }
+        strbuf_release(&name);
+    }
+}
+
+const char *brief_object(struct arena *a, const char *json)
+{
+    cleanup_json struct json_object *v = NULL;
+    struct strbuf b = STRBUF_INIT;
+    if (!json || json_parse(json, strlen(json), &v, NULL) < 0 || !json_object_is_type(v, json_type_object))
+        return json;
+    add_object(&b, v, "");
+    const char *ret = arena_strdup(a, strbuf_str(&b));
+    strbuf_release(&b);
+    return ret;
+}
+
+void table_object(struct table *t, const char *json)
+{
+    const char *brief = brief_object(&t->arena, json);
+    table_brief(t, output_dumps_raw(&t->arena, json), brief ? brief : "");
+}
+
+int searched_metric_fetch(struct cli *cli, int32_t experiment_id, struct searched_metric *ret, struct error *err)
+{
+    cleanup_json struct json_object *config = NULL;
+    struct wire_get_experiment_request in = {.experiment_id = experiment_id};
+    struct wire_get_experiment_response out;
+    struct json_object *searcher, *smaller;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
+        return -1;
+    const char *text = out.config ? out.config : out.experiment->config ? out.experiment->config : "{}";
+    *ret = (struct searched_metric){.name = "", .smaller_is_better = true};
+    if (json_parse(text, strlen(text), &config, err) < 0)
+        return -1;
+    if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &searcher) ||
+        !json_object_is_type(searcher, json_type_object))
+        return 0;
+    struct json_object *name = json_object_object_get(searcher, "metric");
+    if (json_object_is_type(name, json_type_string))
+        ret->name = arena_strdup(&cli->arena, json_object_get_string(name));
+    if (json_object_object_get_ex(searcher, "smaller_is_better", &smaller))
+        ret->smaller_is_better = json_object_get_boolean(smaller);
+    return 0;
+}
+
+const char *metric_text(struct arena *a, const struct wire_common_metrics *m, const char *name)
+{
+    cleanup_json struct json_object *averages = NULL;
+    const char *text = m ? m->avg_metrics : NULL;
+    struct json_object *v;
+    struct strbuf b = STRBUF_INIT;
+    if (!text || json_parse(text, strlen(text), &averages, NULL) < 0 ||
+        !json_object_is_type(averages, json_type_object) || !json_object_object_get_ex(averages, name, &v) || !v)
+        return NULL;
+    add_value(&b, v);
+    const char *ret = arena_strdup(a, strbuf_str(&b));
+    strbuf_release(&b);
+    return ret;
+}
+
+/* ---- documents ---- */
+
 int document_show(struct cli *cli, enum route_id id, const void *request, const char *key, struct error *err)
 {
     cleanup_json struct json_object *document = NULL;

@@ -60,7 +60,7 @@ static void print_tables(struct cli *cli, const struct sim_cluster *cluster, str
     for (size_t i = 0; i < n; i++)
         for (size_t k = first_shown(&cluster[i]); k <= cluster[i].pool_n; k++)
             add_row(cli, &t, cluster[i].file, &result[i][k]);
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
 }
 
 static void print_json(struct cli *cli, const struct sim_cluster *cluster, struct sim_result *const *result, size_t n)

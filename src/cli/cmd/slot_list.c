@@ -105,6 +105,6 @@ int cmd_slot_list(struct cli *cli, const struct args_slot_list *args, struct err
     if (args->json)
         output_json(cli, all);
     else
-        table_print(&t, args->csv, cli->out);
+        table_show(cli, &t, args->csv);
     return 0;
 }

@@ -123,7 +123,7 @@ size_t tasks_print(struct cli *cli, const struct tasks_form *form, const struct 
                                             "Agent", "Priority", "Resource Pool", "Ports", NULL});
     for (size_t i = 0; i < n; i++)
         task_row(&t, row[i]);
-    table_print(&t, form->csv, cli->out);
+    table_show(cli, &t, form->csv);
     return n;
 }
 

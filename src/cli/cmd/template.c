@@ -1,6 +1,7 @@
 /* Templates: list, describe, create, change, remove. */
 #include <string.h>
 
+#include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 #include "cli/config_file.h"
 #include "cli/output.h"
@@ -33,6 +34,8 @@ int cmd_template_list(struct cli *cli, const struct args_template_list *args, st
     struct wire_get_templates_request in = {.limit = -1, .sort_by = WIRE_GET_TEMPLATES_REQUEST_SORT_BY_NAME};
     struct wire_get_templates_response out;
     struct wire_get_workspaces_response workspaces;
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_TEMPLATES, &in, "templates", err);
     if (api_call(cli, ROUTE_ID_GET_TEMPLATES, &in, &out, err) < 0 ||
         api_call(cli, ROUTE_ID_GET_WORKSPACES, NULL, &workspaces, err) < 0)
         return -1;
@@ -47,7 +50,7 @@ int cmd_template_list(struct cli *cli, const struct args_template_list *args, st
     if (args->details)
         table_print_grid(&t, cli->out);
     else
-        table_print(&t, false, cli->out);
+        table_show(cli, &t, false);
     return 0;
 }
 
@@ -55,6 +58,8 @@ int cmd_template_describe(struct cli *cli, const struct args_template_describe *
 {
     struct wire_get_template_request in = {.template_name = args->template_name};
     struct wire_get_template_response out;
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_TEMPLATE, &in, "template", err);
     if (api_call(cli, ROUTE_ID_GET_TEMPLATE, &in, &out, err) < 0)
         return -1;
     fprintf(cli->out, "%s\n", yaml_of(&cli->arena, out.template->config));

@@ -126,7 +126,7 @@ int cmd_trial_compare_environments(struct cli *cli, const struct args_trial_comp
     table_column(&t, arena_printf(&cli->arena, "Trial %" PRId64, args->trial_id));
     table_column(&t, arena_printf(&cli->arena, "Trial %" PRId64, args->other_trial_id));
     if (each_difference(&a, &b, to_row, &t))
-        table_print(&t, args->csv, cli->out);
+        table_show(cli, &t, args->csv);
     else
         fputs("Both ran in the same environment.\n", cli->out);
     return 0;

@@ -1,5 +1,5 @@
 #include "cli/cmd/environment.h"
-#include "cli/cmd/show.h"
+#include "cli/cmd/trial_show.h"
 #include "cli/output.h"
 
 /* The metrics as the document that the API has: averages and batches. */
@@ -53,9 +53,9 @@ static int print_document(struct cli *cli, const struct args_trial_describe *arg
 {
     cleanup_json struct json_object *v = NULL;
     struct json_object *list;
+    const char *pages = pages_of(args->pages, args->has_limit);
     if (api_call_document(cli, ROUTE_ID_GET_TRIAL, in, &v, err) < 0 ||
-        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", args->pages, &list,
-                        err) < 0)
+        documents_fetch(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, workloads, &workloads->offset, "workloads", pages, &list, err) < 0)
         return -1;
     json_object_object_add(v, "workloads", list);
     if (args->environment && add_environments(cli, in->trial_id, v, err) < 0)
@@ -78,10 +78,17 @@ static void print_trial(struct cli *cli, const struct wire_trial *trial, bool cs
     table_print(&t, csv, cli->out);
 }
 
+static bool is_for_people(const struct cli *cli, const struct args_trial_describe *args)
+{
+    return cli->out_width > 0 && !args->csv;
+}
+
 static int print_workloads(struct cli *cli, const struct args_trial_describe *args,
                            struct wire_get_trial_workloads_request *in, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
+    struct trial_steps steps = {0};
+    bool terminal = is_for_people(cli, args);
     table_columns(&t, (const char *const[]){"# of Batches", "Report Time", "Checkpoint", "Checkpoint UUID",
                                             "Checkpoint Metadata", "Validation Metrics", NULL});
     if (args->metrics)
@@ -90,11 +97,19 @@ static int print_workloads(struct cli *cli, const struct args_trial_describe *ar
         struct wire_get_trial_workloads_response out;
         if (api_call(cli, ROUTE_ID_GET_TRIAL_WORKLOADS, in, &out, err) < 0)
             return -1;
-        for (size_t i = 0; i < out.workloads_n; i++)
-            workload_row(&t, &out.workloads[i], args->metrics);
-        if (is_last_page(out.pagination, args->pages) || out.workloads_n == 0)
+        for (size_t i = 0; i < out.workloads_n; i++) {
+            if (terminal)
+                trial_steps_add(&steps, &t.arena, &out.workloads[i]);
+            else
+                workload_row(&t, &out.workloads[i], args->metrics);
+        }
+        if (is_last_page(out.pagination, pages_of(args->pages, args->has_limit)) || out.workloads_n == 0)
             break;
         in->offset = out.pagination->end_index;
+    }
+    if (terminal) {
+        trial_steps_show(cli, &steps);
+        return 0;
     }
     fputs("\nWorkloads:\n", cli->out);
     table_print(&t, args->csv, cli->out);
@@ -119,17 +134,21 @@ static int tell_environment(struct cli *cli, const struct args_trial_describe *a
 
 int cmd_trial_describe(struct cli *cli, const struct args_trial_describe *args, struct error *err)
 {
+    enum { PAGE = 1000 };
     struct wire_get_trial_request in = {.trial_id = (int32_t)args->trial_id};
     struct wire_get_trial_response out;
     struct wire_get_trial_workloads_request workloads = {.trial_id = (int32_t)args->trial_id,
-                                                         .limit = (int32_t)args->limit,
+                                                         .limit = args->has_limit ? (int32_t)args->limit : PAGE,
                                                          .offset = (int32_t)args->offset,
                                                          .include_batch_metrics = args->metrics};
     if (args->json)
         return print_document(cli, args, &in, &workloads, err);
     if (api_call(cli, ROUTE_ID_GET_TRIAL, &in, &out, err) < 0)
         return -1;
-    print_trial(cli, out.trial, args->csv);
+    if (!is_for_people(cli, args))
+        print_trial(cli, out.trial, args->csv);
+    else if (trial_show(cli, out.trial, err) < 0)
+        return -1;
     if (print_workloads(cli, args, &workloads, err) < 0)
         return -1;
     if (args->metrics_summary) {

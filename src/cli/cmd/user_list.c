@@ -48,6 +48,6 @@ int cmd_user_list(struct cli *cli, const struct args_user_list *args, struct err
                                             NULL});
     for (size_t i = 0; i < out.users_n; i++)
         user_row(&t, &out.users[i], show_admin);
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
     return 0;
 }

@@ -1,8 +1,10 @@
-#include "cli/api.h"
+#include "cli/cmd/show.h"
 
-int cmd_user_whoami(struct cli *cli, struct error *err)
+int cmd_user_whoami(struct cli *cli, const struct args_user_whoami *args, struct error *err)
 {
     struct wire_get_me_response out;
+    if (args->json)
+        return document_show(cli, ROUTE_ID_GET_ME, NULL, "user", err);
     if (api_call(cli, ROUTE_ID_GET_ME, NULL, &out, err) < 0)
         return -1;
     fprintf(cli->out, "You are logged in as user '%s'\n", out.user->username);

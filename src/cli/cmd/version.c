@@ -1,7 +1,7 @@
 #include "cli/api.h"
 #include "cli/output.h"
 
-int cmd_version(struct cli *cli, struct error *err)
+int cmd_version(struct cli *cli, const struct args_version *args, struct error *err)
 {
     cleanup_json struct json_object *v = json_object_new_object();
     struct json_object *client = json_object_new_object();
@@ -9,6 +9,9 @@ int cmd_version(struct cli *cli, struct error *err)
     json_object_object_add(v, "client", client);
     json_object_object_add(v, "master", api_info(cli));
     json_object_object_add(v, "master_address", json_object_new_string(cli->master));
-    output_yaml(cli, v, true);
+    if (args->json)
+        output_json(cli, v);
+    else
+        output_yaml(cli, v, true);
     return 0;
 }

@@ -60,7 +60,7 @@ static int show(struct cli *cli, enum route_id route, const void *in, bool json,
     if (api_call(cli, route, in, make ? (void *)&made : (void *)&changed, err) < 0)
         return -1;
     workspace_table(&t, make ? made.workspace : changed.workspace);
-    table_print(&t, false, cli->out);
+    table_show_record(cli, &t, false);
     return 0;
 }
 

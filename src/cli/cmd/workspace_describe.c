@@ -23,6 +23,6 @@ int cmd_workspace_describe(struct cli *cli, const struct args_workspace_describe
     if (api_call(cli, ROUTE_ID_GET_WORKSPACE, &in, &out, err) < 0)
         return -1;
     workspace_table(&t, out.workspace);
-    table_print(&t, false, cli->out);
+    table_show_record(cli, &t, false);
     return 0;
 }

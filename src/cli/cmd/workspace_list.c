@@ -48,6 +48,6 @@ int cmd_workspace_list(struct cli *cli, const struct args_workspace_list *args, 
             break;
         in.offset = out.pagination->end_index;
     }
-    table_print(&t, false, cli->out);
+    table_show(cli, &t, false);
     return 0;
 }
