@@ -210,7 +210,10 @@ static int get_checkpoint(struct req *r, const char *uuid, const struct wire_che
 int api_get_checkpoint(struct req *r, const struct wire_get_checkpoint_request *in,
                        struct wire_get_checkpoint_response *ret, struct error *err)
 {
-    return get_checkpoint(r, in->checkpoint_uuid, &ret->checkpoint, err);
+    const char *uuid;
+    if (store_checkpoint_find(r->db, in->checkpoint_uuid, &r->arena, &uuid, err) < 0)
+        return -1;
+    return get_checkpoint(r, uuid, &ret->checkpoint, err);
 }
 
 static int list(struct req *r, struct store_checkpoint_filter *f, const enum wire_checkpoint_state *state,

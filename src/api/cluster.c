@@ -21,12 +21,16 @@ static const char **feature_switches(const struct api_info *info, struct arena *
     return text;
 }
 
+/* The release whose interface this master has. Clients compare it with their own version, and the released client warns
+ * at every command unless they are equal; which version of this program it is stands beside it. */
+#define INTERFACE_VERSION "0.38.1"
+
 int api_get_master(struct req *r, const struct wire_get_master_request *in, struct wire_get_master_response *ret,
                    struct error *err)
 {
     const struct api_info *info = api_info(r->api);
     *ret = (struct wire_get_master_response){
-        .version = info->version, .master_id = info->master_id, .cluster_id = info->cluster_id,
+        .version = INTERFACE_VERSION, .program_version = info->version, .master_id = info->master_id, .cluster_id = info->cluster_id,
         .cluster_name = info->cluster_name, .branding = "determined", .product = WIRE_GET_MASTER_RESPONSE_PRODUCT_COMMUNITY,
         .user_management_enabled = true,
         .strict_job_queue_control = config_bool(info->config, "security.authz.strict_job_queue_control")};
@@ -64,7 +68,7 @@ int raw_info(struct req *r, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
     struct strbuf *out = &r->reply.body;
-    strbuf_adds(out, "{\"version\":");
+    strbuf_adds(out, "{\"version\":\"" INTERFACE_VERSION "\",\"program_version\":");
     strbuf_add_json(out, info->version, strlen(info->version));
     strbuf_adds(out, ",\"master_id\":");
     strbuf_add_json(out, info->master_id, strlen(info->master_id));

@@ -221,7 +221,7 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
         .original_config = x->original_config, .project_owner_id = x->project_owner_id, .checkpoint_size = x->checkpoint_size,
         .checkpoint_count = x->checkpoint_count, .best_trial_searcher_metric = x->best_metric,
         .has_best_trial_searcher_metric = x->has_best, .best_trial_id = x->best_trial_id, .has_best_trial_id = x->has_best,
-        .unmanaged = x->unmanaged, .external_experiment_id = x->external_id,
+        .unmanaged = x->unmanaged, .failure = x->failure, .external_experiment_id = x->external_id,
         .model_definition_size = (int32_t)x->model_definition_size, .has_model_definition_size = true};
     if (x->unmanaged && ret->state == WIRE_EXPERIMENT_STATE_ACTIVE)
         ret->state = WIRE_EXPERIMENT_STATE_RUNNING;

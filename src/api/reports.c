@@ -51,7 +51,7 @@ static void validation_stored(void *ctx, const struct error *err)
     if (err)
         error_set(&copy, err->kind, "%s", error_msg(err));
     else if (p->searcher_error)
-        error_set(&copy, ERR_INTERNAL, "%s", p->searcher_error);
+        error_set(&copy, ERR_INVALID, "%s", p->searcher_error);
     req_finish(r, &copy);
 }
 

@@ -32,6 +32,10 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
         rest = text + 8;
         port = 443;
     }
+    const char *mark = rest == text ? strstr(text, "://") : NULL;
+    if (mark)
+        return error_set(err, ERR_USAGE, "master address '%s': a master speaks http:// or https://, not %.*s://", text,
+                         (int)(mark - text), text);
     size_t host_n = strcspn(rest, "/?#");
     const char *path = rest + host_n;
     if (memchr(rest, '@', host_n))
@@ -48,8 +52,6 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
     size_t name_n = colon ? (size_t)(colon - rest) : host_n;
     if (name_n == 0)
         return error_set(err, ERR_USAGE, "master address '%s' names no host", text);
-    if (strstr(text, "://") && rest == text)
-        return error_set(err, ERR_USAGE, "master address '%s': the scheme must be http or https", text);
 
     char *host = arena_strndup(a, rest, name_n);
     for (char *c = host; *c; c++)
@@ -61,12 +63,17 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
     return 0;
 }
 
-const char *address_choose(const char *option)
+const char *address_choose(const char *option, const char **ret_source)
 {
     const char *choice[] = {option, getenv("DET_MASTER"), getenv("DET_MASTER_ADDR")};
-    for (size_t i = 0; i < sizeof(choice) / sizeof(choice[0]); i++)
-        if (choice[i] && *choice[i])
+    static const char *const source[] = {"-m", "DET_MASTER", "DET_MASTER_ADDR"};
+    for (size_t i = 0; i < sizeof(choice) / sizeof(choice[0]); i++) {
+        if (choice[i] && *choice[i]) {
+            *ret_source = source[i];
             return choice[i];
+        }
+    }
+    *ret_source = "the default";
     return "localhost:8080";
 }
 

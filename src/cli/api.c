@@ -266,7 +266,7 @@ static const char *master_version(struct cli *cli)
 {
     cleanup_json struct json_object *info = api_info(cli);
     struct json_object *version;
-    return json_object_object_get_ex(info, "version", &version) && version
+    return (json_object_object_get_ex(info, "program_version", &version) || json_object_object_get_ex(info, "version", &version)) && version
                ? arena_strdup(&cli->arena, json_object_get_string(version))
                : "";
 }
@@ -293,8 +293,8 @@ int api_greet(struct cli *cli, struct error *err)
     }
     if (!*version)
         cli_say(cli, CLI_YELLOW,
-                "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m'.",
-                cli->master);
+                "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
+                "from %s).", cli->master, cli->master_source);
     else if (strcmp(version, DET_VERSION) != 0)
         cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.",
                 DET_VERSION, version);

@@ -1,10 +1,19 @@
 #include "cli/api_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/cleanup.h"
 #include "common/json.h"
+
+/* libcurl looks at http_proxy only, for the sake of CGI programs; the released client looks at either. */
+static void take_upper_case_proxy(void)
+{
+    const char *upper = getenv("HTTP_PROXY");
+    if (upper && !getenv("http_proxy"))
+        setenv("http_proxy", upper, 1);
+}
 
 int cli_session(struct cli *cli, struct session **ret, struct error *err)
 {
@@ -12,6 +21,7 @@ int cli_session(struct cli *cli, struct session **ret, struct error *err)
         struct session *s = arena_new(&cli->arena, struct session);
         if (trust_load(cli, &s->trust, err) < 0)
             return -1;
+        take_upper_case_proxy();
         s->http = http_client_new();
         cli->session = s;
     }

@@ -417,7 +417,7 @@ static int read_leaf(struct parser *p, struct error *err)
     return check_complete(p, err) < 0 || check_exclusive(p, err) < 0 ? -1 : 0;
 }
 
-static int invalid_command(const struct cli_command *group, const char *word, struct arena *a, struct error *err)
+static int invalid_command(const struct cli_command *group, const char *word, struct error *err)
 {
     struct strbuf all = STRBUF_INIT;
     struct suggestion near = {.word = word};
@@ -430,18 +430,21 @@ static int invalid_command(const struct cli_command *group, const char *word, st
         for (size_t k = 0; k < sizeof(c->alias) / sizeof(c->alias[0]) && c->alias[k]; k++)
             suggestion_try(&near, c->alias[k]);
     }
-    error_set(err, ERR_USAGE, "invalid choice: '%s' (%schoose from %s)", word, suggestion_text(&near, a), strbuf_str(&all));
+    if (near.nearest)
+        error_set(err, ERR_USAGE, "invalid choice: '%s' (did you mean '%s'?)", word, near.nearest);
+    else
+        error_set(err, ERR_USAGE, "invalid choice: '%s' (choose from %s)", word, strbuf_str(&all));
     strbuf_release(&all);
     return -1;
 }
 
 /* `det help experiment create` */
-static int read_help(const char *const *word, size_t n, struct arena *a, struct cli_parsed *ret, struct error *err)
+static int read_help(const char *const *word, size_t n, struct cli_parsed *ret, struct error *err)
 {
     for (size_t i = 0; i < n && ret->command->group; i++) {
         const struct cli_command *child = find_child(ret->command, word[i]);
         if (!child)
-            return invalid_command(ret->command, word[i], a, err);
+            return invalid_command(ret->command, word[i], err);
         ret->command = child;
     }
     ret->help = true;
@@ -471,11 +474,11 @@ int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_pa
         const struct cli_command *child = NULL;
         bool named = at < word_n && !is_option(&p, word[at]);
         if (named && strcmp(word[at], "help") == 0)
-            return read_help(word + at + 1, word_n - at - 1, a, ret, err);
+            return read_help(word + at + 1, word_n - at - 1, ret, err);
         if (named) {
             child = find_child(ret->command, word[at]);
             if (!child)
-                return invalid_command(ret->command, word[at], a, err);
+                return invalid_command(ret->command, word[at], err);
             at++;
         } else if (!named && ret->command->default_subcommand) {
             child = find_child(ret->command, ret->command->default_subcommand);

@@ -46,8 +46,10 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
     cli->command = p->command;
     cli->user = root->user;
     if (!p->command->offline) {
-        if (address_canonical(address_choose(root->master), &cli->arena, &cli->master, err) < 0)
+        if (address_canonical(address_choose(root->master, &cli->master_source), &cli->arena, &cli->master, err) < 0) {
+            error_set(err, ERR_USAGE, "%s (from %s)", error_msg(err), cli->master_source);
             return -1;
+        }
         if (strcmp(p->command->path, "version") != 0 && api_greet(cli, err) < 0) /* `version` says it itself */
             return -1;
     }

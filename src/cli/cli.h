@@ -25,6 +25,7 @@ struct cli {
     const struct cli_command *command;
     const char *program;              /* argv[0] */
     const char *master;               /* canonical address; NULL for commands that need none */
+    const char *master_source;        /* who named it: "-m", "DET_MASTER", "the default" */
     const char *user;                 /* -u; NULL if not given */
     struct session *session;          /* NULL until the first call */
     const char *initial_password;     /* deploy local: what the first accounts were given; NULL if the master chose */

@@ -27,14 +27,35 @@ static const char *shown_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* "line 3, column 7: …" of the reader, with the file's name. */
-static int blame_yaml(const char *path, struct error *err)
+/* The line itself, and a caret below its column: "\n  12 | lr: [0.1\n     |     ^". Columns count characters, not bytes. */
+static void show_place(const char *text, int line, int column, struct strbuf *out)
 {
+    enum { LINE_MAX_SHOWN = 200 };
+    for (int i = 1; i < line && text; i++)
+        text = (text = strchr(text, '\n')) ? text + 1 : NULL;
+    size_t n = text ? strcspn(text, "\r\n") : 0;
+    if (n == 0 || n > LINE_MAX_SHOWN)
+        return;
+    strbuf_addf(out, "\n%5d | %.*s\n      | ", line, (int)n, text);
+    for (size_t i = 0, left = (size_t)(column - 1); i < n && left > 0; i++) {
+        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
+        if (!continues)
+            strbuf_addc(out, text[i] == '\t' ? '\t' : ' ');
+        left -= !continues;
+    }
+    strbuf_addc(out, '^');
+}
+
+/* "line 3, column 7: …" of the reader, with the file's name. */
+static int blame_yaml(const char *path, const char *text, struct error *err)
+{
+    cleanup_strbuf struct strbuf where = STRBUF_INIT;
     int line, column, taken = 0;
     const char *message = error_msg(err);
-    if (sscanf(message, "line %d, column %d: %n", &line, &column, &taken) == 2 && taken)
-        return error_set(err, ERR_INVALID, "%s:%d:%d: %s", shown_name(path), line, column, message + taken);
-    return error_wrap(err, "%s", shown_name(path));
+    if (sscanf(message, "line %d, column %d: %n", &line, &column, &taken) != 2 || !taken)
+        return error_wrap(err, "%s", shown_name(path));
+    show_place(text, line, column, &where);
+    return error_set(err, ERR_INVALID, "%s:%d:%d: %s%s", shown_name(path), line, column, message + taken, strbuf_str(&where));
 }
 
 int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text, struct json_object **ret,
@@ -45,7 +66,7 @@ int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text,
     if (rc < 0)
         return -1;
     if (yaml_parse(strbuf_str(ret_text), ret_text->n, &config, NULL, err) < 0)
-        return blame_yaml(path, err);
+        return blame_yaml(path, strbuf_str(ret_text), err);
     if (!json_object_is_type(config, json_type_object))
         return error_set(err, ERR_USAGE, "Error: invalid config file %s: expected keys and values",
                          shown_name(path));

@@ -66,14 +66,14 @@ const char *format_time(struct arena *a, bool has, int64_t us) { return format_t
 
 const char *format_ago(struct arena *a, int64_t us, int64_t now_us)
 {
-    static const struct { int64_t s; const char *unit; } step[] = {{60, "s"}, {3600, "min"}, {48 * 3600, "h"}, {60 * 86400, "days"}};
+    static const struct { int64_t s; const char *unit; } step[] = {{60, "s"}, {3600, "m"}, {48 * 3600, "h"}, {60 * 86400, "d"}};
     int64_t s = (now_us - us) / 1000000, away = s < 0 ? -s : s;
     if (away < 2)
         return "now";
     for (size_t i = 0, n = sizeof(step) / sizeof(step[0]); i < n; i++) {
         int64_t count = i == 0 ? away : i == 1 ? away / 60 : i == 2 ? away / 3600 : away / 86400;
         if (away < step[i].s)
-            return arena_printf(a, s < 0 ? "in %" PRId64 " %s" : "%" PRId64 " %s ago", count, step[i].unit);
+            return arena_printf(a, s < 0 ? "in %" PRId64 "%s" : "%" PRId64 "%s ago", count, step[i].unit);
     }
     return arena_strndup(a, format_time(a, true, us), strlen("2026-11-21"));
 }

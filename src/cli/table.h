@@ -31,7 +31,7 @@ void table_text(struct table *t, const char *text);
 void table_brief(struct table *t, const char *text, const char *brief); /* on a terminal, `brief` stands for it */
 void table_int(struct table *t, int64_t v);
 void table_bool(struct table *t, bool v); /* True, False */
-/* Times are written out, such as 2026-11-21 07:12:01+0000; on a terminal they are relative: "5 min ago". */
+/* Times are written out, such as 2026-11-21 07:12:01+0000; on a terminal they are relative: "5m ago". */
 void table_time(struct table *t, bool has, int64_t us);
 void table_time_iso(struct table *t, bool has, int64_t us); /* 2026-11-21 07:12:01+00:00, as few commands have it */
 void table_percent(struct table *t, bool has, double fraction); /* 12.3% */
@@ -46,6 +46,6 @@ void table_release(struct table *t);
 #define cleanup_table __attribute__((cleanup(table_release)))
 
 const char *format_time(struct arena *a, bool has, int64_t us); /* NULL if it has none */
-const char *format_ago(struct arena *a, int64_t us, int64_t now_us);     /* "5 min ago", "in 2 h", beyond 60 days the date */
+const char *format_ago(struct arena *a, int64_t us, int64_t now_us);     /* "5m ago", "in 2h", beyond 60 days the date */
 
 #endif

@@ -1,7 +1,8 @@
 /* Tables on a terminal: no empty columns, no line wider than the terminal.
  *
  * Room is found step by step, and no further than needed: titles go over several lines; the widest columns of text are
- * shortened, ids last; at last, columns on the right are left out, and a line below the table names them. */
+ * shortened, then ids; then up to two columns on the right are left out (a line below the table names them) before
+ * columns of text get so short that they say little. */
 #include "cli/table_internal.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "cli/terminal.h"
 #include "common/strbuf.h"
 
-enum { BETWEEN = 3, EDGES = 2, TEXT_MIN = 8 }; /* " | ", a blank at either end; no column of text becomes narrower */
+enum { BETWEEN = 3, EDGES = 2 };         /* " | ", and a blank at either end */
+enum { TEXT_GOOD = 14, TEXT_MIN = 8, FEW = 2 }; /* how short a column of text may become; how many may be left out first */
 
 static const char *shown(const struct table *t, size_t i) { return t->brief[i] ? t->brief[i] : t->cell[i]; }
 
@@ -72,14 +74,13 @@ static bool is_id(const char *title)
     return n >= 2 && (strcmp(title + n - 2, "ID") == 0 || strcmp(title + n - 2, "Id") == 0);
 }
 
-/* Takes `too_much` from the widest columns of text, evenly; ids keep their width unless `ids`. */
-static size_t shrink(struct grid *g, size_t too_much, bool ids)
+/* Takes `too_much` from the widest columns of text (or of ids), evenly, none of which becomes narrower than `least`. */
+static size_t shrink(struct grid *g, size_t too_much, bool ids, size_t least)
 {
     while (too_much > 0) {
         size_t widest = g->column_n;
         for (size_t c = 0; c < g->column_n; c++) {
-            size_t least = max_size(TEXT_MIN, longest_word(g->title[c]));
-            if (g->right[c] || g->width[c] <= least || (is_id(g->title[c]) && !ids))
+            if (g->right[c] || is_id(g->title[c]) != ids || g->width[c] <= max_size(least, longest_word(g->title[c])))
                 continue;
             if (widest == g->column_n || g->width[c] > g->width[widest])
                 widest = c;
@@ -131,15 +132,44 @@ static const char *broken_title(struct arena *a, const char *title, size_t width
     return out;
 }
 
-/* Leaves columns out on the right; the names of those that are left out, NULL: none. */
-static const char *leave_out(struct grid *g, size_t width)
+/* Widths of the first `n` columns: titles as they are if there is room, else over several lines. True: they fit. */
+static bool set_widths(struct grid *g, const size_t *cells, size_t n, size_t width, size_t least)
 {
-    size_t n = g->column_n;
-    while (n > 1 && total_width(g, n) > width)
-        n--;
+    size_t all = g->column_n, total;
+    g->column_n = n;
+    for (size_t c = 0; c < n; c++)
+        g->width[c] = max_size(cells[c], text_width(g->title[c], strlen(g->title[c])));
+    for (size_t c = 0; c < n && total_width(g, n) > width; c++)
+        g->width[c] = max_size(cells[c], longest_word(g->title[c]));
+    total = total_width(g, n);
+    if (total > width)
+        total = width + shrink(g, total - width, /* ids= */ false, least);
+    if (total > width)
+        total = width + shrink(g, total - width, /* ids= */ true, TEXT_MIN);
+    g->column_n = all;
+    return total <= width;
+}
+
+/* How many columns there is room for, and how wide they are. */
+static size_t fit(struct grid *g, size_t width)
+{
+    size_t *cells = arena_array(&g->arena, size_t, g->column_n + 1), few = g->column_n > FEW ? g->column_n - FEW : 1;
+    memcpy(cells, g->width, g->column_n * sizeof(*cells));
+    for (size_t n = g->column_n; n >= few; n--)
+        if (set_widths(g, cells, n, width, TEXT_GOOD))
+            return n;
+    for (size_t n = g->column_n; n > 1; n--)
+        if (set_widths(g, cells, n, width, TEXT_MIN))
+            return n;
+    return 1;
+}
+
+/* Keeps the first `n` columns; the names of the others, NULL: there are none. */
+static const char *leave_out(struct grid *g, size_t n)
+{
+    struct strbuf names = STRBUF_INIT;
     if (n == g->column_n)
         return NULL;
-    struct strbuf names = STRBUF_INIT;
     for (size_t c = n; c < g->column_n; c++)
         strbuf_addf(&names, "%s%s", c > n ? ", " : "", g->title[c]);
     for (size_t r = 0; r < g->row_n; r++)
@@ -151,30 +181,16 @@ static const char *leave_out(struct grid *g, size_t width)
     return ret;
 }
 
-/* Widths: titles as they are if there is room, else over several lines. */
-static void set_widths(struct grid *g, size_t width)
-{
-    size_t *cells = arena_array(&g->arena, size_t, g->column_n + 1);
-    memcpy(cells, g->width, g->column_n * sizeof(*cells));
-    for (size_t c = 0; c < g->column_n; c++)
-        g->width[c] = max_size(cells[c], text_width(g->title[c], strlen(g->title[c])));
-    for (size_t c = 0; c < g->column_n && total_width(g, g->column_n) > width; c++)
-        g->width[c] = max_size(cells[c], longest_word(g->title[c]));
-    size_t total = total_width(g, g->column_n);
-    if (total > width)
-        total = width + shrink(g, total - width, /* ids= */ false);
-    if (total > width)
-        shrink(g, total - width, /* ids= */ true);
-}
-
 static void cut_cells(struct grid *g)
 {
     for (size_t c = 0; c < g->column_n; c++) {
-        g->title[c] = broken_title(&g->arena, g->title[c], g->width[c]);
+        const char *title = g->title[c];
+        g->title[c] = broken_title(&g->arena, title, g->width[c]);
         for (size_t r = 0; r < g->row_n; r++) {
             const char **cell = &g->cell[r * g->column_n + c];
             if (text_widest_line(*cell) > g->width[c])
-                *cell = shortened(&g->arena, *cell, g->width[c]);
+                *cell = is_id(title) ? arena_strndup(&g->arena, *cell, g->width[c]) /* commands take an id's beginning */
+                                     : shortened(&g->arena, *cell, g->width[c]);
         }
     }
 }
@@ -191,12 +207,11 @@ void table_show(struct cli *cli, const struct table *t, bool csv)
         return;
     }
     grid_from(&g, t);
-    set_widths(&g, cli->out_width);
-    const char *missing = leave_out(&g, cli->out_width);
+    const char *missing = leave_out(&g, fit(&g, cli->out_width));
     cut_cells(&g);
     grid_print(&g, cli->out);
     if (missing)
-        fprintf(cli->out, "No room for: %s. A wider terminal or a pipe (| less -S) shows them.\n", missing);
+        terminal_wrap(cli->out, arena_printf(&g.arena, "(Left out: %s. A wider terminal or --csv shows all.)", missing), 0, cli->out_width);
     arena_release(&g.arena);
 }
 

@@ -50,12 +50,19 @@ static const struct trial_row *copy_trial(struct arena *a, const struct record *
     return copy;
 }
 
+static const struct experiment_row *copy_experiment(struct arena *a, const struct experiment_row *row)
+{
+    struct experiment_row *copy = arena_dup(a, row, sizeof *row);
+    copy->failure = row->failure != NULL ? arena_strdup(a, row->failure) : NULL;
+    return copy;
+}
+
 static void fill_put(struct arena *a, const struct record *r, struct core_effect *ret)
 {
     *ret = (struct core_effect){.type = r->put, .insert = !r->stored};
     switch (r->put) {
     case CORE_PUT_EXPERIMENT:
-        ret->experiment = arena_dup(a, r->row, sizeof(struct experiment_row));
+        ret->experiment = copy_experiment(a, r->row);
         break;
     case CORE_PUT_TRIAL:
         ret->trial = copy_trial(a, r);

@@ -31,6 +31,20 @@ static void ended(struct core *c, struct experiment *x)
     LIST_INSERT_HEAD(&c->ended, x, in_ended);
 }
 
+void experiment_note_failure(struct experiment *x, const char *fmt, ...)
+{
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    va_list ap;
+    if (x->sm.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
+        return;
+    va_start(ap, fmt);
+    strbuf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    free(x->failure);
+    x->failure = strbuf_detach(&text);
+    x->row.failure = NULL; /* it pointed there */
+}
+
 static void note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
 {
     struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
@@ -43,6 +57,8 @@ static void note_state(struct core *c, int32_t experiment_id, enum run_state fro
 
 static void set_state(struct core *c, struct experiment *x, enum run_state to)
 {
+    if (to == RUN_STOPPING_ERROR || to == RUN_ERROR)
+        x->row.failure = x->failure;
     note_state(c, x->row.id, x->sm.state, to);
     if (sm_move(&x->sm, to, NULL) < 0)
         abort(); /* callers ask sm_allows() */
@@ -84,6 +100,7 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     if (x == NULL)
         abort();
     x->row = *row;
+    x->row.failure = NULL;
     record_init(&x->record, CORE_PUT_EXPERIMENT, &x->row, stored);
     sm_restore(&x->sm, &experiment_sm, row->id, row->state);
     x->spec = *spec;
@@ -307,6 +324,7 @@ void experiment_fail(struct core *c, struct experiment *x, const char *reason)
         trial_log(c, t, true, "the experiment could not be restored: %s", reason);
         trial_fail(c, t);
     }
+    experiment_note_failure(x, "the experiment could not be restored: %s", reason);
     set_state(c, x, RUN_ERROR);
 }
 
@@ -322,6 +340,7 @@ void experiment_free(struct core *c, struct experiment *x)
     searcher_actions_release(&x->actions);
     strbuf_release(&x->searcher_events);
     free(x->trial_at);
+    free(x->failure);
     free((char *)x->spec.warm_start_checkpoint);
     free(x);
 }

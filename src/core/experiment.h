@@ -20,6 +20,8 @@ int experiment_set_resources(struct core *c, int32_t id, const struct core_resou
 /* From its trials. */
 void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t);
 void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t);
+/* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error. */
+void experiment_note_failure(struct experiment *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
 /* ERR_PRECONDITION: the trial was not asked for this. */

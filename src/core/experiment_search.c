@@ -204,6 +204,7 @@ void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
         experiment_tell_searcher(c, x, &ev, NULL);
     if (rv < 0) {
         c->out->searcher_error = arena_strdup(&c->out->arena, error_msg(&err));
+        experiment_note_failure(x, "trial %d: %s", trial_id, error_msg(&err));
         searcher_failed(c, x);
     }
 }

@@ -60,6 +60,7 @@ struct experiment {
     int trial_n, live_n;       /* live: not in a terminal state */
     int open_n;                /* its allocations in the pool's queue */
     bool rerun_completed;      /* while it is being continued */
+    char *failure;             /* what went wrong last: row.failure once that ends the experiment */
     LIST_ENTRY(experiment) in_ended;
     UT_hash_handle hh, by_job;
 };

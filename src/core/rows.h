@@ -30,6 +30,7 @@ struct experiment_row {
     int64_t start_us, end_us;
     int64_t queue_position; /* in its pool; lower is earlier; submission time in µs unless moved */
     int32_t owner_id;
+    const char *failure; /* why it ends in ERROR; NULL: it does not, or what was kept of it holds; borrowed */
 };
 
 /* Changes of the columns that never change after insert (experiment_id, request_id, seed) need not be written; nor of

@@ -290,6 +290,7 @@ static void run_again_later(struct core *c, struct trial *t)
     if (t->row.launch_failures >= TRIAL_LAUNCHES_MAX) {
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
+        experiment_note_failure(t->experiment, "trial %d could not be started %d times in a row", t->row.id, TRIAL_LAUNCHES_MAX);
         end(c, t, RUN_ERROR);
         return;
     }
@@ -308,6 +309,14 @@ static void forget_failed_launches(struct core *c, struct trial *t, enum exit_ki
         return;
     t->row.launch_failures = 0;
     record_touch(c, &t->record);
+}
+
+static void note_failure(const struct trial *t, const struct allocation_row *ended)
+{
+    if (ended->exit_kind == EXIT_FAILED)
+        experiment_note_failure(t->experiment, "trial %d failed: exit code %d", t->row.id, ended->exit_code);
+    else
+        experiment_note_failure(t->experiment, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind));
 }
 
 static void failed(struct core *c, struct trial *t)
@@ -348,6 +357,8 @@ void trial_allocation_ended(struct core *c, struct trial *t, const struct alloca
     if (run_state_is_terminal(t->sm.state))
         return;
     forget_failed_launches(c, t, kind);
+    if (is_failure(kind))
+        note_failure(t, ended);
     if (run_state_is_stopping(t->sm.state))
         end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
     else if (trial_has_invalid_hp(t))

@@ -239,6 +239,51 @@ static void describe_timeout(const struct transfer *t, struct strbuf *why)
                     t->options.connect_timeout_s > 0 ? t->options.connect_timeout_s : CONNECT_TIMEOUT_S);
 }
 
+/* Whose port is it? A server that speaks the other protocol closes, or answers what no client understands. */
+static const char *other_protocol(const struct transfer *t, CURLcode code)
+{
+    bool tls = strncmp(t->place, "https:", 6) == 0;
+    bool not_tls = strstr(t->detail, "wrong version number") || strstr(t->detail, "packet length too long") ||
+                   strstr(t->detail, "record layer failure");
+    if (tls && code == CURLE_SSL_CONNECT_ERROR && not_tls)
+        return "this port does not speak HTTPS; if it is the master's HTTP port, write http:// instead of https://";
+    if (!tls && (code == CURLE_GOT_NOTHING || code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY ||
+                 code == CURLE_RECV_ERROR) && t->reply.body.n == 0)
+        return "this port does not answer to HTTP; if it is the master's HTTPS port, write https:// instead of http://";
+    return NULL;
+}
+
+/* The proxy that the environment names for this address; NULL: none, or the address is excepted. What libcurl looks at. */
+static const char *proxy_of(const struct transfer *t)
+{
+    bool tls = strncmp(t->place, "https:", 6) == 0;
+    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy", tls ? "all_proxy" : "ALL_PROXY",
+                          tls ? "ALL_PROXY" : ""};
+    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
+        const char *v = *name[i] ? getenv(name[i]) : NULL;
+        if (v && *v)
+            return v;
+    }
+    return NULL;
+}
+
+/* The proxy's host and port, without any password, if it is the proxy that has failed: libcurl names what it connects to. */
+static const char *failed_proxy(const struct transfer *t, CURLcode code)
+{
+    const char *proxy = proxy_of(t), *scheme = proxy ? strstr(proxy, "://") : NULL;
+    const char *host = scheme ? scheme + 3 : proxy, *at = host ? strrchr(host, '@') : NULL;
+    cleanup_strbuf struct strbuf name = STRBUF_INIT;
+    if (!proxy)
+        return NULL;
+    host = at ? at + 1 : host;
+    if (code == CURLE_COULDNT_RESOLVE_PROXY)
+        return host;
+    strbuf_add(&name, host, strcspn(host, ":/"));
+    bool tried = (code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT) && strstr(t->detail, strbuf_str(&name));
+    const char *place = strstr(t->place, "://") + 3;
+    return tried && strncmp(place, host, strcspn(host, "/")) != 0 ? host : NULL;
+}
+
 static int transfer_failed(const struct transfer *t, CURLcode code, struct error *err)
 {
     cleanup_strbuf struct strbuf why = STRBUF_INIT;
@@ -246,6 +291,9 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
         return error_set(err, ERR_CANCELED, "stopped reading from %s", t->place);
     if (t->too_big)
         return error_set(err, ERR_TOO_LARGE, "the answer of %s is over %zu bytes", t->place, t->options.reply_max);
+    const char *other = other_protocol(t, code), *proxy = failed_proxy(t, code);
+    if (other)
+        return error_set(err, ERR_UNAVAILABLE, "can't reach %s: %s", t->place, other);
     switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -268,6 +316,9 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
     default:
         add_lower(&why, *t->detail ? t->detail : curl_easy_strerror(code));
     }
+    if (proxy)
+        return error_set(err, ERR_UNAVAILABLE, "can't reach %s through the proxy %.*s, which the environment names: %s; "
+                         "NO_PROXY lists the addresses that need none", t->place, (int)strcspn(proxy, "/"), proxy, why.s);
     return error_set(err, ERR_UNAVAILABLE, "can't reach %s: %s", t->place, why.s);
 }
 

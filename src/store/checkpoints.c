@@ -203,6 +203,32 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
     return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
 }
 
+struct uuid_range { const char *first, *last; };
+
+static void read_range(struct query *q, struct arena *a, void *row)
+{
+    struct uuid_range *r = row;
+    r->first = take_text(q, a);
+    r->last = take_text(q, a);
+}
+
+int store_checkpoint_find(struct store *st, const char *beginning, struct arena *a, const char **ret, struct error *err)
+{
+    enum { BEGINNING_MIN = 4 };
+    struct uuid_range r = {"", ""};
+    size_t n = strlen(beginning);
+    *ret = beginning;
+    if (n < BEGINNING_MIN || n >= CORE_UUID_MAX - 1 || strspn(beginning, "0123456789abcdef-") != n)
+        return 0; /* a whole uuid, or none: whoever looks for it says so */
+    if (query_one(st, Q_CHECKPOINTS_BY_BEGINNING, SQL_ARGS(sql_text(beginning)), read_range, a, &r, err) < 0)
+        return -1;
+    if (strcmp(r.first, r.last) != 0)
+        return error_set(err, ERR_INVALID, "several checkpoints begin with '%s', such as %s and %s; give more of the UUID",
+                         beginning, r.first, r.last);
+    *ret = *r.first ? r.first : beginning;
+    return 0;
+}
+
 static void read_latest(struct query *q, struct arena *a, void *row)
 {
     struct store_latest_checkpoint *l = row;

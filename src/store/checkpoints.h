@@ -39,6 +39,8 @@ int store_checkpoint_check_trial(struct store *st, const char *uuid, int32_t tri
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err);
 int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
                          struct error *err);
+/* The whole uuid of the one checkpoint that begins so, at least 4 characters of it; a whole uuid is itself. */
+int store_checkpoint_find(struct store *st, const char *beginning, struct arena *a, const char **ret, struct error *err);
 /* A trial's latest one that is still there: what was there once may have been collected. Its uuid is "" if there is none. */
 struct store_latest_checkpoint { char uuid[CORE_UUID_MAX]; int32_t steps_completed; };
 int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err);

@@ -41,6 +41,7 @@ void store_read_experiment(struct query *q, struct arena *a, void *row)
     x->project_owner_id = take_i32(q);
     x->parent_archived = take_bool(q);
     x->queue_position = take_int(q);
+    x->failure = take_opt_text(q, a);
     x->config = take_opt_text(q, a);
     x->original_config = take_opt_text(q, a);
 }
@@ -94,9 +95,10 @@ int store_experiment_insert(struct store *st, const struct store_experiment *x, 
 
 int store_experiment_put(struct store *st, const struct experiment_row *x, struct error *err)
 {
+    bool fails = x->state == RUN_STOPPING_ERROR || x->state == RUN_ERROR;
     if (query_exec_one(st, Q_EXPERIMENTS_PUT, SQL_ARGS(sql_int(x->id), sql_text(run_state_name(x->state)),
                                                        sql_real(x->progress), sql_time(x->end_us),
-                                                           sql_int(x->owner_id)),
+                                                           sql_int(x->owner_id), sql_opt_text(x->failure), sql_bool(fails)),
                        err, "experiment %d", x->id) < 0)
         return -1;
     return query_send(st, Q_JOBS_SET_POSITION, SQL_ARGS(sql_text(x->job_id), sql_int(x->queue_position)), err);

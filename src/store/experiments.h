@@ -31,6 +31,7 @@ struct store_experiment {
     const char *username, *display_name, *project_name, *workspace_name;
     int32_t workspace_id, project_owner_id;
     bool parent_archived; /* of its project or workspace */
+    const char *failure;  /* why it ended in ERROR; NULL: it did not, or nobody knows */
     /* only when asked for */
     const char *config;          /* JSON: the effective configuration */
     const char *original_config; /* YAML: as submitted */

@@ -1,8 +1,22 @@
 /* Deleting checkpoints, or some of their files. */
 #include <string.h>
 
-#include "cli/api.h"
+#include "cli/cmd/checkpoint.h"
 #include "cli/terminal.h"
+
+/* A unique beginning becomes the whole UUID: what deletes takes no other. */
+static int whole_uuid(struct cli *cli, const char **uuid, struct error *err)
+{
+    enum { UUID_N = 36, BEGINNING_MIN = 4 };
+    const struct wire_checkpoint *c;
+    size_t n = strlen(*uuid);
+    if (n < BEGINNING_MIN || n >= UUID_N)
+        return 0;
+    if (checkpoint_fetch(cli, *uuid, &c, err) < 0)
+        return -1;
+    *uuid = c->uuid;
+    return 0;
+}
 
 /* "a,b,c"; empty pieces are none. */
 static int split_uuids(struct cli *cli, const char *text, const char ***ret, size_t *ret_n, struct error *err)
@@ -17,6 +31,9 @@ static int split_uuids(struct cli *cli, const char *text, const char ***ret, siz
     }
     if (count == 0)
         return error_set(err, ERR_USAGE, "name at least one checkpoint; several are separated by commas");
+    for (size_t i = 0; i < count; i++)
+        if (whole_uuid(cli, &uuid[i], err) < 0)
+            return -1;
     *ret = uuid;
     *ret_n = count;
     return 0;

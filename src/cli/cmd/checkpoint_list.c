@@ -56,7 +56,7 @@ static void resource_cells(struct table *t, const struct wire_checkpoint *c)
         strbuf_addf(&names, "%s%s", i ? "\n" : "", c->resources[i].key);
         total += (double)c->resources[i].value;
     }
-    table_brief(t, strbuf_str(&names), c->resources_n > 1 ? arena_printf(&t->arena, "%zu files", c->resources_n) : NULL);
+    table_brief(t, strbuf_str(&names), ""); /* on a terminal, the size tells enough */
     table_text(t, format_size(&t->arena, total));
     strbuf_release(&names);
 }

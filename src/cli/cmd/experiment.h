@@ -14,6 +14,7 @@ struct publish;
 int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *ports, struct error *err);
 /* experiment_end.c: after the first trial's log, how the experiment ended, or that it goes on with other trials. Sets the
  * exit code: 0 unless it failed. */
+void experiment_tell_state(struct cli *cli, const struct wire_experiment *e); /* "ended: ERROR: why" */
 int experiment_tell_end(struct cli *cli, int32_t experiment_id, struct error *err);
 void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n);
 
@@ -29,6 +30,7 @@ int experiment_run_local(struct cli *cli, struct json_object *config, const char
 struct experiment_list_form {
     bool show_project, archived; /* columns beside the usual ones */
     bool csv, json;
+    bool failure; /* a column for why it ended in error: set by experiment_list() itself */
     const char *pages; /* all, or 1 */
 };
 /* Asks for page after page of `in` and prints one table, or one document. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cmd/experiment.h"
 #include "cli/cmd/show.h"
 #include "cli/output.h"
 #include "common/cleanup.h"
@@ -123,10 +124,10 @@ static const char *labels_of(struct arena *a, const struct wire_experiment *e)
     return ret;
 }
 
-static void fill_experiments(struct table *t, const struct described *d, size_t n)
+static void fill_experiments(struct table *t, const struct described *d, size_t n, bool failure)
 {
     table_columns(t, (const char *const[]){"Experiment ID", "State", "Progress", "Started", "Ended", "Name",
-                                           "Description", "Archived", "Resource Pool", "Labels", NULL});
+                                           "Description", "Archived", "Resource Pool", "Labels", failure ? "Reason" : NULL, NULL});
     for (size_t i = 0; i < n; i++) {
         const struct wire_experiment *e = d[i].experiment;
         table_int(t, e->id);
@@ -139,6 +140,8 @@ static void fill_experiments(struct table *t, const struct described *d, size_t 
         table_bool(t, e->archived);
         table_text(t, e->resource_pool);
         table_text(t, labels_of(&t->arena, e));
+        if (failure)
+            table_text(t, e->failure);
     }
 }
 
@@ -208,8 +211,9 @@ static struct names metric_names(struct arena *a, const struct described *d, siz
 /* One row of the third table while its workloads are gathered. */
 struct step {
     int32_t trial_id, batches;
-    const char *state, *time;
-    const char *checkpoint_state, *checkpoint_time, *validation_state, *validation_time;
+    const char *state;
+    int64_t time_us, checkpoint_us, validation_us; /* 0: none */
+    const char *checkpoint_state, *validation_state;
     const char **training, **validation; /* by name; NULL where there is none */
 };
 
@@ -235,17 +239,17 @@ static struct step step_of(struct arena *a, int32_t trial_id, const struct wire_
     const struct wire_trial_metrics_workload *m = w->validation ? w->validation : w->training;
     if (w->checkpoint) {
         s.checkpoint_state = s.state = state_text(&wire_enum_checkpoint_state, (int32_t)w->checkpoint->state);
-        s.checkpoint_time = s.time = format_time(a, w->checkpoint->has_end_time, w->checkpoint->end_time);
+        s.checkpoint_us = s.time_us = w->checkpoint->has_end_time ? w->checkpoint->end_time : 0;
         s.batches = w->checkpoint->total_batches;
     }
     if (m) {
-        s.time = format_time(a, m->has_end_time, m->end_time);
+        s.time_us = m->has_end_time ? m->end_time : 0;
         s.batches = m->total_batches;
     }
     if (w->validation) {
         s.validation_state = "COMPLETED";
         s.state = *s.state ? s.state : s.validation_state;
-        s.validation_time = s.time;
+        s.validation_us = s.time_us;
     }
     s.training = metric_texts(a, w->training, training);
     s.validation = metric_texts(a, w->validation, validation);
@@ -255,19 +259,19 @@ static struct step step_of(struct arena *a, int32_t trial_id, const struct wire_
 static void step_merge(struct step *into, const struct step *s, const struct names *training,
                        const struct names *validation)
 {
-    if (s->time && (!into->time || strcmp(s->time, into->time) > 0))
-        into->time = s->time;
+    if (s->time_us > into->time_us)
+        into->time_us = s->time_us;
     for (size_t i = 0; i < training->n; i++)
         into->training[i] = into->training[i] ? into->training[i] : s->training[i];
     for (size_t i = 0; i < validation->n; i++)
         into->validation[i] = into->validation[i] ? into->validation[i] : s->validation[i];
     if (*s->checkpoint_state) {
         into->checkpoint_state = s->checkpoint_state;
-        into->checkpoint_time = s->checkpoint_time;
+        into->checkpoint_us = s->checkpoint_us;
     }
     if (*s->validation_state) {
         into->validation_state = s->validation_state;
-        into->validation_time = s->validation_time;
+        into->validation_us = s->validation_us;
     }
 }
 
@@ -283,13 +287,13 @@ static void step_row(struct table *t, const struct step *s, const struct names *
     table_int(t, s->trial_id);
     table_int(t, s->batches);
     table_text(t, s->state);
-    table_text(t, s->time);
+    table_time(t, s->time_us > 0, s->time_us);
     for (size_t i = 0; i < training->n; i++)
         table_text(t, s->training[i]);
     table_text(t, s->checkpoint_state);
-    table_text(t, s->checkpoint_time);
+    table_brief(t, format_time(&t->arena, s->checkpoint_us > 0, s->checkpoint_us), ""); /* a terminal has one time for all */
     table_text(t, s->validation_state);
-    table_text(t, s->validation_time);
+    table_brief(t, format_time(&t->arena, s->validation_us > 0, s->validation_us), "");
     for (size_t i = 0; i < validation->n; i++)
         table_text(t, s->validation[i]);
 }
@@ -390,11 +394,16 @@ int cmd_experiment_describe(struct cli *cli, const struct args_experiment_descri
     for (size_t i = 0; i < n; i++)
         if (fetch_trials(cli, &d[i], err) < 0)
             return -1;
-    fill_experiments(&experiments, d, n);
+    bool terminal = cli->out_width > 0 && !args->csv && !args->outdir;
+    fill_experiments(&experiments, d, n, terminal);
     fill_trials(&trials, d, n);
     fill_workloads(&workloads, d, n, args->metrics);
     if (put_table(cli, args, &experiments, "Experiment:", "experiments.csv", err) < 0 ||
-        put_table(cli, args, &trials, "\nTrials:", "trials.csv", err) < 0)
+        put_table(cli, args, &trials, "\nTrials:", "trials.csv", err) < 0 ||
+        put_table(cli, args, &workloads, "\nWorkloads:", "workloads.csv", err) < 0)
         return -1;
-    return put_table(cli, args, &workloads, "\nWorkloads:", "workloads.csv", err);
+    for (size_t i = 0; i < n && !terminal; i++) /* the columns are those that scripts know */
+        if (d[i].experiment->failure)
+            experiment_tell_state(cli, d[i].experiment);
+    return 0;
 }

@@ -46,31 +46,44 @@ static int find_best(struct cli *cli, int32_t id, const struct searched_metric *
     return 0;
 }
 
-static void tell_best(struct cli *cli, const struct wire_trial *best, const struct searched_metric *m)
+/* The checkpoint with the best value; where none was saved with a validation, the last one. "": there is none. */
+static int find_checkpoint(struct cli *cli, int32_t id, const char **ret, struct error *err)
+{
+    enum wire_checkpoint_state completed = WIRE_CHECKPOINT_STATE_COMPLETED;
+    struct wire_get_experiment_checkpoints_request in = {.id = id, .limit = 1, .states = &completed, .states_n = 1,
+        .has_sort_by_attr = true, .sort_by_attr = WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC};
+    struct wire_get_experiment_checkpoints_response out;
+    if (api_call(cli, ROUTE_ID_GET_EXPERIMENT_CHECKPOINTS, &in, &out, err) < 0)
+        return -1;
+    *ret = out.checkpoints_n ? out.checkpoints[0].uuid : "";
+    return 0;
+}
+
+static void tell_best(struct cli *cli, const struct wire_trial *best, const struct searched_metric *m, const char *checkpoint)
 {
     const char *value = best ? metric_text(&cli->arena, best->best_validation->metrics, m->name) : NULL;
     if (value)
         cli_say(cli, CLI_PLAIN, "  best:        %s=%s (trial %d, after %d batches)", m->name, value, best->id,
                 best->best_validation->total_batches);
-    if (best && best->best_checkpoint && best->best_checkpoint->uuid)
-        cli_say(cli, CLI_PLAIN, "  checkpoint:  %s", best->best_checkpoint->uuid);
+    if (*checkpoint)
+        cli_say(cli, CLI_PLAIN, "  checkpoint:  %s", checkpoint);
 }
 
-static void tell_next(struct cli *cli, const struct wire_experiment *e, const struct wire_trial *best)
+static void tell_next(struct cli *cli, const struct wire_experiment *e, const char *checkpoint)
 {
     if (e->state != WIRE_EXPERIMENT_STATE_COMPLETED)
         cli_say(cli, CLI_PLAIN, "  next:        det experiment logs %d --tail 50, or det experiment continue %d", e->id, e->id);
-    else if (best && best->best_checkpoint && best->best_checkpoint->uuid)
-        cli_say(cli, CLI_PLAIN, "  next:        det checkpoint download %s", best->best_checkpoint->uuid);
+    else if (*checkpoint)
+        cli_say(cli, CLI_PLAIN, "  next:        det checkpoint download %.8s", checkpoint);
     else
         cli_say(cli, CLI_PLAIN, "  next:        det experiment describe %d --metrics", e->id);
 }
 
-static void tell_state(struct cli *cli, const struct wire_experiment *e)
+void experiment_tell_state(struct cli *cli, const struct wire_experiment *e)
 {
     bool completed = e->state == WIRE_EXPERIMENT_STATE_COMPLETED;
-    cli_say(cli, completed ? CLI_GREEN : CLI_RED, "Experiment %d ended: %s", e->id,
-            state_text(&wire_enum_experiment_state, (int32_t)e->state));
+    cli_say(cli, completed ? CLI_GREEN : CLI_RED, "Experiment %d ended: %s%s%s", e->id,
+            state_text(&wire_enum_experiment_state, (int32_t)e->state), e->failure ? ": " : "", e->failure ? e->failure : "");
 }
 
 int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
@@ -78,6 +91,7 @@ int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
     const struct wire_experiment *e;
     const struct wire_trial *best;
     struct searched_metric m;
+    const char *checkpoint;
     size_t running;
     if (wait_for_end(cli, id, &e, &running, err) < 0)
         return -1;
@@ -89,11 +103,12 @@ int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
             cli_say(cli, CLI_PLAIN, "Experiment %d is paused. To take it up again, run: det experiment activate %d", id, id);
         return 0;
     }
-    if (searched_metric_fetch(cli, id, &m, err) < 0 || find_best(cli, id, &m, &best, err) < 0)
+    if (searched_metric_fetch(cli, id, &m, err) < 0 || find_best(cli, id, &m, &best, err) < 0 ||
+        find_checkpoint(cli, id, &checkpoint, err) < 0)
         return -1;
-    tell_state(cli, e);
-    tell_best(cli, best, &m);
-    tell_next(cli, e, best);
+    experiment_tell_state(cli, e);
+    tell_best(cli, best, &m, checkpoint);
+    tell_next(cli, e, checkpoint);
     cli->exit_code = e->state == WIRE_EXPERIMENT_STATE_COMPLETED ? 0 : 1;
     return 0;
 }

@@ -51,7 +51,8 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *po
         if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
             return -1;
         if (experiment_is_final(out.experiment->state))
-            return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial", experiment_id);
+            return error_set(err, ERR_ABORTED, "experiment %d has ended without a trial%s%s", experiment_id,
+                             out.experiment->failure ? ": " : "", out.experiment->failure ? out.experiment->failure : "");
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     }
     if (ports && serve_ports(cli, ports, trial, err) < 0)

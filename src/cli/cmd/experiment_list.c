@@ -13,6 +13,8 @@ static void experiment_row(struct table *t, const struct wire_experiment *e, con
     table_text(t, e->name);
     table_text(t, e->has_forked_from ? arena_printf(&t->arena, "%d", e->forked_from) : NULL);
     table_text(t, state_text(&wire_enum_experiment_state, (int32_t)e->state));
+    if (form->failure)
+        table_text(t, e->failure);
     table_percent(t, e->has_progress, e->progress);
     table_time(t, e->has_start_time, e->start_time);
     table_time(t, e->has_end_time, e->end_time);
@@ -25,8 +27,10 @@ static void experiment_columns(struct table *t, const struct experiment_list_for
 {
     if (form->show_project)
         table_columns(t, (const char *const[]){"Workspace", "Project", NULL});
-    table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", "Progress", "Started", "Ended",
-                                           "Resource Pool", NULL});
+    table_columns(t, (const char *const[]){"ID", "Owner", "Name", "Parent ID", "State", NULL});
+    if (form->failure)
+        table_column(t, "Reason");
+    table_columns(t, (const char *const[]){"Progress", "Started", "Ended", "Resource Pool", NULL});
     if (form->archived)
         table_column(t, "Archived");
 }
@@ -41,10 +45,12 @@ static int print_documents(struct cli *cli, struct wire_get_experiments_request 
     return 0;
 }
 
-int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *form,
+int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *how,
                     struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
+    struct experiment_list_form on_terminal = *how, *form = &on_terminal;
+    form->failure = cli->out_width > 0 && !how->csv; /* scripts know the columns of old */
     if (form->json)
         return print_documents(cli, in, form->pages, err);
     experiment_columns(&t, form);

@@ -17,6 +17,8 @@ int cmd_experiment_wait(struct cli *cli, const struct args_experiment_wait *args
         if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
             return -1;
         if (experiment_is_final(out.experiment->state)) {
+            if (!args->quiet && out.experiment->state != WIRE_EXPERIMENT_STATE_COMPLETED)
+                experiment_tell_state(cli, out.experiment);
             cli->exit_code = out.experiment->state == WIRE_EXPERIMENT_STATE_COMPLETED ? 0 : 1;
             return 0;
         }

@@ -47,6 +47,10 @@ LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'valida
 -- name: checkpoints_by_uuid
 SELECT {checkpoint_columns} FROM checkpoints c {checkpoint_joins} WHERE c.uuid = $1;
 
+-- The checkpoints whose uuid begins so: one if the first and the last are the same.
+-- name: checkpoints_by_beginning
+SELECT min(uuid), max(uuid) FROM checkpoints WHERE uuid LIKE $1 || '%';
+
 -- fragment: checkpoints_count
 SELECT count(*) FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE 1 = 1
 

@@ -19,7 +19,7 @@ x.id, x.job_id, x.state, x.user_id, x.project_id, x.name, x.description, x.notes
 x.parent_id, x.progress, x.start_us, x.end_us, x.searcher_type, x.searcher_metric, x.smaller_is_better, x.resource_pool,
 x.external_id, x.num_trials, x.checkpoint_count, x.checkpoint_size, x.model_definition_size,
 x.best_trial_id, x.best_metric, u.username, u.display_name, p.name, w.name, w.id, p.user_id,
-p.archived <> 0 OR w.archived <> 0, coalesce(j.position, x.start_us)
+p.archived <> 0 OR w.archived <> 0, coalesce(j.position, x.start_us), x.failure
 
 -- define: experiment_names
 JOIN users u ON u.id = x.user_id
@@ -88,7 +88,8 @@ UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
 UPDATE tasks SET log_retention_days = $2 WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $1);
 
 -- name: experiments_put
-UPDATE experiments SET state = $2, progress = $3, end_us = $4, user_id = $5 WHERE id = $1;
+UPDATE experiments SET state = $2, progress = $3, end_us = $4, user_id = $5,
+    failure = coalesce($6, CASE WHEN $7 <> 0 THEN failure END) WHERE id = $1;
 
 -- name: experiments_set_state
 UPDATE experiments SET state = $2, end_us = $3 WHERE id = $1;

@@ -42,13 +42,18 @@ static void test_address__refuses_what_is_no_address(void **state)
 static void test_address__prefers_option_then_environment(void **state)
 {
     setenv("DET_MASTER_ADDR", "c", 1);
-    assert_string_equal(address_choose(NULL), "c");
+    const char *source;
+    assert_string_equal(address_choose(NULL, &source), "c");
+    assert_string_equal(source, "DET_MASTER_ADDR");
     setenv("DET_MASTER", "b", 1);
-    assert_string_equal(address_choose(NULL), "b");
-    assert_string_equal(address_choose("a"), "a");
+    assert_string_equal(address_choose(NULL, &source), "b");
+    assert_string_equal(source, "DET_MASTER");
+    assert_string_equal(address_choose("a", &source), "a");
+    assert_string_equal(source, "-m");
     unsetenv("DET_MASTER");
     unsetenv("DET_MASTER_ADDR");
-    assert_string_equal(address_choose(NULL), "localhost:8080");
+    assert_string_equal(address_choose(NULL, &source), "localhost:8080");
+    assert_string_equal(source, "the default");
 }
 
 int main(void)
