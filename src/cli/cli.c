@@ -7,17 +7,26 @@
 #include "cli/address.h"
 #include "cli/api.h"
 #include "cli/pager.h"
+#include "cli/terminal.h"
 #include "common/files.h"
+#include "common/strbuf.h"
 
-__attribute__((format(printf, 4, 0))) static void say(FILE *to, bool terminal, enum cli_color color, const char *fmt,
-                                                      va_list ap)
+/* Words for people are broken between words where the terminal ends; results (width 0) are not. */
+__attribute__((format(printf, 5, 0))) static void say(FILE *to, bool terminal, size_t width, enum cli_color color,
+                                                      const char *fmt, va_list ap)
 {
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
     static const char *const start[] = {"", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
     bool colored = terminal && color != CLI_PLAIN && !getenv("NO_COLOR");
     if (colored)
         fputs(start[color], to);
-    vfprintf(to, fmt, ap);
-    fputs(colored ? "\x1b[0m\n" : "\n", to);
+    strbuf_vaddf(&text, fmt, ap);
+    if (width)
+        terminal_wrap(to, strbuf_str(&text), 0, width);
+    else
+        fputs(strbuf_str(&text), to);
+    fputs(colored ? "\x1b[0m" : "", to);
+    fputs(width ? "" : "\n", to);
 }
 
 void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
@@ -26,7 +35,7 @@ void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
     bool paged = cli->paged && cli->err_terminal;
     fflush(cli->out); /* what was printed before stands before it on the terminal, too */
     va_start(ap, fmt);
-    say(paged ? cli->out : cli->err, cli->err_terminal, color, fmt, ap);
+    say(paged ? cli->out : cli->err, cli->err_terminal, cli->err_terminal ? cli->out_width : 0, color, fmt, ap);
     va_end(ap);
 }
 
@@ -34,7 +43,7 @@ void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say(cli->out, cli->out_terminal, color, fmt, ap);
+    say(cli->out, cli->out_terminal, 0, color, fmt, ap);
     va_end(ap);
 }
 

@@ -18,7 +18,7 @@ struct session;
 
 struct cli {
     FILE *in, *out, *err;
-    bool out_terminal, err_terminal;
+    bool in_terminal, out_terminal, err_terminal;
     size_t out_width, out_height;     /* of the terminal that `out` is; 0: it is none */
     bool paged;                       /* `out` gathers text for the pager (pager.h); words about it go there, too */
     struct arena arena;               /* lives as long as the command */

@@ -9,6 +9,7 @@
 #include "cli/api.h"
 #include "cli/daemon.h"
 #include "cli/logins.h"
+#include "cli/terminal.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/process.h"
@@ -97,20 +98,66 @@ static bool tasks_left(struct local_cluster *c)
     return api_call(c->cli, ROUTE_ID_GET_TASKS, NULL, &tasks, NULL) == 0 && tasks.allocation_id_to_summary_n > 0;
 }
 
-void local_cluster_kill_experiments(struct local_cluster *c)
+static bool is_running(const struct wire_experiment *e)
 {
+    return !experiment_is_final(e->state) && e->state != WIRE_EXPERIMENT_STATE_PAUSED && !e->unmanaged;
+}
+
+/* Their tasks save what they have, if they can, and go; one that does not is ended with its agent. */
+static void wait_for_tasks(struct local_cluster *c)
+{
+    enum { PATIENCE_MS = 30000, PATIENCE_QUIET_MS = 2000, STEP_MS = 20 };
+    for (int waited = 0; tasks_left(c) && waited < PATIENCE_MS; waited += STEP_MS) {
+        if (waited == PATIENCE_QUIET_MS)
+            cli_say(c->cli, CLI_PLAIN, "Waiting up to %d s for the tasks to save their state.", PATIENCE_MS / 1000);
+        sleep_ms(STEP_MS);
+    }
+}
+
+static bool may_stop(struct local_cluster *c, const struct local_down *how, const char *ids, size_t n)
+{
+    const char *what = how->delete_db ? "They are lost with the master's data (--delete-db)."
+                       : how->kill    ? "They are killed (--kill), for good."
+                                      : "They are paused; when the cluster is up again, 'det experiment activate' goes on with them.";
+    if (how->yes || !c->cli->in_terminal)
+        return true;
+    return terminal_ask_yes(c->cli, arena_printf(&c->cli->arena, "%zu experiment%s running on the cluster '%s': %s. %s\nStop the cluster?",
+                                                 n, n == 1 ? " is" : "s are", c->name, ids, what));
+}
+
+static void stop_experiment(struct local_cluster *c, int32_t id, bool kill)
+{
+    cleanup_error struct error failed = ERROR_INIT;
+    struct wire_kill_experiment_request to_kill = {.id = id};
+    struct wire_pause_experiment_request to_pause = {.id = id};
+    int rc = kill ? api_call(c->cli, ROUTE_ID_KILL_EXPERIMENT, &to_kill, NULL, &failed)
+                  : api_call(c->cli, ROUTE_ID_PAUSE_EXPERIMENT, &to_pause, NULL, &failed);
+    if (rc < 0) /* it may have ended by now */
+        cli_say(c->cli, CLI_YELLOW, "Experiment %d: %s", id, error_msg(&failed));
+    else
+        fprintf(c->cli->out, "%s experiment %d\n", kill ? "Killed" : "Paused", id);
+}
+
+bool local_cluster_stop_experiments(struct local_cluster *c, const struct local_down *how)
+{
+    cleanup_strbuf struct strbuf ids = STRBUF_INIT;
     struct wire_get_experiments_request in = {.limit = -1};
     struct wire_get_experiments_response out;
-    bool any = false;
+    size_t n = 0;
     if (!find_login(c) || api_call(c->cli, ROUTE_ID_GET_EXPERIMENTS, &in, &out, NULL) < 0)
-        return;
-    for (size_t i = 0; i < out.experiments_n; i++) {
-        struct wire_kill_experiment_request kill = {.id = out.experiments[i].id};
-        if (!experiment_is_final(out.experiments[i].state) && out.experiments[i].state != WIRE_EXPERIMENT_STATE_PAUSED)
-            any = api_call(c->cli, ROUTE_ID_KILL_EXPERIMENT, &kill, NULL, NULL) == 0 || any;
-    }
-    for (int waited = 0; any && tasks_left(c) && waited < 5000; waited += 20)
-        sleep_ms(20);
+        return true;
+    for (size_t i = 0; i < out.experiments_n; i++)
+        if (is_running(&out.experiments[i]))
+            strbuf_addf(&ids, "%s%d", n++ ? ", " : "", out.experiments[i].id);
+    if (n == 0)
+        return true;
+    if (!may_stop(c, how, strbuf_str(&ids), n))
+        return false;
+    for (size_t i = 0; i < out.experiments_n; i++)
+        if (is_running(&out.experiments[i]))
+            stop_experiment(c, out.experiments[i].id, how->kill || how->delete_db);
+    wait_for_tasks(c);
+    return true;
 }
 
 /* Logs */

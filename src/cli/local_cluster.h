@@ -54,8 +54,11 @@ int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, str
 int local_launched_down(struct local_cluster *c, struct error *err);
 /* Until `n` agents are registered; -1 after some seconds. */
 int local_agents_wait(struct local_cluster *c, size_t n, struct error *err);
-/* Kills the experiments that have not ended, so that agents have nothing left to run. Errors are of no consequence. */
-void local_cluster_kill_experiments(struct local_cluster *c);
+struct local_down {
+    bool yes, kill, delete_db;
+};
+/* Pauses what runs (or kills it), after a question where somebody is there to answer. False: the cluster shall stay. */
+bool local_cluster_stop_experiments(struct local_cluster *c, const struct local_down *how);
 
 int local_cluster_logs(struct local_cluster *c, bool follow, struct error *err);
 

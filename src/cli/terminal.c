@@ -18,6 +18,7 @@ void terminal_measure(struct cli *cli)
     enum { WIDTH = 80, HEIGHT = 24, WIDTH_MIN = 40 };
     struct winsize size = {0};
     const char *columns = getenv("COLUMNS"); /* as in other programs, it goes before what the terminal says */
+    cli->in_terminal = isatty(STDIN_FILENO);
     cli->out_terminal = isatty(STDOUT_FILENO);
     cli->err_terminal = isatty(STDERR_FILENO);
     if (!cli->out_terminal)

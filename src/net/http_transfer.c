@@ -216,7 +216,7 @@ static void add_lower(struct strbuf *b, const char *s)
     strbuf_adds(b, s[0] ? s + 1 : "");
 }
 
-static void describe_unreachable(const struct transfer *t, struct strbuf *why)
+static void describe_unreachable(const struct transfer *t, bool proxy, struct strbuf *why)
 {
     long os_error = 0;
     curl_easy_getinfo(t->easy, CURLINFO_OS_ERRNO, &os_error);
@@ -224,7 +224,7 @@ static void describe_unreachable(const struct transfer *t, struct strbuf *why)
         add_lower(why, strerror((int)os_error));
     else
         add_lower(why, *t->detail ? t->detail : "no connection");
-    if (os_error == ECONNREFUSED)
+    if (os_error == ECONNREFUSED && !proxy)
         strbuf_adds(why, "; is the master running there?");
 }
 
@@ -300,7 +300,7 @@ static int transfer_failed(const struct transfer *t, CURLcode code, struct error
         strbuf_adds(&why, "its name can't be resolved to an address");
         break;
     case CURLE_COULDNT_CONNECT:
-        describe_unreachable(t, &why);
+        describe_unreachable(t, proxy != NULL, &why);
         break;
     case CURLE_OPERATION_TIMEDOUT:
         describe_timeout(t, &why);

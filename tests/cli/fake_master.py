@@ -123,6 +123,13 @@ class Master:
         self.lines = [log_line(i, f"line {i}") for i in range(1, 6)]
         self.drop_after = None  # a followed log stream breaks off once after so many lines
         self.states = ["STATE_RUNNING", "STATE_COMPLETED"]
+        self.failure = None  # why experiments ended in error
+        self.every_experiment = None
+        self.trial_state = "STATE_COMPLETED"
+        self.trial_more = {}   # fields of one trial, and of those of an experiment
+        self.trials_more = {}
+        self.checkpoint_beginning = None
+        self.stall = None  # an event that a followed log waits for at its end
         self.tokens = {TOKEN: "determined", "token-of-admin": "admin"}
         self.users = [user(1, "admin", admin=True), user(2, "determined", displayName="Det Ermined",
                       agentUserGroup={"agentUid": 1000, "agentGid": 1000, "agentUser": "det", "agentGroup": "det"})]
@@ -179,17 +186,19 @@ class Master:
         return {}
 
     def experiments(self, match, query, body):
-        offset = int(query.get("offset", ["0"])[0])
-        every = [experiment(1, endTime="2026-11-21T07:13:01Z", progress=1.0), experiment(2, name="a name, with \"quotes\"", state="STATE_RUNNING",
+        offset, limit = int(query.get("offset", ["0"])[0]), int(query.get("limit", ["0"])[0])
+        every = self.every_experiment or [experiment(1, endTime="2026-11-21T07:13:01Z", progress=1.0), experiment(2, name="a name, with \"quotes\"", state="STATE_RUNNING",
                  progress=0.123, forkedFrom=1), experiment(3, name="größer", state="STATE_PAUSED")]
-        return {"experiments": every[offset:offset + 2], "pagination": page(3) | {"endIndex": min(offset + 2, 3)}}
+        end = min(offset + (limit if self.every_experiment else 2), len(every))
+        return {"experiments": every[offset:end], "pagination": page(len(every)) | {"endIndex": end}}
 
     def get_experiment(self, match, query, body):
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         if match[1] not in ("1", "7"):
             raise Failure(404, f"experiment '{match[1]}' not found")
+        more = {"failure": self.failure} if self.failure else {}
         return message("api.v1.GetExperimentResponse", experiment=experiment(int(match[1]), state=state, endTime="2026-11-21T07:13:01Z", progress=1.0,
-                       labels=["b", "a"], description="handwritten"), config=CONFIG)
+                       labels=["b", "a"], description="handwritten", **more), config=CONFIG)
 
     def create_experiment(self, match, query, body):
         self.created.append(body)
@@ -200,10 +209,10 @@ class Master:
         return {"experiment": experiment(1)}
 
     def trials(self, match, query, body):
-        return {"trials": [trial(1), trial(2, hparams={})], "pagination": page(2)}
+        return {"trials": [trial(1, **self.trials_more), trial(2, hparams={})], "pagination": page(2)}
 
     def get_trial(self, match, query, body):
-        return {"trial": trial(int(match[1]))}
+        return {"trial": trial(int(match[1]), state=self.trial_state, **self.trial_more)}
 
     def workloads(self, match, query, body):
         if match[1] != "1":
@@ -220,7 +229,7 @@ class Master:
         return {"checkpoints": [c for c in every if c["state"] in query.get("states", [c["state"]])], "pagination": page(2)}
 
     def get_checkpoint(self, match, query, body):
-        if match[1] != CHECKPOINT:
+        if match[1] not in (CHECKPOINT, self.checkpoint_beginning):
             raise Failure(404, f"checkpoint '{match[1]}' not found")
         return {"checkpoint": checkpoint(CHECKPOINT, self.storage)}
 
@@ -391,6 +400,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return
             line = json.dumps({"result": record}).encode() + b"\n"
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        if follow and master.stall:
+            master.stall.wait()
         self.wfile.write(b"0\r\n\r\n")
 
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = handle_any

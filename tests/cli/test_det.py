@@ -335,8 +335,11 @@ def test_followed_logs_survive_a_dropped_connection(det, master):
     assert [line.split("INFO: ")[1] for line in out.splitlines() if "INFO" in line] == [f"line {i}" for i in range(1, 6)]
 
 
-def test_trial_describe_and_kill(det):
-    assert det("trial", "kill", 1) == "Killed trial 1\n"
+def test_trial_describe_and_kill(det, master):
+    master.trial_state = "STATE_RUNNING"
+    assert det("trial", "kill", 1, 2) == "Killed trial 1\nKilled trial 2\n"
+    master.trial_state = "STATE_COMPLETED"
+    assert det("trial", "kill", 1) == "Trial 1 has ended already (COMPLETED); nothing was changed\n"
     assert '"width": 3' in det("trial", "describe", 1)
     assert len(json.loads(det("trial", "describe", 1, "--json"))["workloads"]) == 4
 

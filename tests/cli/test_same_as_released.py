@@ -32,7 +32,8 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no
     "experiment list --limit x", "experiment describe 99",
 ])
 def test_same_output_and_exit_code(det, master, words, tmp_path):
-    master.states = ["STATE_COMPLETED"]
+    master.states = ["STATE_RUNNING" if " kill " in words else "STATE_COMPLETED"]  # ours says when there was nothing to kill
+    master.trial_state = master.states[0]
     det.config.mkdir()
     ours = det.run(*words.split())
     det.environment["DET_DEBUG_CONFIG_PATH"] = str(tmp_path / "released")

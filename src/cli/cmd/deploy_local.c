@@ -108,7 +108,10 @@ int cmd_deploy_local_cluster_down(struct cli *cli, const struct args_deploy_loca
     int agents;
     if (local_cluster_init(&c, cli, args->cluster_name, err) < 0)
         return -1;
-    local_cluster_kill_experiments(&c);
+    if (!local_cluster_stop_experiments(&c, &(struct local_down){args->yes, args->kill, args->delete_db})) {
+        fputs("The cluster stays up.\n", cli->out);
+        return 0;
+    }
     if (local_agents_down(&c, NULL, &agents, err) < 0 || local_master_down(&c, args->delete_db, err) < 0 ||
         local_launched_down(&c, err) < 0)
         return -1;

@@ -72,8 +72,10 @@ void sched_plan_move(struct sched_group *g, struct sched_group *anchor, bool ahe
 {
     struct sched_group *second = ahead ? RB_PREV(sched_groups, , anchor) : RB_NEXT(sched_groups, , anchor);
     *ret = (struct sched_move){.second = second, .adopts_priority = g->priority != anchor->priority};
-    if (g == anchor || second == g)
+    if (g == anchor || (second == g && !ret->adopts_priority))
         return;
+    if (second == g) /* it is in its place, but not of the priority there */
+        second = ahead ? RB_PREV(sched_groups, , g) : RB_NEXT(sched_groups, , g);
     struct sched_group *earlier = ahead ? second : anchor, *later = ahead ? anchor : second;
     struct gap gap = gap_between(earlier, later, anchor->priority);
     int64_t position = lies_in(&gap, g->queue_position) ? g->queue_position : middle(&gap, now_us);

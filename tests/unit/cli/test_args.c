@@ -70,13 +70,41 @@ static void test_args__joins_short_flags_and_shortens_long_ones(void **state)
     expect_usage_error(PARSE("e", "create", "/dev/null", "--nonsense"), "unrecognized arguments: --nonsense");
 }
 
+static void test_args__says_what_was_meant_by_a_mistyped_word(void **state)
+{
+    expect_usage_error(PARSE("experimnt", "list"), "invalid choice: 'experimnt' (did you mean 'experiment'?)");
+    expect_usage_error(PARSE("e", "lsit"), "did you mean 'list'?");
+    expect_usage_error(PARSE("e", "list", "--lable", "x"), "unrecognized arguments: --lable; did you mean --label?");
+    expect_usage_error(PARSE("e", "list", "--state", "RUNING"), "did you mean 'RUNNING'?");
+    expect_usage_error(PARSE("zzz"), "invalid choice: 'zzz' (choose from agent, ");
+}
+
+static void test_args__takes_choices_in_any_case_and_numbers_in_their_range(void **state)
+{
+    struct line l = PARSE("e", "list", "--state", "running");
+    const struct args_experiment_list *args = l.p.args;
+    assert_int_equal(l.rc, 0);
+    assert_string_equal(args->states[0], "RUNNING");
+    release(&l);
+    expect_usage_error(PARSE("trial", "logs", "1", "--tail", "-5"), "argument --tail: must be at least 1, not '-5'");
+}
+
+static void test_args__help_names_the_command_that_follows_it(void **state)
+{
+    struct line l = PARSE("help", "e", "create");
+    assert_int_equal(l.rc, 0);
+    assert_true(l.p.help);
+    assert_string_equal(l.p.command->path, "experiment create");
+    release(&l);
+    expect_usage_error(PARSE("help", "experimnt"), "did you mean 'experiment'?");
+}
+
 static void test_args__keeps_defaults_and_knows_what_was_given(void **state)
 {
     struct line l = PARSE("experiment", "list");
     const struct args_experiment_list *args = l.p.args;
-    assert_int_equal(args->limit, 200);
-    assert_string_equal(args->pages, "all");
-    assert_false(args->csv);
+    assert_false(args->has_limit || args->reverse || args->csv);
+    assert_null(args->pages);
     release(&l);
     l = PARSE("deploy", "local", "cluster-up", "--no-gpu");
     assert_false(((const struct args_deploy_local_cluster_up *)l.p.args)->gpu);
@@ -106,8 +134,8 @@ static void test_args__runs_the_default_command_of_a_bare_group(void **state)
 static void test_args__refuses_what_does_not_fit(void **state)
 {
     expect_usage_error(PARSE("nonsense"), "invalid choice: 'nonsense'");
-    expect_usage_error(PARSE("e", "kill"), "the following arguments are required: experiment_id");
-    expect_usage_error(PARSE("e", "kill", "x"), "argument experiment_id: invalid int value: 'x'");
+    expect_usage_error(PARSE("e", "kill"), "the following arguments are required: experiment_ids");
+    expect_usage_error(PARSE("e", "kill", "x"), "argument experiment_ids: invalid int value: 'x'");
     expect_usage_error(PARSE("e", "kill", "1", "2"), "unrecognized arguments: 2");
     expect_usage_error(PARSE("e", "create", "/no/such/file"), "No such file or directory");
     expect_usage_error(PARSE("e", "create", "/dev/null", "-f", "--paused"),
@@ -151,6 +179,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_args__takes_options_and_arguments_in_any_order),
         cmocka_unit_test(test_args__joins_short_flags_and_shortens_long_ones),
+        cmocka_unit_test(test_args__says_what_was_meant_by_a_mistyped_word),
+        cmocka_unit_test(test_args__takes_choices_in_any_case_and_numbers_in_their_range),
+        cmocka_unit_test(test_args__help_names_the_command_that_follows_it),
         cmocka_unit_test(test_args__keeps_defaults_and_knows_what_was_given),
         cmocka_unit_test(test_args__runs_the_default_command_of_a_bare_group),
         cmocka_unit_test(test_args__refuses_what_does_not_fit),
