@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import urllib.parse
 import uuid
 
 import pytest
@@ -353,3 +354,19 @@ def test_a_storage_path_that_leads_out_is_refused(master, storage_path, why):
     config = master.experiment_config(checkpoint_storage=storage(master, storage_path=storage_path.format(host=master.storage)))
     reply = master.post("/api/v1/experiments", {"config": json.dumps(config), "modelDefinition": [], "activate": False})
     assert reply.status == 400 and why in reply.json["error"]["error"], reply
+
+
+def test_a_checkpoint_is_found_by_a_unique_beginning_of_its_id(master):
+    x, trial = small_experiment(master)
+    first, second = store_checkpoint(master, trial, 1), store_checkpoint(master, trial, 2)
+    n = next(i for i in range(4, 36) if first[:i] != second[:i])
+    assert checkpoint(master, first[:max(n, 12)])["uuid"] == first and checkpoint(master, second)["uuid"] == second
+    for beginning in (first[:3], "ffff-ffff", "%", first[:8] + "%"):
+        assert master.get(f"/api/v1/checkpoints/{urllib.parse.quote(beginning)}").status == 404
+    twin = first[:-1] + ("0" if first[-1] != "0" else "1")
+    task = master.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
+    assert master.post("/api/v1/checkpoints", {"uuid": twin, "taskId": task, "state": "STATE_COMPLETED", "resources": {},
+                                               "metadata": {"steps_completed": 3}}).status == 200
+    reply = master.get(f"/api/v1/checkpoints/{first[:20]}")
+    assert reply.status == 400 and first in reply.json["error"]["error"] and twin in reply.json["error"]["error"]
+    end(master, x)

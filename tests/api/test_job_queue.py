@@ -151,6 +151,16 @@ def test_a_moved_job_takes_over_the_priority_and_its_configuration_says_so(queue
     assert queue.cluster.experiment(queue.experiments["c"])["config"]["resources"]["priority"] == 3
 
 
+def test_a_move_that_keeps_the_place_takes_over_the_priority_all_the_same(queue):
+    queue.update(("c", "priority", 40))
+    assert queue.update(("c", "behindOf", "b")).status == 200
+    assert (queue.order(), queue.priorities()) == ("abc", {"a": 30, "b": 30, "c": 30})
+    queue.update(("a", "priority", 20))
+    assert queue.update(("a", "aheadOf", "b")).status == 200
+    assert (queue.order(), queue.priorities()) == ("abc", {"a": 30, "b": 30, "c": 30})
+    assert queue.cluster.experiment(queue.experiments["a"])["config"]["resources"]["priority"] == 30
+
+
 def test_the_order_survives_a_crash_of_the_master(queue):
     queue.update(("c", "aheadOf", "a"), ("b", "priority", 2))
     queue.cluster.stop_master(signal.SIGKILL)

@@ -109,9 +109,11 @@ def test_validations_stop_trials_and_replace_them(master):
 ])
 def test_a_validation_that_says_nothing_ends_the_search(master, metrics, sentence):
     x = create(master, BY_TIME)
-    reply = validate(master, trials(master, x)[0]["id"], **metrics)
-    assert reply.status == 500 and sentence in error_of(reply), reply
-    assert master.wait_experiment(x)["state"] == "STATE_ERROR"
+    trial = trials(master, x)[0]["id"]
+    reply = validate(master, trial, **metrics)
+    assert reply.status == 400 and sentence in error_of(reply), reply
+    ended = master.wait_experiment(x)
+    assert ended["state"] == "STATE_ERROR" and ended["failure"].startswith(f"trial {trial}: ") and sentence in ended["failure"]
 
 
 def test_retired_names_run_and_say_so(master):
