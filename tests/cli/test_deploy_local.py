@@ -10,6 +10,7 @@ import conftest
 import pytest
 from support.cluster import wait_for
 from support.ports import free_port
+from test_terminal import Terminal
 
 pytestmark = pytest.mark.skipif(not (conftest.BUILD / "determined-master").exists() or not (conftest.BUILD / "determined-agent").exists(),
                                 reason="the master or the agent is not built")
@@ -70,9 +71,34 @@ def test_cluster_comes_up_works_and_goes_down(cluster, tmp_path):
         logs.kill()
     assert any("determined-task" in command for command in processes_of(cluster))
 
-    assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
+    assert cluster("deploy", "local", "cluster-down") == "Paused experiment 1\nCluster 'determined' is down.\n"
     assert processes_of(cluster) == []
     assert cluster("deploy", "local", "cluster-down") == "Cluster 'determined' is down.\n"
+
+
+def test_cluster_down_asks_about_what_runs_and_pauses_it(cluster, tmp_path):
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
+    (tmp_path / "config.yaml").write_text("name: long\nentrypoint: sleep 600\nsearcher: {name: single, metric: loss}\n")
+    cluster("experiment", "create", tmp_path / "config.yaml")
+
+    def state():
+        return json.loads(cluster("experiment", "list", "--json"))[0]["state"]
+
+    asked = Terminal(cluster, "deploy", "local", "cluster-down")
+    asked.wait_for("Stop the cluster? [y/n]: ")
+    assert "1 experiment is running" in asked.text() and "They are paused" in asked.text()
+    os.write(asked.ours, b"n\n")
+    assert "The cluster stays up." in asked.end() and asked.status == 0
+    assert state() not in ("STATE_PAUSED", "STATE_CANCELED")
+
+    asked = Terminal(cluster, "deploy", "local", "cluster-down", "-y")
+    assert "Paused experiment 1\nCluster 'determined' is down.\n" in asked.end()
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
+    assert state() == "STATE_PAUSED"
+    cluster("experiment", "activate", 1)
+    assert "Killed experiment 1\n" in cluster("deploy", "local", "cluster-down", "--kill")
+    cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
+    assert state() == "STATE_CANCELED"
 
 
 def test_agents_that_the_master_has_launched_go_down_with_it(cluster, tmp_path):

@@ -70,6 +70,10 @@ def test_master_info_version_and_config(det, admin, cluster):
     assert "forbidden" in det.run("master config show").err.lower()
 
 
+def test_the_released_client_says_nothing_of_versions(det):
+    assert det.run("user whoami").err == ""
+
+
 def test_requests_of_ones_own(det, cluster):
     assert json.loads(det("dev curl /api/v1/me"))["user"]["username"] == "determined"
     assert cluster.get("/api/v1/me", token=det("dev auth-token").strip()).json["user"]["username"] == "determined"
