@@ -92,7 +92,8 @@ def test_cluster_down_asks_about_what_runs_and_pauses_it(cluster, tmp_path):
     assert state() not in ("STATE_PAUSED", "STATE_CANCELED")
 
     asked = Terminal(cluster, "deploy", "local", "cluster-down", "-y")
-    assert "Paused experiment 1\nCluster 'determined' is down.\n" in asked.end()
+    shown = asked.end()  # the task heeds no request to stop: det says that it waits, and then ends it
+    assert shown.startswith("Paused experiment 1\n") and shown.endswith("Cluster 'determined' is down.\n")
     cluster("deploy", "local", "cluster-up", "--master-port", cluster.port)
     assert state() == "STATE_PAUSED"
     cluster("experiment", "activate", 1)

@@ -36,14 +36,23 @@ static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
     return n;
 }
 
-/* Behind the columns of old: on request, and on a terminal, where names alone would not tell experiments apart. */
-static void detail_cells(struct table *t, const job_entry *e, bool all)
+/* On a terminal: names alone would not tell experiments apart, and nearly all jobs are experiments. */
+static const char *brief_name(struct arena *a, const struct wire_job *f)
+{
+    return f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? arena_printf(a, "%s (%s)", f->name, f->entity_id) : NULL;
+}
+
+static const char *brief_type(const char *type, bool experiment)
+{
+    return experiment ? "" : type && strncmp(type, "TYPE_", 5) == 0 ? type + 5 : NULL;
+}
+
+/* Behind the columns of old, on request. */
+static void detail_cells(struct table *t, const job_entry *e)
 {
     const struct wire_job *f = e->full;
     const struct wire_job_summary *summary = f ? f->summary : e->limited->summary;
     table_text(t, f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? f->entity_id : NULL);
-    if (!all)
-        return;
     table_time_iso(t, summary && summary->has_estimated_start, summary ? summary->estimated_start : 0);
     table_text(t, summary ? summary->reason : NULL);
 }
@@ -60,8 +69,8 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
         table_text(t, "N/A");
     table_text(t, arena_strndup(&t->arena, id, strnlen(id, id_n)));
     const char *type = codec_enum_name(&wire_enum_job_type, (int32_t)(f ? f->type : l->type));
-    table_brief(t, type, type && strncmp(type, "TYPE_", 5) == 0 ? type + 5 : NULL);
-    table_text(t, f ? f->name : "***");
+    table_brief(t, type, brief_type(type, (f ? f->type : l->type) == WIRE_JOB_TYPE_EXPERIMENT));
+    table_brief(t, f ? f->name : "***", brief_name(&t->arena, f));
     if (is_priority)
         table_int(t, f ? f->priority : l->priority);
     else
@@ -117,7 +126,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
     cleanup_table struct table t = TABLE_INIT;
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
     enum { PAGE = 100 };
-    bool is_priority = false, details = args->details || (cli->out_width > 0 && !args->csv);
+    bool is_priority = false, terminal = cli->out_width > 0 && !args->csv;
     struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool,
                                           .offset = (int32_t)args->offset,
                                           .limit = args->has_limit ? (int32_t)args->limit : PAGE,
@@ -127,9 +136,9 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
     if (args->yaml || args->json)
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
-                                            "Submitted", "Slots (acquired/needed)", "Status", "User", NULL});
-    if (details)
-        table_columns(&t, (const char *const[]){"Experiment", args->details ? "Estimated Start" : NULL, "Reason", NULL});
+                                            "Submitted", terminal ? "Slots" : "Slots (acquired/needed)", "Status", "User", NULL});
+    if (args->details)
+        table_columns(&t, (const char *const[]){"Experiment", "Estimated Start", "Reason", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
         if (api_call(cli, ROUTE_ID_GET_JOBS_V2, &in, &out, err) < 0)
@@ -138,8 +147,8 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         for (size_t i = 0; i < out.jobs_n; i++)
             if (out.jobs[i].full || out.jobs[i].limited) {
                 job_row(&t, &out.jobs[i], is_priority, id_n);
-                if (details)
-                    detail_cells(&t, &out.jobs[i], args->details);
+                if (args->details)
+                    detail_cells(&t, &out.jobs[i]);
                 note_reason(cli, &out.jobs[i], id_n, &notes);
             }
         if (is_last_page(out.pagination, pages_of(args->pages, args->has_limit)) || out.jobs_n == 0)
@@ -147,7 +156,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         in.offset = out.pagination->end_index;
     }
     table_show(cli, &t, args->csv);
-    if (notes.n > 0 && !args->csv && !args->details)
+    if (notes.n > 0 && !args->csv && (terminal || !args->details))
         cli_say(cli, CLI_PLAIN, "\nWaiting:\n%s", strbuf_str(&notes));
     return 0;
 }
