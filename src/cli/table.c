@@ -98,10 +98,20 @@ void table_release(struct table *t)
     *t = (struct table)TABLE_INIT;
 }
 
+static bool is_printable_ascii(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] < ' ' || (unsigned char)s[i] > '~')
+            return false;
+    return true;
+}
+
 /* Columns that the text takes on a terminal. */
 size_t text_width(const char *s, size_t n)
 {
     static bool utf8;
+    if (is_printable_ascii(s, n)) /* nearly all text; and det need not read a locale for its help */
+        return n;
     if (!utf8)
         utf8 = setlocale(LC_CTYPE, "C.UTF-8") != NULL;
     mbstate_t state = {0};
