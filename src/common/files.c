@@ -1,6 +1,5 @@
 #include "common/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/beneath.h"
 #include "common/cleanup.h"
 
 static int read_all(int fd, const char *path, size_t limit, struct strbuf *ret, struct error *err)
@@ -196,44 +196,9 @@ char *path_beside_program(const char *relative)
     return path_join(directory, relative);
 }
 
-static int remove_below(int parent, const char *name, struct error *err);
-
-static int remove_children(int dir, struct error *err)
-{
-    int copy = fcntl(dir, F_DUPFD_CLOEXEC, 3);
-    DIR *d = copy < 0 ? NULL : fdopendir(copy);
-    if (!d)
-        return error_errno(err, "cannot list a directory");
-    int r = 0;
-    for (struct dirent *e; r == 0 && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            r = remove_below(dir, e->d_name, err);
-    closedir(d);
-    return r;
-}
-
-static int remove_below(int parent, const char *name, struct error *err)
-{
-    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno != EISDIR && errno != EPERM)
-        return error_errno(err, "cannot remove %s", name);
-    cleanup_close int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* Whoever has made it may have taken its permissions away. */
-    if (dir < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-        dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir < 0)
-        return error_errno(err, "cannot open %s", name);
-    if (remove_children(dir, err) < 0)
-        return -1;
-    if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return error_errno(err, "cannot remove directory %s", name);
-    return 0;
-}
-
 int tree_remove(const char *path, struct error *err)
 {
-    return remove_below(AT_FDCWD, path, err);
+    return beneath_remove(AT_FDCWD, path, err);
 }
 
 const char *path_of_library(struct arena *a)

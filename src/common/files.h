@@ -18,8 +18,8 @@ int file_write(const char *path, const void *data, size_t n, mode_t mode, struct
 int file_write_from(const char *path, int fd, mode_t mode, struct error *err);
 /* mkdir -p: each directory it makes gets exactly `mode`; those that are there stay as they are. */
 int dir_make(const char *path, mode_t mode, struct error *err);
-/* A file, or a directory with all that is below it, whoever has written there: links are removed, not followed. No error
- * if there is none. */
+/* A file, or a directory with all that is below it, whoever has written or still writes there (beneath_remove()). `path` itself
+ * leads through directories of ours alone. No error if there is none. */
 int tree_remove(const char *path, struct error *err);
 /* What dirname(1) and join do, without touching their input. Caller frees. An absolute `name` stands for itself. */
 char *path_parent(const char *path);
