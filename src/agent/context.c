@@ -6,6 +6,7 @@
 
 #include "agent/untar.h"
 #include "common/base64.h"
+#include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/codec.h"
 #include "net/http_client.h"
@@ -40,11 +41,11 @@ static int get(const struct runtime_task *t, struct http_fetch_reply *ret, struc
     return r;
 }
 
-static int unpack_into(const struct runtime_task *t, const char *path, const void *tgz, size_t n, struct error *err)
+static int unpack_into(const struct runtime_task *t, int run, const char *name, const void *tgz, size_t n, struct error *err)
 {
-    cleanup_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_close int dir = beneath_open(run, name, O_RDONLY | O_DIRECTORY, err);
     if (dir < 0)
-        return error_errno(err, "cannot open %s", path);
+        return error_wrap(err, "%s", t->dir.run);
     return untar(tgz, n, dir, &t->account, err);
 }
 
@@ -52,13 +53,10 @@ static int unpack_into(const struct runtime_task *t, const char *path, const voi
  * that is root must not write a user's files where that user could not. */
 static int unpack(const struct runtime_task *t, const void *tgz, size_t n, struct error *err)
 {
-    struct arena *a = (struct arena *)&t->arena;
-    const char *workdir = arena_printf(a, "%s/workdir", t->dir.run);
-    if (unpack_into(t, workdir, tgz, n, err) < 0)
+    cleanup_close int run = taskdir_open_run(&t->dir, err);
+    if (run < 0 || unpack_into(t, run, "workdir", tgz, n, err) < 0)
         return -1;
-    if (t->start->task_type != WIRE_TASK_TYPE_TRIAL)
-        return 0;
-    return unpack_into(t, arena_printf(a, "%s/train/model", t->dir.run), tgz, n, err);
+    return t->start->task_type == WIRE_TASK_TYPE_TRIAL ? unpack_into(t, run, "train/model", tgz, n, err) : 0;
 }
 
 static int decode_and_unpack(const struct runtime_task *t, const struct strbuf *body, struct error *err)

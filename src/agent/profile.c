@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/json.h"
@@ -58,7 +59,7 @@ struct profile {
     struct profile_task task;
     profile_send_fn *send;
     void *ctx;
-    int inotify;
+    int dir, inotify;
     struct loop_watch *watch;
     struct loop_timer *timer;
     struct request wanted, now; /* they differ until the sample under way is done */
@@ -335,17 +336,15 @@ static void on_timer(void *ctx)
 /* Zeros when there is none. -1: not to be understood. */
 static int read_request(const struct profile *p, struct request *ret)
 {
-    char text[REQUEST_MAX + 1], rest;
-    *ret = (struct request){0};
-    cleanup_close int dir = open(p->task.dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_close int fd = dir < 0 ? -1 : openat(dir, "request", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, text, REQUEST_MAX);
-    text[n > 0 ? n : 0] = 0;
+    char rest;
     long long ms;
     int samples;
-    if (n == REQUEST_MAX || sscanf(text, "%lld %d %c", &ms, &samples, &rest) != 2 || ms < INTERVAL_MIN_MS || ms > INTERVAL_MAX_MS || samples < 1 ||
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_error struct error err = ERROR_INIT;
+    *ret = (struct request){0};
+    if (beneath_read(p->dir, "request", REQUEST_MAX - 1, &text, &err) < 0)
+        return err.kind == ERR_NOT_FOUND ? 0 : -1;
+    if (sscanf(strbuf_str(&text), "%lld %d %c", &ms, &samples, &rest) != 2 || ms < INTERVAL_MIN_MS || ms > INTERVAL_MAX_MS || samples < 1 ||
         samples > SAMPLES_MAX)
         return -1;
     *ret = (struct request){.interval_us = ms * 1000, .samples = samples};
@@ -388,13 +387,31 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* What the task puts in this directory's place later is not looked at. */
+static int open_dir(const struct profile_task *t, struct error *err)
+{
+    cleanup_close int run = open(t->run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return run < 0 ? error_errno(err, "cannot open %s", t->run) : beneath_open(run, t->dir, O_RDONLY | O_DIRECTORY, err);
+}
+
+static int watch_dir(int dir, struct error *err)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+    cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (fd < 0 || inotify_add_watch(fd, path, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR) < 0)
+        return error_errno(err, "inotify");
+    return take_fd(fd);
+}
+
 struct profile *profile_new(struct loop *l, struct pool *pool, const struct profile_task *t, profile_send_fn *send, void *ctx)
 {
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (fd < 0 || inotify_add_watch(fd, t->dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_DONT_FOLLOW) < 0) {
+    cleanup_error struct error err = ERROR_INIT;
+    cleanup_close int dir = open_dir(t, &err);
+    int fd = dir < 0 ? -1 : watch_dir(dir, &err);
+    if (fd < 0) {
         log_warning("profile.unavailable", "container=%s dir=%s error=%s", t->container_id, log_quote(t->dir),
-                    log_quote(strerror(errno)));
-        cleanup_close_p(&fd);
+                    log_quote(error_msg(&err)));
         return NULL;
     }
     struct profile *p = calloc(1, sizeof(*p));
@@ -405,6 +422,7 @@ struct profile *profile_new(struct loop *l, struct pool *pool, const struct prof
     p->task = *t;
     p->send = send;
     p->ctx = ctx;
+    p->dir = take_fd(dir);
     p->inotify = fd;
     STAILQ_INIT(&p->held);
     for (size_t i = 0; i < t->gpu_n && i < GPUS_MAX; i++)
@@ -427,6 +445,7 @@ void profile_free(struct profile *p)
     loop_watch_free(p->watch);
     loop_timer_free(p->timer);
     cleanup_close_p(&p->inotify);
+    cleanup_close_p(&p->dir);
     p->freed = true;
     if (!p->busy)
         free_now(p);

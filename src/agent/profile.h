@@ -20,7 +20,8 @@
 struct profile;
 
 struct profile_task {
-    const char *dir;       /* in which `request` appears */
+    const char *dir;       /* in which `request` appears: a name in `run`, which is the task's own directory */
+    const char *run;
     const char *agent_id, *container_id, *allocation_id;
     const char *shared_fs; /* where the task's shared storage lies on this machine; "" if it has none */
     const struct gpu_maker *maker; /* NULL: no GPUs */

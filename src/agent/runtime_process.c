@@ -122,7 +122,8 @@ static int write_spec(const struct runtime_task *t, struct error *err)
         .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
         .oom_file = t->cgroup.oom_file, .pids_file = t->cgroup.pids_file,
         .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},
-        .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX};
+        .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX,
+        .tmp = t->dir.tmp};
     add_mounts(t, &spec);
     taskspec_encode(&spec, &text);
     const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);
@@ -178,7 +179,7 @@ static void look_for_python(struct runtime_task *t)
 
 static int process_start(struct runtime_task *t, struct error *err)
 {
-    if (write_spec(t, err) < 0 || run_task_program(t, /* adopt= */ false, err) < 0)
+    if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0 || run_task_program(t, /* adopt= */ false, err) < 0)
         return -1;
     if (t->executed && t->start->task_type == WIRE_TASK_TYPE_TRIAL)
         look_for_python(t);

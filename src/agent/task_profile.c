@@ -1,5 +1,6 @@
 #include "agent/task_internal.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -32,12 +33,13 @@ void task_watch_profile(struct task *t)
     if (!task_read_spec(t, &spec) || !*taskspec_env(&spec, "DET_TRIAL_ID"))
         return;
     struct profile_task task = {
-        .dir = arena_printf(&t->rt->arena, "%s/profiling", t->rt->dir.run), .agent_id = t->agent->config->agent_id,
+        .dir = "profiling", .run = t->rt->dir.run, .agent_id = t->agent->config->agent_id,
         .container_id = t->container_id, .allocation_id = t->allocation_id, .shared_fs = shared_fs_of(&spec),
         .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
         .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
     t->profile = profile_new(t->agent->loop, t->agent->pool, &task, send_report, t);
     /* Without the directory the task measures by itself. */
-    if (!t->profile && rmdir(task.dir) < 0)
+    cleanup_close int run = t->profile ? -1 : taskdir_open_run(&t->rt->dir, NULL);
+    if (run >= 0 && unlinkat(run, task.dir, AT_REMOVEDIR) < 0)
         log_warning("profile.directory_left", "container=%s", t->container_id);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 
@@ -16,6 +17,7 @@ void taskdir_init(struct taskdir *d, const char *run_root, const char *container
     d->path = arena_printf(a, "%s/%s", run_root, container_id);
     d->supervisor = arena_printf(a, "%s/supervisor", d->path);
     d->run = arena_printf(a, "%s/run", d->path);
+    d->tmp = arena_printf(a, "%s/tmp", d->path);
 }
 
 /* mkdir and chmod, since the umask is not ours to set on a worker thread. */
@@ -26,17 +28,34 @@ static int make(const char *path, mode_t mode, struct error *err)
     return 0;
 }
 
-static int give(const struct taskdir *d, const char *path, struct error *err)
+static struct beneath_owner owner_of(const struct taskdir *d)
 {
-    if (d->owner->change && lchown(path, d->owner->uid, d->owner->gid) < 0)
-        return error_errno(err, "cannot give %s to user %s", path, d->owner->name);
-    return 0;
+    return (struct beneath_owner){.change = d->owner->change, .uid = d->owner->uid, .gid = d->owner->gid};
 }
 
-static int put_dir(const struct taskdir *d, const char *name, mode_t mode, struct error *err)
+/* Every directory above is the agent's, so that this path leads nowhere else. */
+static int open_dir(const char *path, struct error *err)
 {
-    cleanup_free char *path = path_join(d->run, name);
-    return make(path, mode, err) < 0 ? -1 : give(d, path, err);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? error_errno(err, "cannot open the directory %s", path) : fd;
+}
+
+int taskdir_open_run(const struct taskdir *d, struct error *err)
+{
+    return open_dir(d->run, err);
+}
+
+static int put_dir(const struct taskdir *d, int run, const char *name, mode_t mode, struct error *err)
+{
+    struct beneath_owner owner = owner_of(d);
+    cleanup_close int fd = beneath_make_dir(run, name, mode, &owner, err);
+    return fd < 0 ? error_wrap(err, "%s", d->run) : 0;
+}
+
+/* One that is there may be somebody else's already. */
+static int make_new(const char *path, struct error *err)
+{
+    return mkdir(path, 0700) < 0 ? error_errno(err, "cannot make the directory %s", path) : 0;
 }
 
 int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
@@ -45,60 +64,66 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
         {"info", 0755, false}, {"pythonuserbase", 0700, false}, {"workdir", 0700, false},
         {"profiling", 0700, true}, {"train", 0700, true}, {"train/model", 0700, true}, {"train/logs", 0700, true},
     };
-    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make(d->run, 0700, err) < 0 ||
-        give(d, d->run, err) < 0)
+    if (make(d->path, 0711, err) < 0 || make(d->supervisor, 0700, err) < 0 || make_new(d->run, err) < 0 || make_new(d->tmp, err) < 0)
+        return -1;
+    cleanup_close int run = taskdir_open_run(d, err);
+    if (run < 0)
         return -1;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        if ((trial || !row[i].trial) && put_dir(d, row[i].name, row[i].mode, err) < 0)
+        if ((trial || !row[i].trial) && put_dir(d, run, row[i].name, row[i].mode, err) < 0)
             return -1;
     return 0;
 }
 
-/* No sync: when the machine goes down, so does the task. */
-static int put(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode, struct error *err)
+static int give(const struct taskdir *d, const char *path, struct error *err)
 {
-    cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    cleanup_close int fd = open_dir(path, err);
     if (fd < 0)
-        return error_errno(err, "cannot make %s", path);
-    ssize_t w = write(fd, data, n);
-    if (w != (ssize_t)n)
-        return error_errno(err, "cannot write %s", path);
-    if (fchmod(fd, mode) < 0)
-        return error_errno(err, "cannot set the mode of %s", path);
-    return give(d, path, err);
+        return -1;
+    return fchown(fd, d->owner->uid, d->owner->gid) < 0 ? error_errno(err, "cannot give %s to user %s", path, d->owner->name) : 0;
+}
+
+int taskdir_give(const struct taskdir *d, struct error *err)
+{
+    if (!d->owner->change)
+        return 0;
+    return give(d, d->tmp, err) < 0 || give(d, d->run, err) < 0 ? -1 : 0;
+}
+
+/* No sync: when the machine goes down, so does the task. */
+static int put(const struct taskdir *d, int run, const char *name, const void *data, size_t n, mode_t mode, struct error *err)
+{
+    struct beneath_owner owner = owner_of(d);
+    return beneath_write(run, name, data, n, mode, &owner, err) < 0 ? error_wrap(err, "%s", d->run) : 0;
 }
 
 int taskdir_put_file(const struct taskdir *d, const char *name, const void *data, size_t n, mode_t mode,
                      struct error *err)
 {
-    cleanup_free char *path = path_join(d->run, name);
-    return put(d, path, data, n, mode, err);
-}
-
-static bool has_dotdot(const char *path)
-{
-    for (const char *p = path; (p = strstr(p, "..")); p += 2)
-        if ((p == path || p[-1] == '/') && (p[2] == '/' || p[2] == 0))
-            return true;
-    return false;
+    cleanup_close int run = taskdir_open_run(d, err);
+    return run < 0 ? -1 : put(d, run, name, data, n, mode, err);
 }
 
 int taskdir_put_path(const struct taskdir *d, const char *path, const void *data, size_t n, mode_t mode,
                      struct error *err)
 {
-    size_t run = strlen(d->run);
-    if (strncmp(path, d->run, run) != 0 || path[run] != '/' || has_dotdot(path))
+    size_t length = strlen(d->run);
+    if (strncmp(path, d->run, length) != 0 || path[length] != '/')
         return error_set(err, ERR_INVALID,
                          "the file %s does not belong to the task's own directory, which is all that the process "
                          "runtime can fill",
                          path);
-    cleanup_free char *copy = strdup(path + run + 1);
-    for (char *slash = copy; (slash = strchr(slash, '/')); slash++) {
+    cleanup_close int run = taskdir_open_run(d, err);
+    if (run < 0)
+        return -1;
+    cleanup_free char *name = strdup(path + length + 1);
+    if (!name)
+        return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
+    for (char *slash = name; (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
-        cleanup_free char *dir = path_join(d->run, copy);
-        if (access(dir, F_OK) < 0 && put_dir(d, copy, 0700, err) < 0)
+        if (put_dir(d, run, name, 0700, err) < 0)
             return -1;
         *slash = '/';
     }
-    return put(d, path, data, n, mode, err);
+    return put(d, run, name, data, n, mode, err);
 }

@@ -54,8 +54,11 @@ static bool has_dotdot(const char *path)
     return false;
 }
 
+/* For each member every directory above it is opened: a limit of depth bounds the work that a small archive can make. */
 static int check_path(const char *path, struct error *err)
 {
+    if (depth_after(path, 0) > UNTAR_DEPTH_MAX)
+        return error_set(err, ERR_TOO_LARGE, "context: member \"%.100s…\" lies more than %d directories deep", path, UNTAR_DEPTH_MAX);
     if (path[0] == '/')
         return error_set(err, ERR_INVALID, "context: member \"%s\" has an absolute path", path);
     if (has_dotdot(path))

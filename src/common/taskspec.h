@@ -57,6 +57,8 @@ struct taskspec {
     struct taskspec_limits limit;
     const char *pids_file; /* "" or a cgroup file with a line `max N`: how often a process was refused */
     const char *boot_id;   /* of the machine when the order was written; "" if unknown */
+    /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
+    const char *tmp;
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

@@ -18,6 +18,7 @@
 #include "task/mounts.h"
 
 #define OOM_SCORE "300"
+#define TMP_PATH_MAX 75
 
 /* What the child tells through its status pipe when it cannot become the task. */
 struct failure {
@@ -139,15 +140,28 @@ static void make_log_links(const char *dir)
     }
 }
 
-/* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. */
-static void enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
+/* Its /tmp is the machine's: another directory of its own for programs that ask where to put such files. Python's multiprocessing
+ * makes sockets there, whose paths have at most 107 bytes. */
+static void name_tmp(const struct taskspec *spec)
 {
+    if (!*spec->tmp || *taskspec_env(spec, "TMPDIR"))
+        return;
+    if (strlen(spec->tmp) > TMP_PATH_MAX)
+        fprintf(stderr, "WARNING: this task has no /tmp of its own, and its own directory's path is too long for TMPDIR: %s\n", spec->tmp);
+    else
+        setenv("TMPDIR", spec->tmp, 0);
+}
+
+/* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. Returns whether /tmp is the task's own. */
+static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
+{
+    bool own_tmp = false;
     cleanup_error struct error err = ERROR_INIT;
     if (refusal)
         fprintf(stderr, "WARNING: this machine refuses what the task's mounts need (%s); %s\n", refusal,
                 spec->mount_n ? "only /run/determined is mounted" : "without /run/determined only the library of this platform works");
-    if (!spec->mount_n || mounts_enter(spec, &err) == 0)
-        return;
+    if (!spec->mount_n || mounts_enter(spec, &own_tmp, &err) == 0)
+        return own_tmp;
     struct failure f = {.by_mounts = true};
     snprintf(f.what, sizeof(f.what), "%s", error_msg(&err));
     ssize_t ignored = write(status_fd, &f, sizeof(f));
@@ -171,7 +185,7 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
         join_cgroups(spec->cgroup_procs);
     go_first();
     limit_processes(spec);
-    enter_mounts(spec, refusal, status);
+    bool own_tmp = enter_mounts(spec, refusal, status);
     become_user(spec, status);
     /* After the change of user, which clears it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -183,6 +197,8 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
     make_log_links(spec->log_links);
     reset_signals();
     environ = spec->env;
+    if (!own_tmp)
+        name_tmp(spec);
     execvp(spec->argv[0], spec->argv);
     fail_at_given(status, "cannot execute", spec->argv[0]);
 }

@@ -77,7 +77,7 @@ static int set_up(void **state)
     link_up = true;
     log_set_sink(keep_log, NULL);
     loop_on_turn_end(loop, on_turn_end, NULL);
-    struct profile_task t = {.dir = dir, .agent_id = "host-1", .container_id = "c1", .allocation_id = "a1", .shared_fs = "/tmp",
+    struct profile_task t = {.run = dir, .dir = ".", .agent_id = "host-1", .container_id = "c1", .allocation_id = "a1", .shared_fs = "/tmp",
                              .maker = &maker, .gpu = gpus, .gpu_n = 2, .gpu_uuids = "GPU-b", .roots = {"/proc", "/sys"}};
     profile = profile_new(loop, pool, &t, keep, NULL);
     assert_non_null(profile);

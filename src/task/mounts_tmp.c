@@ -1,0 +1,116 @@
+/* A /tmp of the task's own: a directory on the disk that goes with the task, in the place of the machine's.
+ *
+ * What the order itself names below the machine's /tmp shows again there: the task's own directory, its working directory, what
+ * it mounts, and what its search paths lead to (a virtual environment, this platform's library). Not just that file or
+ * directory, but the whole entry of /tmp that it lies in, since nobody knows what else a virtual environment refers to. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "task/mounts_internal.h"
+
+#define TMP "/tmp"
+#define SHOWN_MAX 64
+#define NAME_SIZE 256
+
+struct shown {
+    struct { char name[NAME_SIZE]; int fd; } item[SHOWN_MAX];
+    size_t n;
+};
+
+static void shown_release(struct shown *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        close(s->item[i].fd);
+}
+
+/* The entry of `tmp` that `path` lies in. */
+static bool entry_of(const char *path, const char *tmp, char *ret_name)
+{
+    size_t n = strlen(tmp);
+    if (strncmp(path, tmp, n) != 0 || path[n] != '/')
+        return false;
+    path += n + strspn(path + n, "/");
+    n = strcspn(path, "/");
+    if (n == 0 || n >= NAME_SIZE || (path[0] == '.' && (n == 1 || (n == 2 && path[1] == '.'))))
+        return false;
+    memcpy(ret_name, path, n);
+    ret_name[n] = 0;
+    return true;
+}
+
+static void add(const struct view *v, int tmp, const char *name, struct shown *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->item[i].name, name) == 0)
+            return;
+    int fd = s->n < SHOWN_MAX ? open_as_task(v, tmp, name, O_NOFOLLOW) : -1;
+    if (fd < 0)
+        return; /* there is nothing to show, at least not to this user */
+    snprintf(s->item[s->n].name, NAME_SIZE, "%s", name);
+    s->item[s->n++].fd = fd;
+}
+
+/* By its name, and by what it leads to. */
+static void add_path(const struct view *v, int tmp, const char *real_tmp, const char *path, struct shown *s)
+{
+    char name[NAME_SIZE];
+    if (*path != '/')
+        return;
+    if (entry_of(path, TMP, name))
+        add(v, tmp, name, s);
+    act_as_task(v);
+    cleanup_free char *real = realpath(path, NULL);
+    act_as_self(v);
+    if (real && entry_of(real, real_tmp, name))
+        add(v, tmp, name, s);
+}
+
+static void add_search_path(const struct view *v, int tmp, const char *real_tmp, const char *list, struct shown *s)
+{
+    cleanup_free char *copy = strdup(list);
+    char *save = NULL;
+    for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; dir; dir = strtok_r(NULL, ":", &save))
+        add_path(v, tmp, real_tmp, dir, s);
+}
+
+static void find_named(const struct view *v, int tmp, const char *real_tmp, struct shown *s)
+{
+    static const char *const variable[] = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
+                                           "DET_PYTHON_EXECUTABLE", "DET_MASTER_CERT_FILE"};
+    add_path(v, tmp, real_tmp, v->spec->cwd, s);
+    for (size_t i = 0; i < v->spec->mount_n; i++)
+        add_path(v, tmp, real_tmp, v->spec->mount[i].source, s);
+    for (size_t i = 0; i < sizeof(variable) / sizeof(variable[0]); i++)
+        add_search_path(v, tmp, real_tmp, taskspec_env(v->spec, variable[i]), s);
+}
+
+/* The directory is the task's, and its user's other processes may race with this one: what they put there is refused, or is what
+ * gets mounted over. */
+static int show_named(const struct view *v, const struct shown *s, int dir, struct error *err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < s->n; i++)
+        r = show_again(s->item[i].fd, dir, s->item[i].name, err);
+    return r;
+}
+
+int mount_tmp(struct view *v, int tree, struct error *err)
+{
+    cleanup_close int tmp = open(TMP, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_free char *real_tmp = realpath(TMP, NULL);
+    cleanup_free struct shown *s = calloc(1, sizeof(*s));
+    if (tmp < 0 || !real_tmp || !s)
+        return error_errno(err, "%s", TMP);
+    find_named(v, tmp, real_tmp, s);
+    int r = mount_at(tree, tmp) < 0 ? error_errno(err, "cannot mount %s", TMP) : show_named(v, s, tree, err);
+    shown_release(s);
+    v->own_tmp = r == 0;
+    v->broken = r < 0;
+    return r;
+}
