@@ -253,7 +253,10 @@ static int set_up(struct agent *a, struct error *err)
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"}, c->hostname, &a->arena,
                     &a->host);
     a->boot_id = boot_id(&a->arena);
-    if (check_isolation(a, err) < 0 || check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0)
+    struct pool_options cleaner = {.name = "agent-cleaner", .threads = 1, .queue_max = QUEUE_MAX};
+    struct pool_options sampler = {.name = "agent-sampler", .threads = 1, .queue_max = QUEUE_MAX};
+    if (check_isolation(a, err) < 0 || check_reach(a, err) < 0 || pool_new(a->loop, &pool, &a->pool, err) < 0 ||
+        pool_new(a->loop, &cleaner, &a->cleaner, err) < 0 || pool_new(a->loop, &sampler, &a->sampler, err) < 0)
         return -1;
     if (a->slots.maker)
         a->gpu_watch = gpu_watch_new(a->loop, a->pool, a->slots.maker, a->slots.gpu, a->slots.n, GPU_WATCH_US,
@@ -303,8 +306,10 @@ void agent_free(struct agent *a)
 {
     if (!a)
         return;
-    if (a->pool)
-        pool_free(a->pool);
+    struct pool *pool[] = {a->pool, a->cleaner, a->sampler};
+    for (size_t i = 0; i < sizeof(pool) / sizeof(pool[0]); i++)
+        if (pool[i])
+            pool_free(pool[i]);
     gpu_watch_free(a->gpu_watch);
     slots_release(&a->slots);
     while (a->tasks)

@@ -21,7 +21,10 @@ struct task;
 
 struct agent {
     struct loop *loop;
-    struct pool *pool;
+    struct pool *pool;     /* prepares and starts tasks */
+    /* What takes as long as a task likes has threads of its own, so that no task's start waits for it: to remove what a task
+     * has left, and to look at file systems that it uses. */
+    struct pool *cleaner, *sampler;
     const struct agent_config *config;
     const struct runtime *runtime;
     struct link *link;

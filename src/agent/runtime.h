@@ -12,6 +12,7 @@
 #include "agent/account.h"
 #include "agent/cgroup.h"
 #include "agent/config.h"
+#include "agent/python_look.h"
 #include "agent/slots.h"
 #include "agent/taskdir.h"
 #include "agent/taskenv.h"
@@ -39,7 +40,7 @@ struct runtime_task {
     struct cgroup cgroup;
     const char *passwd_file; /* what it finds as /etc/passwd; NULL: the machine's own */
     bool executed;           /* after `start`: its first process runs; otherwise its supervisor tells why not */
-    const struct wire_python_environment *python; /* what it will find; NULL: none, or it is no trial */
+    struct python_looker looker; /* for a trial that was started, until the loop's thread takes it over */
 };
 
 struct runtime {

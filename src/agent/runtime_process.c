@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "agent/context.h"
-#include "agent/python_facts.h"
 #include "agent/runtime.h"
 #include "agent/taskfiles.h"
 #include "common/cleanup.h"
@@ -168,22 +167,21 @@ static int run_task_program(struct runtime_task *t, bool adopt, struct error *er
     return error_set(err, ERR_PRECONDITION, "%s", *text ? text : "the supervisor ended while it started");
 }
 
-/* The task does not wait for it, since it runs already; the first that is heard of it does, about a millisecond. */
-static void look_for_python(struct runtime_task *t)
+/* It looks while the supervisor starts. What goes on record of a task is no reason not to run it. */
+static void start_looker(struct runtime_task *t)
 {
-    struct python_search s = {.argv = t->start->argv, .argv_n = t->start->argv_n, .work_dir = t->work_dir,
-                              .path = taskenv_get(&t->env, "PATH"), .python_path = taskenv_get(&t->env, "PYTHONPATH"),
-                              .user_base = taskenv_get(&t->env, "PYTHONUSERBASE")};
-    t->python = python_facts_find(&s, &t->arena);
+    cleanup_error struct error err = ERROR_INIT;
+    if (python_looker_start(t->config->task_program, t->dir.supervisor, &t->looker, &err) < 0)
+        log_warning("task.python_not_looked_for", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
 static int process_start(struct runtime_task *t, struct error *err)
 {
-    if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0 || run_task_program(t, /* adopt= */ false, err) < 0)
+    if (taskdir_give(&t->dir, err) < 0 || write_spec(t, err) < 0)
         return -1;
-    if (t->executed && t->start->task_type == WIRE_TASK_TYPE_TRIAL)
-        look_for_python(t);
-    return 0;
+    if (t->start->task_type == WIRE_TASK_TYPE_TRIAL)
+        start_looker(t);
+    return run_task_program(t, /* adopt= */ false, err);
 }
 
 static int process_adopt(struct runtime_task *t, struct error *err)

@@ -9,6 +9,7 @@
 #include "common/log.h"
 
 #define RENDEZVOUS_WAIT_US 2000000
+#define LOOK_PATIENCE_US 200000
 
 static const char *master_url(const struct task *t, const char *path)
 {
@@ -50,16 +51,18 @@ static void started(struct task *t, const struct error *err)
         task_send_state(t, WIRE_CONTAINER_STATE_RUNNING);
     if (executed)
         task_watch_profile(t);
-    if (link_is_up(t->agent->link))
-        task_attach(t);
     if (executed && t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
         task_tell_record(t);
+    if (t->look)
+        loop_timer_arm(t->timer, LOOK_PATIENCE_US);
+    else if (link_is_up(t->agent->link))
+        task_attach(t);
 }
 
 static void start(struct task *t)
 {
     task_move_to(t, TASK_STARTING);
-    task_submit(t, t->agent->runtime->start, started);
+    task_submit(t, t->agent->pool, t->agent->runtime->start, started);
 }
 
 static void on_rendezvous(void *ctx, struct http_fetch_reply *reply, const struct error *err)
@@ -146,5 +149,5 @@ void task_start(struct agent *a, const struct wire_link_start_task *message)
     log_info("task.order", "container=%s allocation=%s slots=%zu", t->container_id, t->allocation_id,
              rt->start->device_ids_n);
     task_send_state(t, WIRE_CONTAINER_STATE_PULLING);
-    task_submit(t, a->runtime->prepare, prepared);
+    task_submit(t, a->pool, a->runtime->prepare, prepared);
 }

@@ -23,7 +23,7 @@ void task_remove(struct task *t)
         t->supervisor = NULL;
     }
     task_move_to(t, TASK_REMOVING);
-    task_submit(t, t->agent->runtime->cleanup, removed);
+    task_submit(t, t->agent->cleaner, t->agent->runtime->cleanup, removed);
 }
 
 void task_set_exit(struct task *t, const struct task_exit *e)

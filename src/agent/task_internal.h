@@ -30,6 +30,7 @@ struct task {
     uint64_t acked;                /* newest line that the master has stored */
     int attach_failures;
     bool supervisor_lost;          /* it went while this agent was connected to it */
+    struct python_look *look;      /* while it is looked for */
     struct profile *profile;       /* while it runs; NULL when it is no trial */
     struct loop_timer *timer; /* the next attempt to attach, or to ask for the rendezvous */
     struct http_fetch_handle *fetch;
@@ -47,8 +48,8 @@ void task_move_to(struct task *t, enum task_state to);
 void task_send_state(struct task *t, enum wire_container_state state);
 void task_send_end(struct task *t);
 
-/* `work` on a worker thread, `done` on the loop's, with NULL if it went well. One at a time for a task. */
-void task_submit(struct task *t, int (*work)(struct runtime_task *, struct error *),
+/* `work` on a thread of this pool, `done` on the loop's, with NULL if it went well. One at a time for a task. */
+void task_submit(struct task *t, struct pool *pool, int (*work)(struct runtime_task *, struct error *),
                  void (*done)(struct task *, const struct error *));
 
 /* Asks the master something about the task's allocation, with the task's rights. */
@@ -59,7 +60,8 @@ void task_adopt_left(struct task *t); /* by a supervisor of its own */
 struct taskspec;
 bool task_read_spec(struct task *t, struct taskspec *ret); /* false: there is none, it was never started */
 void task_watch_profile(struct task *t); /* it runs: system metrics, as soon as it asks for them */
-void task_tell_record(struct task *t); /* which devices, machine and Python it runs on */
+/* Which devices it runs on; which machine and Python, once that has been looked for. */
+void task_tell_record(struct task *t);
 void task_attach(struct task *t); /* to its supervisor; to a new one that adopts what is left, if there is none */
 
 void task_set_exit(struct task *t, const struct task_exit *e);

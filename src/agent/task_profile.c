@@ -37,7 +37,7 @@ void task_watch_profile(struct task *t)
         .container_id = t->container_id, .allocation_id = t->allocation_id, .shared_fs = shared_fs_of(&spec),
         .maker = slots->maker, .gpu = slots->gpu, .gpu_n = slots->maker ? slots->n : 0,
         .gpu_uuids = slots->maker ? taskspec_env(&spec, slots->maker->visible_variable) : "", .roots = {"/proc", "/sys"}};
-    t->profile = profile_new(t->agent->loop, t->agent->pool, &task, send_report, t);
+    t->profile = profile_new(t->agent->loop, t->agent->sampler, &task, send_report, t);
     /* Without the directory the task measures by itself. */
     cleanup_close int run = t->profile ? -1 : taskdir_open_run(&t->rt->dir, NULL);
     if (run >= 0 && unlinkat(run, task.dir, AT_REMOVEDIR) < 0)

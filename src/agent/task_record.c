@@ -42,7 +42,19 @@ static void tell_accelerators(struct task *t)
     tell(t, "POST", "acceleratorData", &wire_msg_post_allocation_accelerator_data_request, &q);
 }
 
-static void tell_environment(struct task *t)
+static const struct wire_python_environment *python_of(const struct python_found *found, struct arena *a)
+{
+    struct wire_python_environment *w = arena_new(a, struct wire_python_environment);
+    if (!found)
+        return NULL;
+    *w = (struct wire_python_environment){.executable = found->executable, .version = found->version, .seen_by_agent = true,
+                                          .packages = arena_array(a, struct wire_map_string, found->package_n + 1)};
+    for (size_t i = 0; i < found->package_n; i++)
+        w->packages[w->packages_n++] = (struct wire_map_string){found->package[i].name, found->package[i].version};
+    return w;
+}
+
+static void tell_environment(struct task *t, const struct python_found *found)
 {
     struct runtime_task *rt = t->rt;
     struct wire_host_environment host = t->agent->host;
@@ -54,12 +66,27 @@ static void tell_environment(struct task *t)
             host.devices[host.devices_n++] = (struct wire_device){.id = d->id, .brand = d->brand, .uuid = d->uuid, .type = d->type};
     }
     struct wire_put_allocation_environment_request q = {.allocation_id = t->allocation_id, .container_id = t->container_id,
-                                                        .host = &host, .python = rt->python};
+                                                        .host = &host, .python = python_of(found, &rt->arena)};
     tell(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
+}
+
+/* What is told comes before the end of a task, even of a short one, unless looking takes long. */
+static void on_python(void *ctx, const struct python_found *found)
+{
+    struct task *t = ctx;
+    python_look_free(t->look);
+    t->look = NULL;
+    if (!t->busy && !t->discard)
+        tell_environment(t, found);
+    if (t->sm.state == TASK_STATE_RUNNING && link_is_up(t->agent->link))
+        task_attach(t);
 }
 
 void task_tell_record(struct task *t)
 {
     tell_accelerators(t);
-    tell_environment(t);
+    if (t->rt->looker.pid)
+        t->look = python_look_new(t->agent->loop, &t->rt->looker, on_python, t);
+    else
+        tell_environment(t, NULL);
 }

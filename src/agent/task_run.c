@@ -57,7 +57,7 @@ static void adopted(struct task *t, const struct error *err)
 
 void task_adopt_left(struct task *t)
 {
-    task_submit(t, t->agent->runtime->adopt, adopted);
+    task_submit(t, t->agent->pool, t->agent->runtime->adopt, adopted);
 }
 
 void task_attach(struct task *t)

@@ -77,8 +77,8 @@ static void job_done(void *ctx)
     free(j);
 }
 
-void task_submit(struct task *t, int (*work)(struct runtime_task *, struct error *),
-                   void (*done)(struct task *, const struct error *))
+void task_submit(struct task *t, struct pool *pool, int (*work)(struct runtime_task *, struct error *),
+                 void (*done)(struct task *, const struct error *))
 {
     struct job *j = calloc(1, sizeof(*j));
     cleanup_error struct error err = ERROR_INIT;
@@ -86,7 +86,7 @@ void task_submit(struct task *t, int (*work)(struct runtime_task *, struct error
         abort();
     *j = (struct job){.agent = t->agent, .rt = t->rt, .work = work, .done = done};
     t->busy = true;
-    if (pool_submit(t->agent->pool, job_work, job_done, j, &err) < 0) {
+    if (pool_submit(pool, job_work, job_done, j, &err) < 0) {
         free(j);
         t->busy = false;
         done(t, &err);

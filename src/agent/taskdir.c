@@ -119,11 +119,13 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
     cleanup_free char *name = strdup(path + length + 1);
     if (!name)
         return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
-    for (char *slash = name; (slash = strchr(slash, '/')); slash++) {
+    int r = 0;
+    for (char *slash = name; r == 0 && (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
-        if (put_dir(d, run, name, 0700, err) < 0)
-            return -1;
+        r = put_dir(d, run, name, 0700, err);
         *slash = '/';
     }
-    return put(d, run, name, data, n, mode, err);
+    if (r == 0)
+        r = put(d, run, name, data, n, mode, err);
+    return r < 0 ? error_wrap(err, "the file %s", path) : 0;
 }

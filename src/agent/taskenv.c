@@ -69,10 +69,10 @@ const char *taskenv_map_path(const char *path, const char *run_dir, struct arena
 }
 
 /* Without a container a task sees the machine's tools and libraries as they are, but not what the agent was started
- * with: that may hold secrets. */
+ * with: that may hold secrets. Nor its TMPDIR: a task's temporary files are its own (task/mounts_tmp.c). */
 static bool is_of_the_machine(const char *entry)
 {
-    static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+    static const char *const name[] = {"PATH", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
                                        "SSL_CERT_FILE", "SSL_CERT_DIR"};
     static const char *const prefix[] = {"LC_", "CUDA_", "OMP_", "MKL_"};
     size_t n = name_length(entry);

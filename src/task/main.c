@@ -12,6 +12,7 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "common/taskspec.h"
+#include "task/look.h"
 #include "task/supervisor.h"
 
 #define EXIT_USAGE 2
@@ -21,12 +22,14 @@
 
 static int usage(FILE *to)
 {
-    fprintf(to, "usage: determined-task [--adopt] DIRECTORY\n"
+    fprintf(to, "usage: determined-task [--adopt|--look-for-python] DIRECTORY\n"
                 "       determined-task --version\n\n"
                 "Runs the task whose order lies in DIRECTORY and speaks to the agent over the socket there.\n"
                 "Returns 0 once the task runs, or 3 if it could not be executed; the supervisor itself goes on in the background until the\n"
                 "agent has acknowledged the task's exit.\n\n"
-                "  --adopt   start nothing: serve what an earlier supervisor of DIRECTORY has left\n");
+                "  --adopt            start nothing: serve what an earlier supervisor of DIRECTORY has left\n"
+                "  --look-for-python  start nothing: look, as the task's user, which Python the order in DIRECTORY\n"
+                "                     would run with, and tell the agent on standard output\n");
     return to == stdout ? 0 : EXIT_USAGE;
 }
 
@@ -81,8 +84,18 @@ static int await_ready(pid_t pid, int ready_fd)
     return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
 }
 
+static int look(const char *dir)
+{
+    cleanup_error struct error err = ERROR_INIT;
+    if (look_for_python(dir, &err) == 0)
+        return 0;
+    fprintf(stderr, "determined-task: %s\n", error_msg(&err));
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    bool looks = argc == 3 && strcmp(argv[1], "--look-for-python") == 0;
     bool adopt = argc == 3 && strcmp(argv[1], "--adopt") == 0;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("determined-task " DET_VERSION);
@@ -90,12 +103,14 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(stdout);
-    if ((argc != 2 && !adopt) || argv[argc - 1][0] == '-')
+    if ((argc != 2 && !adopt && !looks) || argv[argc - 1][0] == '-')
         return usage(stderr);
     log_init("determined-task", LOG_INFO, 0);
     /* The supervisor outlives the agent: a socket of the agent's that stayed open here would look alive to the
      * master. */
     close_range(3, ~0U, 0);
+    if (looks)
+        return look(argv[2]);
     int ready[2];
     if (pipe2(ready, O_CLOEXEC) < 0) {
         perror("determined-task: pipe");

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import tarfile
 import time
@@ -169,7 +168,7 @@ def test_trial_finds_its_files(master, agent):
     env = ["DET_TASK_TYPE=TRIAL", "DET_TRIAL_ID=7", "DET_EXPERIMENT_ID=3", "DET_TRIAL_SEED=99", "DET_TRIAL_RUN_ID=2",
            'DET_HPARAMS={"lr":0.1,"net":{"depth":3}}', 'DET_EXPERIMENT_CONFIG={"name":"e","debug":true}', "DET_STEPS_COMPLETED=40"]
     script = ('cd $DET_RUN_DIR; cat info/cluster.json; echo; cat info/trial.json; echo; cat info/rendezvous.json; echo; '
-              'cat info/resources.json; echo; ls train/model workdir; readlink train/logs/stdout.log; '
+              'cat info/resources.json; echo; command -v python3; ls train/model workdir; readlink train/logs/stdout.log; '
               'stat -c "%a" . info workdir train train/model train/entrypoint.sh task-setup.sh')
     c = master.start([script], taskType="TASK_TYPE_TRIAL", more_env=env, deviceIds=[0])
     assert master.finish(c)["code"] == 0, master.text(c)
@@ -188,7 +187,7 @@ def test_trial_finds_its_files(master, agent):
     master.wait(lambda: any("acceleratorData" in p for p, _ in master.posts))
     master.wait(lambda: any(p.endswith("/environment") for p, _ in master.posts))
     [told] = [body for p, body in master.posts if p.endswith("/environment")]
-    assert told["containerId"] == c and told["python"]["seenByAgent"] and told["python"]["executable"] == shutil.which("python3")
+    assert told["containerId"] == c and told["python"]["seenByAgent"] and told["python"]["executable"] == lines[4]
     assert told["host"]["hostname"] and told["host"]["kernel"] == os.uname().release
     assert [d["id"] for d in told["host"]["devices"]] == [0] and told["host"]["processors"] >= 1
 

@@ -1,10 +1,13 @@
 /* Which Python a task's program would run with, for the record of what it ran in: found by looking at files, nothing is
  * executed. A program that uses our library tells it better, and then that counts. */
-#ifndef DET_AGENT_PYTHON_FACTS_H
-#define DET_AGENT_PYTHON_FACTS_H
+#ifndef DET_TASK_PYTHON_FACTS_H
+#define DET_TASK_PYTHON_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "common/arena.h"
-#include "gen/wire.h"
+#include "common/python_found.h"
 
 /* Of the task. Paths of the environment may be NULL. */
 struct python_search {
@@ -14,8 +17,8 @@ struct python_search {
     const char *work_dir;
 };
 
-/* The first interpreter that the command names, else python3 of PATH; NULL: there is none. What cannot be found out about
- * it stays empty. Looks at directories: on a worker thread. */
-const struct wire_python_environment *python_facts_find(const struct python_search *s, struct arena *a);
+/* The first interpreter that the command names, else python3 of PATH; false: there is none. What cannot be found out about it
+ * stays empty. Looks at directories, some of them the user's own: in a process that nobody waits for (task/look.h). */
+bool python_facts_find(const struct python_search *s, struct arena *a, struct python_found *ret);
 
 #endif

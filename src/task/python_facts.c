@@ -1,17 +1,18 @@
-#include "agent/python_facts.h"
+#include "task/python_facts.h"
 
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/beneath.h"
 #include "common/cleanup.h"
-#include "common/files.h"
 #include "common/strbuf.h"
 
-enum { CONFIG_MAX = 64 * 1024, PLACES_MAX = 64, PACKAGES_MAX = 20000 };
+enum { CONFIG_MAX = 64 * 1024, PLACES_MAX = 64, PACKAGES_MAX = 20000, ENTRIES_MAX = 200000 };
 
 /* ---- the interpreter ---- */
 
@@ -109,7 +110,8 @@ static struct installation installation_of(const char *executable, struct arena 
 {
     cleanup_strbuf struct strbuf config = STRBUF_INIT;
     const char *prefix = above(executable, 2, a);
-    if (file_read(arena_printf(a, "%s/pyvenv.cfg", prefix), CONFIG_MAX, &config, NULL) == 0)
+    cleanup_close int dir = open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && beneath_read(dir, "pyvenv.cfg", CONFIG_MAX, &config, NULL) == 0)
         return (struct installation){configured_version(strbuf_str(&config), a), prefix, true};
     cleanup_free char *real = realpath(executable, NULL);
     if (!real || !is_python(real) || !strchr(base_name(real), '.'))
@@ -151,7 +153,7 @@ static struct places places_of(const struct python_search *s, const struct insta
 /* ---- packages ---- */
 
 struct package {
-    struct wire_map_string entry;
+    struct python_package entry;
     size_t place; /* the first one counts */
 };
 
@@ -197,16 +199,17 @@ static void add_package(struct packages *p, const char *entry, size_t place, str
 static int by_name(const void *a, const void *b)
 {
     const struct package *x = a, *y = b;
-    int order = strcmp(x->entry.key, y->entry.key);
+    int order = strcmp(x->entry.name, y->entry.name);
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-static void find_packages(const struct places *places, struct wire_python_environment *ret, struct arena *a)
+static void find_packages(const struct places *places, struct python_found *ret, struct arena *a)
 {
     struct packages p = {.n = 0};
+    size_t entries = 0;
     for (size_t i = 0; i < places->n; i++) {
         DIR *dir = opendir(places->dir[i]);
-        for (struct dirent *e; dir && (e = readdir(dir));)
+        for (struct dirent *e; dir && entries < ENTRIES_MAX && (e = readdir(dir)); entries++)
             add_package(&p, e->d_name, i, a);
         if (dir)
             closedir(dir);
@@ -214,21 +217,20 @@ static void find_packages(const struct places *places, struct wire_python_enviro
     if (!p.n)
         return;
     qsort(p.list, p.n, sizeof(*p.list), by_name);
-    ret->packages = arena_array(a, struct wire_map_string, p.n);
+    ret->package = arena_array(a, struct python_package, p.n);
     for (size_t i = 0; i < p.n; i++)
-        if (i == 0 || strcmp(p.list[i].entry.key, p.list[i - 1].entry.key) != 0)
-            ret->packages[ret->packages_n++] = p.list[i].entry;
+        if (i == 0 || strcmp(p.list[i].entry.name, p.list[i - 1].entry.name) != 0)
+            ret->package[ret->package_n++] = p.list[i].entry;
 }
 
-const struct wire_python_environment *python_facts_find(const struct python_search *s, struct arena *a)
+bool python_facts_find(const struct python_search *s, struct arena *a, struct python_found *ret)
 {
     const char *executable = interpreter(s, a);
     if (!executable)
-        return NULL;
+        return false;
     struct installation x = installation_of(executable, a);
     struct places places = places_of(s, &x, a);
-    struct wire_python_environment *ret = arena_new(a, struct wire_python_environment);
-    *ret = (struct wire_python_environment){.executable = executable, .version = x.version, .seen_by_agent = true};
+    *ret = (struct python_found){.executable = executable, .version = x.version};
     find_packages(&places, ret, a);
-    return ret;
+    return true;
 }

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/python_facts.h"
 #include "common/files.h"
+#include "task/python_facts.h"
 
 struct fixture {
     struct arena a;
@@ -50,19 +50,20 @@ static void put(struct fixture *f, const char *dir, const char *name, const char
     assert_int_equal(file_write(path, text, strlen(text), mode, NULL), 0);
 }
 
-static const struct wire_python_environment *find(struct fixture *f, const char *command, const char *path, const char *python_path)
+static const struct python_found *find(struct fixture *f, const char *command, const char *path, const char *python_path)
 {
     const char *argv[] = {command};
     struct python_search s = {.argv = argv, .argv_n = 1, .path = path, .python_path = python_path, .work_dir = f->dir,
                               .user_base = at(f, "user")};
-    return python_facts_find(&s, &f->a);
+    struct python_found *found = arena_new(&f->a, struct python_found);
+    return python_facts_find(&s, &f->a, found) ? found : NULL;
 }
 
-static const char *packages(struct fixture *f, const struct wire_python_environment *p)
+static const char *packages(struct fixture *f, const struct python_found *p)
 {
     const char *all = "";
-    for (size_t i = 0; i < p->packages_n; i++)
-        all = arena_printf(&f->a, "%s%s %s;", all, p->packages[i].key, p->packages[i].value);
+    for (size_t i = 0; i < p->package_n; i++)
+        all = arena_printf(&f->a, "%s%s %s;", all, p->package[i].name, p->package[i].version);
     return all;
 }
 
@@ -78,10 +79,9 @@ static void test_python_facts__of_a_virtual_environment(void **state)
     make_directories(f, "venv/lib/python3.11/site-packages/not-1.0");
     make_directories(f, "user/lib/python3.11/site-packages/users-1.0.dist-info"); /* not seen from there */
     make_directories(f, "first/some.package-2.0.dist-info");
-    const struct wire_python_environment *p = find(f, "./train.sh", "none:venv/bin", "first:gone");
+    const struct python_found *p = find(f, "./train.sh", "none:venv/bin", "first:gone");
     assert_string_equal(p->executable, at(f, "venv/bin/python3"));
     assert_string_equal(p->version, "3.11.2");
-    assert_true(p->seen_by_agent);
     assert_string_equal(packages(f, p), "old-name 2.1;some-package 2.0;torch 2.15.0+cu132;");
     put(f, "venv", "pyvenv.cfg", "version_info = 3.11.7.final.0", 0644);
     assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "3.11.7");
@@ -95,7 +95,7 @@ static void test_python_facts__of_a_whole_installation(void **state)
     make_directories(f, "usr/lib/python3/dist-packages/numpy-1.0.dist-info");
     make_directories(f, "usr/local/lib/python3.12/dist-packages/numpy-2.0.dist-info");
     make_directories(f, "user/lib/python3.12/site-packages/numpy-3.0.dist-info");
-    const struct wire_python_environment *p = find(f, "sleep 5", at(f, "usr/bin"), NULL);
+    const struct python_found *p = find(f, "sleep 5", at(f, "usr/bin"), NULL);
     assert_string_equal(p->executable, at(f, "usr/bin/python3"));
     assert_string_equal(p->version, "3.12");
     assert_string_equal(packages(f, p), "numpy 3.0;");
@@ -124,10 +124,51 @@ static void test_python_facts__nothing_is_told_of_what_is_not_there(void **state
     put(f, "shims", "wrapper", "#!/bin/sh", 0755);
     unlink(at(f, "shims/python3"));
     assert_int_equal(symlink("wrapper", at(f, "shims/python3")), 0);
-    const struct wire_python_environment *p = find(f, "true", at(f, "shims"), NULL);
+    const struct python_found *p = find(f, "true", at(f, "shims"), NULL);
     assert_string_equal(p->executable, at(f, "shims/python3"));
     assert_string_equal(p->version, "");
-    assert_int_equal(p->packages_n, 0);
+    assert_int_equal(p->package_n, 0);
+}
+
+static void make_environment(struct fixture *f)
+{
+    put(f, "venv/bin", "python3", "", 0755);
+    make_directories(f, "venv/lib/python3.11/site-packages/numpy-1.0.dist-info");
+}
+
+/* Each of these would have held up whoever reads it as one reads files that one trusts. */
+static void test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by(void **state)
+{
+    struct fixture *f = *state;
+    make_environment(f);
+    const char *config = at(f, "venv/pyvenv.cfg");
+    assert_int_equal(mkfifo(config, 0600), 0);
+    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    unlink(config);
+    assert_int_equal(symlink("pyvenv.cfg", config), 0);
+    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    unlink(config);
+    assert_int_equal(symlink("/dev/zero", config), 0);
+    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+    unlink(config);
+    put(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
+    assert_int_equal(truncate(config, 1LL << 40), 0);
+    assert_string_equal(find(f, "true", at(f, "venv/bin"), NULL)->version, "");
+}
+
+static void test_python_facts__what_is_told_is_understood(void **state)
+{
+    struct fixture *f = *state;
+    struct strbuf text cleanup_strbuf = STRBUF_INIT;
+    struct python_found found;
+    make_environment(f);
+    put(f, "venv", "pyvenv.cfg", "version = 3.11.2\n", 0644);
+    python_found_encode(find(f, "true", at(f, "venv/bin"), NULL), &text);
+    assert_int_equal(python_found_decode(text.s, text.n, &f->a, &found), 0);
+    assert_string_equal(found.version, "3.11.2");
+    assert_string_equal(packages(f, &found), "numpy 1.0;");
+    for (size_t n = 0; n < text.n; n++)
+        assert_int_equal(python_found_decode(text.s, n, &f->a, &found), -1);
 }
 
 int main(void)
@@ -137,6 +178,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_python_facts__of_a_whole_installation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_python_facts__the_interpreter_that_the_command_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_python_facts__nothing_is_told_of_what_is_not_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_python_facts__a_fifo_a_link_and_a_huge_file_in_the_place_of_pyvenv_cfg_are_passed_by, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_python_facts__what_is_told_is_understood, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

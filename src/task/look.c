@@ -1,0 +1,73 @@
+#include "task/look.h"
+
+#include <grp.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/files.h"
+#include "common/python_found.h"
+#include "common/strbuf.h"
+#include "common/taskspec.h"
+#include "task/python_facts.h"
+
+enum { SPEC_BYTES_MAX = 16 * 1024 * 1024, SECONDS_MAX = 5, MEMORY_MAX = 512 * 1024 * 1024 };
+
+static int read_order(const char *dir, struct arena *a, struct taskspec *ret, struct error *err)
+{
+    cleanup_free char *path = path_join(dir, "spec");
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    return file_read(path, SPEC_BYTES_MAX, &text, err) < 0 ? -1 : taskspec_decode(text.s, text.n, a, ret, err);
+}
+
+/* For good. SIGALRM ends the process; the limit of processor time counts when the clock of the wall does not. */
+static int become_user(const struct taskspec *s, struct error *err)
+{
+    struct rlimit seconds = {SECONDS_MAX, SECONDS_MAX}, memory = {MEMORY_MAX, MEMORY_MAX};
+    alarm(SECONDS_MAX);
+    if (setrlimit(RLIMIT_CPU, &seconds) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return error_errno(err, "cannot limit the look for Python");
+    setrlimit(RLIMIT_DATA, &memory);
+    if (s->change_user && (setgroups(s->group_n, s->group) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
+                           setresuid(s->uid, s->uid, s->uid) < 0))
+        return error_errno(err, "cannot become the task's user");
+    return 0;
+}
+
+static int write_found(const struct python_found *found, struct error *err)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    python_found_encode(found, &out);
+    for (size_t done = 0; done < out.n;) {
+        ssize_t n = write(STDOUT_FILENO, out.s + done, out.n - done);
+        if (n < 0)
+            return error_errno(err, "cannot tell what was found");
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+static const char *or_null(const char *value)
+{
+    return *value ? value : NULL;
+}
+
+int look_for_python(const char *dir, struct error *err)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    struct taskspec s;
+    struct python_found found = {.executable = "", .version = ""};
+    if (read_order(dir, &a, &s, err) < 0 || become_user(&s, err) < 0)
+        return -1;
+    size_t n = 0;
+    while (s.argv[n])
+        n++;
+    struct python_search search = {.argv = (const char *const *)s.argv, .argv_n = n, .work_dir = s.cwd, .path = or_null(taskspec_env(&s, "PATH")),
+                                   .python_path = or_null(taskspec_env(&s, "PYTHONPATH")),
+                                   .user_base = or_null(taskspec_env(&s, "PYTHONUSERBASE"))};
+    python_facts_find(&search, &a, &found);
+    return write_found(&found, err);
+}

@@ -1,0 +1,15 @@
+/* determined-task --look-for-python DIRECTORY: which Python the task would run with, found by looking at files.
+ *
+ * The task's user owns much of what is looked at, and may have made a FIFO, an endless directory or a link to a secret of it.
+ * Therefore a process of its own looks, with that user's rights and within limits of time, memory and entries, and the agent
+ * waits for it no longer than it likes to. */
+#ifndef DET_TASK_LOOK_H
+#define DET_TASK_LOOK_H
+
+#include "common/error.h"
+
+/* Reads the order in the supervisor's directory `dir`, becomes the task's user, looks, and writes what it has found to its
+ * standard output (common/python_found.h). */
+int look_for_python(const char *dir, struct error *err);
+
+#endif
