@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -354,43 +355,4 @@ int beneath_remove(int dir, const char *name, struct error *err)
     if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return 0;
     return error_set(err, ERR_CONFLICT, "cannot remove the directory %s: something goes on writing there", name);
-}
-
-/* ---- measuring ---- */
-
-static int add_tree(int dir, int depth, uint64_t entries_max, struct beneath_size *s, struct error *err);
-
-static int add_entry(int dir, const char *name, int depth, uint64_t entries_max, struct beneath_size *s, struct error *err)
-{
-    struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return 0; /* it was there a moment ago */
-    s->bytes += (uint64_t)st.st_blocks * 512;
-    if (++s->entries > entries_max)
-        return error_set(err, ERR_TOO_LARGE, "more than %llu files and directories", (unsigned long long)entries_max);
-    if (!S_ISDIR(st.st_mode))
-        return 0;
-    cleanup_close int below = openat(dir, name, O_RDONLY | O_DIRECTORY | ALWAYS);
-    return below < 0 ? 0 : add_tree(below, depth + 1, entries_max, s, err);
-}
-
-static int add_tree(int dir, int depth, uint64_t entries_max, struct beneath_size *s, struct error *err)
-{
-    if (depth > BENEATH_DEPTH_MAX)
-        return error_set(err, ERR_TOO_LARGE, "directories that are more than %d deep", BENEATH_DEPTH_MAX);
-    DIR *d = list(dir);
-    int r = 0;
-    for (struct dirent *e; r == 0 && d && (e = readdir(d));)
-        if (is_entry(e))
-            r = add_entry(dir, e->d_name, depth, entries_max, s, err);
-    if (d)
-        closedir(d);
-    return r;
-}
-
-int beneath_measure(int dir, const char *path, uint64_t entries_max, struct beneath_size *ret, struct error *err)
-{
-    *ret = (struct beneath_size){0};
-    cleanup_close int top = beneath_open(dir, path, O_RDONLY | O_DIRECTORY, err);
-    return top < 0 ? -1 : add_tree(top, 0, entries_max, ret, err);
 }

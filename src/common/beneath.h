@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/error.h"
@@ -36,14 +35,5 @@ int beneath_read(int dir, const char *path, size_t limit, struct strbuf *ret, st
 /* A file, or a directory with all that is below it, of any depth and width: five descriptors and constant memory are enough.
  * No error if there is none. What lies in another file system that is mounted below it stays, and is an error. */
 int beneath_remove(int dir, const char *name, struct error *err);
-
-/* How much a tree holds: blocks on the disk, a file with several names once for each of them. */
-struct beneath_size {
-    uint64_t bytes, entries;
-};
-#define BENEATH_DEPTH_MAX 128
-/* ERR_TOO_LARGE for a tree of more than `entries_max` entries or BENEATH_DEPTH_MAX levels, which is not measured to its end;
- * *ret holds what was found until then. What vanishes meanwhile is not counted. */
-int beneath_measure(int dir, const char *path, uint64_t entries_max, struct beneath_size *ret, struct error *err);
 
 #endif

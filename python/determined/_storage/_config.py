@@ -22,12 +22,27 @@ _OBJECT_STORES = {
 }
 
 
+def _is_covered(host_path: str) -> bool:
+    """Whether a task's own ``/tmp`` covers the machine's, which is the storage or holds it.
+
+    A plain process of a task sees its machine's directories as they are, except for ``/tmp``, which is its own. The
+    storage is mounted for it where a container has it, too. A storage further below ``/tmp`` shows there all the same.
+    """
+    if os.path.realpath(host_path) not in ("/", os.path.realpath("/tmp")):
+        return False
+    try:
+        mounts = os.path.samefile(_info.DEFAULT_RUN_DIR, _info.run_dir())
+    except OSError:
+        return False
+    return mounts and os.path.ismount(SHARED_FS_CONTAINER_PATH) and os.path.ismount("/tmp")
+
+
 def _shared_fs_path(config: Dict[str, Any]) -> pathlib.Path:
     """Directory of a shared_fs storage as this process sees it."""
     host_path = config["host_path"]
     # In a container the host's path is mounted at a fixed place; a task that runs as a plain process sees it as it
-    # is, and a directory of that fixed name on its machine is somebody else's.
-    mounted = _info.in_container() and os.path.isdir(SHARED_FS_CONTAINER_PATH)
+    # is, and a directory of that fixed name on its machine may be somebody else's.
+    mounted = _is_covered(host_path) or (_info.in_container() and os.path.isdir(SHARED_FS_CONTAINER_PATH))
     root = SHARED_FS_CONTAINER_PATH if mounted else host_path
     storage_path = config.get("storage_path") or ""
     if os.path.isabs(storage_path):

@@ -246,27 +246,6 @@ static void test_beneath__a_wide_tree_with_links_and_closed_directories_is_remov
     assert_true(other_is_untouched());
 }
 
-static void test_beneath__measures_a_tree_within_limits(void **state)
-{
-    struct beneath_size size;
-    struct error err cleanup_error = ERROR_INIT;
-    char block[8192];
-    memset(block, 'x', sizeof block);
-    make_dir("m", 0700);
-    make_dir("m/a", 0700);
-    beneath_write(dir, "m/a/f", block, sizeof block, 0600, NULL, NULL);
-    symlinkat("../../other", dir, "m/link");
-    assert_int_equal(beneath_measure(dir, "m", 100, &size, NULL), 0);
-    assert_int_equal(size.entries, 3);
-    assert_true(size.bytes >= sizeof block);
-    assert_int_equal(beneath_measure(dir, "m", 2, &size, &err), -1);
-    assert_int_equal(err.kind, ERR_TOO_LARGE);
-    make_deep(BENEATH_DEPTH_MAX + 10);
-    error_release(&err);
-    assert_int_equal(beneath_measure(dir, "d", 1000, &size, &err), -1);
-    assert_int_equal(err.kind, ERR_TOO_LARGE);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_scratch, drop_scratch)
 
 int main(void)
@@ -279,7 +258,6 @@ int main(void)
         TEST(test_beneath__renaming_in_a_loop_leads_nowhere_else),
         TEST(test_beneath__a_tree_30000_deep_is_removed_with_few_descriptors),
         TEST(test_beneath__a_wide_tree_with_links_and_closed_directories_is_removed),
-        TEST(test_beneath__measures_a_tree_within_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,78 @@
+"""Attacks that need an agent and no more: a real determined-agent with a master of the tests' own (tests/agent/fakemaster.py)."""
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "agent"))
+
+import fakemaster  # noqa: E402
+
+ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not ROOT, reason="only a root agent runs tasks as somebody else")
+ALICE, BOB = 61101, 61102
+TRIAL = {"taskType": "TASK_TYPE_TRIAL"}
+TRIAL_ENV = ["DET_TASK_TYPE=TRIAL", "DET_TRIAL_ID=1", "DET_HPARAMS={}", "DET_EXPERIMENT_CONFIG={}"]
+
+
+def owner(uid):
+    """The part of an order that links its owner to an account of the machine."""
+    return {"user": {"user": f"u{uid}", "uid": uid, "group": f"u{uid}", "gid": uid}} if ROOT else {}
+
+
+class Site:
+    """An agent, its master, and a directory that everybody may pass through."""
+
+    def __init__(self, master, agent, path):
+        self.master, self.agent, self.path = master, agent, path
+
+    def start(self, script, uid=ALICE, **order):
+        return self.master.start(["sh", "-c", script] if isinstance(script, str) else script, **{**owner(uid), **order})
+
+    def run(self, script, uid=ALICE, **order):
+        """What the task printed, all of it."""
+        container = self.start(script, uid, **order)
+        self.master.finish(container)
+        return self.master.text(container)
+
+    def gone(self, container):
+        fakemaster.wait_for(lambda: not (self.path / "agent/tasks" / container).exists())
+
+    def directory_of(self, uid, name):
+        path = self.path / name
+        path.mkdir()
+        if ROOT:
+            os.chown(path, uid, uid)
+        return path
+
+
+@contextlib.contextmanager
+def site(below="/var/tmp", **keys):
+    """Not in /tmp, where what a site of the tests' own shows would hide what must not show."""
+    with tempfile.TemporaryDirectory(dir=below) as directory:
+        os.chmod(directory, 0o755)
+        path = pathlib.Path(directory)
+        master = fakemaster.Master()
+        agent = fakemaster.Agent(master, path / "agent", **keys).start()
+        try:
+            master.wait_agent()
+            yield Site(master, agent, path)
+            for container in set(master.expected) - set(master.done):
+                master.signal(container, signal.SIGKILL)
+                master.finish(container)
+        finally:
+            if agent.process.poll() is None:
+                agent.kill(signal.SIGTERM)
+            master.close()
+
+
+def as_user(uid, program):
+    """A process of this user on the machine itself, outside of any task: python3 with this program."""
+    words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if ROOT else []
+    return subprocess.Popen([*words, sys.executable if not ROOT else "/usr/bin/python3", "-c", program])
