@@ -51,6 +51,13 @@ static void make_cgroup(struct runtime_task *t)
         log_warning("task.limits", "container=%s error=%s", t->container_id, log_quote(error_msg(&err)));
 }
 
+/* The master mounts a storage at the fixed place, or a directory of /tmp, which the task would not see, where it is. It need not
+ * be there yet. */
+static bool is_storage(const char *from, const char *to)
+{
+    return strcmp(to, TASKENV_SHARED_FS_DIR) == 0 || (strncmp(to, "/tmp/", 5) == 0 && strcmp(from, to) == 0);
+}
+
 /* The task's directory where the contract has it, then the order's mounts. The machine's own paths stay visible all the
  * same, which is what our library uses. */
 static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
@@ -70,7 +77,7 @@ static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
             to = arena_printf(a, "%s/%s", t->work_dir, to);
         spec->mount[spec->mount_n++] = (struct taskspec_mount){
             .source = m->host_path, .target = taskenv_map_path(to, t->dir.run, a), .read_only = m->read_only,
-            .make_source = strcmp(to, TASKENV_SHARED_FS_DIR) == 0};
+            .make_source = is_storage(m->host_path, to)};
     }
 }
 

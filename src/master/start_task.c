@@ -153,7 +153,26 @@ static const char *member_str(struct json_object *o, const char *name, struct ar
     return json_object_object_get_ex(o, name, &v) && v ? arena_strdup(a, json_object_get_string(v)) : "";
 }
 
-/* The user's mounts, then the one through which a task sees a shared_fs storage. */
+static bool is_at_or_below(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return *dir && strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == 0);
+}
+
+/* A task that runs without a container has a /tmp of its own: a storage in the machine's is shown to it by a mount, unless one of
+ * the user's mounts has brought it there. */
+static bool needs_mount(const struct exp_storage *storage, struct json_object *list, struct arena *a)
+{
+    size_t n = list ? json_object_array_length(list) : 0;
+    if (storage->kind != EXP_STORAGE_DIRECTORY || !is_at_or_below(storage->path, "/tmp"))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (is_at_or_below(storage->path, member_str(json_object_array_get_idx(list, i), "container_path", a)))
+            return false;
+    return true;
+}
+
+/* The user's mounts, then the one through which a task sees its storage. */
 static void bind_mounts_of(const struct exp_config *config, struct wire_link_start_task *t, struct arena *a)
 {
     struct json_object *list = config->bind_mounts;
@@ -163,6 +182,9 @@ static void bind_mounts_of(const struct exp_config *config, struct wire_link_sta
     if (config->storage.kind == EXP_STORAGE_SHARED_FS)
         t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
             .host_path = config->storage.path, .container_path = SHARED_FS_DIR, .propagation = "rprivate"};
+    else if (needs_mount(&config->storage, list, a))
+        t->bind_mounts[t->bind_mounts_n++] = (struct wire_link_bind_mount){
+            .host_path = config->storage.path, .container_path = config->storage.path, .propagation = "rprivate"};
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(list, i);
         t->bind_mounts[i] = (struct wire_link_bind_mount){
