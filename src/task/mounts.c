@@ -102,10 +102,11 @@ static int hide_file(int place, struct error *err)
 static int hide(const struct view *v, const char *path, struct error *err)
 {
     struct stat st;
-    cleanup_free char *real = realpath(path, NULL), *real_run = realpath(v->run_dir, NULL);
-    cleanup_close int place = real ? open(real, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
-    if (place < 0 && errno == ENOENT)
-        return 0;
+    cleanup_free char *real = realpath(path, NULL);
+    if (!real)
+        return errno == ENOENT ? 0 : error_errno(err, "cannot hide %s", path);
+    cleanup_close int place = open(real, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_free char *real_run = realpath(v->run_dir, NULL);
     cleanup_close int run = real_run ? open(real_run, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (place < 0 || run < 0 || fstat(place, &st) < 0)
         return error_errno(err, "cannot hide %s", path);

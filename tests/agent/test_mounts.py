@@ -183,3 +183,50 @@ def test_where_the_kernel_refuses_one_line_says_so_and_the_task_runs(place, call
     lines = [line for line in place.task.lines if line.stdtype == 2]
     assert words in lines[-1].text and "Operation not permitted" in lines[-1].text and lines[-1].level == 4
     assert len(lines) <= 2
+
+
+def test_what_the_agent_keeps_is_hidden_and_the_tasks_own_directory_is_not(place):
+    (place.path / "others/run").mkdir(parents=True)
+    (place.path / "others/run/secret").write_text("of another task")
+    key = place.path.parent / f"{place.path.name}-key"
+    key.write_text("the agent's key")
+    if ROOT:
+        os.chown(key, *((NOBODY.pw_uid, NOBODY.pw_gid) if place.who == "nobody" else (0, 0)))
+    place.own(place.path)
+    way_around = f"/proc/{os.getpid()}/root{key}" if place.who == "nobody" else "/no/such/file"
+    try:
+        out = place.run_task(
+            f"echo x > {place.run}/mine; ls -A {place.path}; cat {key} {way_around}; cat /mnt/others/run/secret /mnt2/secret; "
+            f"touch {place.path}/x 2>/dev/null || echo closed; cat /run/determined/mine; grep -c ' {place.path} ' /proc/self/mountinfo; "
+            f"unshare --user --map-root-user --mount sh -c 'umount {place.path}; cat {place.path}/others/run/secret {key}'",
+            (place.path, "/mnt"), (place.path / "others/run", "/mnt2"), hidden=[place.path, key, "/no/such/path"])
+    finally:
+        key.unlink()
+    assert out == "run\nclosed\nx\n1\n", place.task.text(2)
+    assert (place.run / "mine").read_text() == "x\n" and not (place.path / "x").exists()
+    assert f"nothing is mounted at /mnt2: {place.path}/others/run: No such file" in place.task.text(2)
+
+
+def test_a_tmp_of_its_own_with_what_the_order_names(place):
+    own = place.path / "tmp"
+    own.mkdir()
+    place.own(place.path)
+    beside = pathlib.Path(tempfile.mkdtemp(dir="/tmp"))
+    beside.chmod(0o755)
+    try:
+        out = place.run_task(f"ls -A /tmp; echo kept > /tmp/mine; echo TMPDIR=$TMPDIR; ls -d {beside}; cat {place.run}/info/cluster.json",
+                             tmp=own)
+    finally:
+        beside.rmdir()
+    assert out == f"{place.path.relative_to('/tmp').parts[0]}\nTMPDIR=\n" + "{}"
+    assert (own / "mine").read_text() == "kept\n"
+
+
+@pytest.mark.parametrize("length, named", [(0, True), (70, False)])
+def test_without_mounts_tmpdir_names_it_unless_its_path_is_too_long_for_sockets(place, length, named):
+    own = place.path / ("tmp" + "x" * length)
+    own.mkdir()
+    place.own(place.path)
+    place.task.prefix += [sys.executable, str(REFUSE), "unshare"]
+    assert place.run_task("echo TMPDIR=$TMPDIR", tmp=own) == f"TMPDIR={own if named else ''}\n"
+    assert ("too long for TMPDIR" in place.task.text(2)) is not named
