@@ -8,8 +8,6 @@ from support import namespaces
 ROUNDS = 30
 SWAP = """
 import os
-for name in ("info", "workdir", "pythonuserbase", "train", "profiling"):
-    globals()[name] = 0
 while True:
     for name in ("info", "workdir"):
         try:

@@ -65,7 +65,7 @@ def test_a_mount_within_tmp(place):
 
 
 def without_mounts(place, directory):
-    container = place.start(f"echo $TMPDIR; /usr/bin/python3 -c 'import tempfile; print(tempfile.mkdtemp())'; echo end")
+    container = place.start("echo $TMPDIR; /usr/bin/python3 -c 'import tempfile; print(tempfile.mkdtemp())'; echo end")
     place.master.finish(container)
     lines = [line for line in place.master.text(container).splitlines() if "WARNING" not in line]
     assert lines[0] == f"{directory}/{container}/tmp" and lines[1].startswith(lines[0]) and lines[2] == "end"

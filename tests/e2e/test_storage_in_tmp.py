@@ -65,7 +65,7 @@ def test_a_checkpoint_lies_where_the_configuration_says(cluster, name, storage, 
         [line] = [line for line in log.splitlines() if "tmp holds" in line]
         assert {part.strip("[]',") for part in line.split("tmp holds")[1].split()} == {f"left-by-a-task-of-{os.getuid()}", *shown}
         assert not pathlib.Path(f"/tmp/left-by-a-task-of-{os.getuid()}").exists()
-        cluster.request("DELETE", f"/api/v1/checkpoints", {"checkpointUuids": [checkpoint["uuid"]]})
+        cluster.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": [checkpoint["uuid"]]})
         wait_for("the deletion", lambda: not (place / "weights").exists())
     finally:
         with contextlib.suppress(OSError):
