@@ -72,7 +72,15 @@ def site(below="/var/tmp", **keys):
             master.close()
 
 
+@contextlib.contextmanager
 def as_user(uid, program):
-    """A process of this user on the machine itself, outside of any task: python3 with this program."""
+    """A process of this user on the machine itself, outside of any task: python3 with this program, which runs already."""
     words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"] if ROOT else []
-    return subprocess.Popen([*words, sys.executable if not ROOT else "/usr/bin/python3", "-c", program])
+    process = subprocess.Popen([*words, "/usr/bin/python3", "-c", "print('ready', flush=True)\n" + program], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
