@@ -75,19 +75,21 @@ int taskdir_make(const struct taskdir *d, bool trial, struct error *err)
     return 0;
 }
 
-static int give(const struct taskdir *d, const char *path, struct error *err)
+static int give(const struct taskdir *d, const char *path, mode_t mode, struct error *err)
 {
     cleanup_close int fd = open_dir(path, err);
     if (fd < 0)
         return -1;
-    return fchown(fd, d->owner->uid, d->owner->gid) < 0 ? error_errno(err, "cannot give %s to user %s", path, d->owner->name) : 0;
+    if ((d->owner->change && fchown(fd, d->owner->uid, d->owner->gid) < 0) || fchmod(fd, mode) < 0)
+        return error_errno(err, "cannot give %s to user %s", path, d->owner->name);
+    return 0;
 }
 
+/* The programs of a task of root's (apt, PostgreSQL) become other users, who expect to write to /tmp, too. */
 int taskdir_give(const struct taskdir *d, struct error *err)
 {
-    if (!d->owner->change)
-        return 0;
-    return give(d, d->tmp, err) < 0 || give(d, d->run, err) < 0 ? -1 : 0;
+    uid_t uid = d->owner->change ? d->owner->uid : geteuid();
+    return give(d, d->tmp, uid == 0 ? 01777 : 0700, err) < 0 || give(d, d->run, 0700, err) < 0 ? -1 : 0;
 }
 
 /* No sync: when the machine goes down, so does the task. */

@@ -107,3 +107,13 @@ def test_a_kernel_that_gives_a_task_no_view_of_its_own_is_told_in_its_log():
         place.master.wait_agent(2)
         out = place.run("echo ran in $TMPDIR")
         assert "this machine refuses" in out and "Operation not permitted" in out and f"ran in {place.path}/agent/tasks/" in out
+
+
+@needs_root
+@pytest.mark.parametrize("uid, mode", [(ALICE, "700"), (0, "1777")])
+def test_the_tasks_tmp_is_closed_to_others_unless_the_task_is_roots(uid, mode):
+    namespaces.need("root")
+    with site(allow_root_tasks=True) as place:
+        container = place.start("stat -c '%a %u' /tmp; sleep 1000", uid=uid)
+        place.master.wait(lambda: place.master.text(container))
+        assert place.master.text(container) == f"{mode} {uid}\n"
