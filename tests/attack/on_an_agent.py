@@ -66,9 +66,10 @@ def site(below="/var/tmp", **keys):
             for container in set(master.expected) - set(master.done):
                 master.signal(container, signal.SIGKILL)
                 master.finish(container)
+            assert agent.kill(signal.SIGTERM) == 0, agent.log_text()
         finally:
             if agent.process.poll() is None:
-                agent.kill(signal.SIGTERM)
+                agent.kill()
             master.close()
 
 
