@@ -59,7 +59,8 @@ def site(below="/var/tmp", **keys):
         os.chmod(directory, 0o755)
         path = pathlib.Path(directory)
         master = fakemaster.Master()
-        agent = fakemaster.Agent(master, path / "agent", **keys).start()
+        # These tasks use no library; that of a source tree in /tmp would show in theirs.
+        agent = fakemaster.Agent(master, path / "agent", **{"python_path": str(path), **keys}).start()
         try:
             master.wait_agent()
             yield Site(master, agent, path)
