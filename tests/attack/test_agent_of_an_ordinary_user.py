@@ -119,14 +119,6 @@ def test_a_token_given_on_the_command_line_or_in_the_environment_is_read_in_proc
         (cluster.dir / "agent0/agent.key").unlink(missing_ok=True)
 
 
-KILLS = """
-import os, signal
-print("SHOOTING", flush=True)
-os.kill(os.getppid(), signal.SIGKILL)
-import time; time.sleep(600)
-"""
-
-
 def test_a_task_that_kills_its_supervisor_runs_again_and_again(cluster):
     start_agent(cluster)
     cluster.login()
