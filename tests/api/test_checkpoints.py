@@ -365,8 +365,8 @@ def test_a_checkpoint_is_found_by_a_unique_beginning_of_its_id(master):
         assert master.get(f"/api/v1/checkpoints/{urllib.parse.quote(beginning)}").status == 404
     twin = first[:-1] + ("0" if first[-1] != "0" else "1")
     task = master.get(f"/api/v1/trials/{trial}").json["trial"]["taskId"]
-    assert master.post("/api/v1/checkpoints", {"uuid": twin, "taskId": task, "state": "STATE_COMPLETED", "resources": {},
-                                               "metadata": {"steps_completed": 3}}).status == 200
+    assert master.report_checkpoint({"uuid": twin, "taskId": task, "state": "STATE_COMPLETED", "resources": {},
+                                     "metadata": {"steps_completed": 3}}).status == 200
     reply = master.get(f"/api/v1/checkpoints/{first[:20]}")
     assert reply.status == 400 and first in reply.json["error"]["error"] and twin in reply.json["error"]["error"]
     end(master, x)
