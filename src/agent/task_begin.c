@@ -9,7 +9,6 @@
 #include "common/log.h"
 
 #define RENDEZVOUS_WAIT_US 2000000
-#define LOOK_PATIENCE_US 200000
 
 static const char *master_url(const struct task *t, const char *path)
 {
@@ -53,9 +52,7 @@ static void started(struct task *t, const struct error *err)
         task_watch_profile(t);
     if (executed && t->rt->start->task_type == WIRE_TASK_TYPE_TRIAL && !t->discard)
         task_tell_record(t);
-    if (t->look)
-        loop_timer_arm(t->timer, LOOK_PATIENCE_US);
-    else if (link_is_up(t->agent->link))
+    if (link_is_up(t->agent->link))
         task_attach(t);
 }
 

@@ -42,7 +42,7 @@ void task_set_exit(struct task *t, const struct task_exit *e)
     }
     if (t->discard)
         task_remove(t);
-    else
+    else if (!t->look) /* else what it ran in goes on record first: its session ends with it */
         task_send_end(t);
 }
 

@@ -70,7 +70,6 @@ static void tell_environment(struct task *t, const struct python_found *found)
     tell(t, "PUT", "environment", &wire_msg_put_allocation_environment_request, &q);
 }
 
-/* What is told comes before the end of a task, even of a short one, unless looking takes long. */
 static void on_python(void *ctx, const struct python_found *found)
 {
     struct task *t = ctx;
@@ -78,8 +77,8 @@ static void on_python(void *ctx, const struct python_found *found)
     t->look = NULL;
     if (!t->busy && !t->discard)
         tell_environment(t, found);
-    if (t->sm.state == TASK_STATE_RUNNING && link_is_up(t->agent->link))
-        task_attach(t);
+    if (t->sm.state == TASK_ENDED && !t->discard)
+        task_send_end(t); /* which has waited for this */
 }
 
 void task_tell_record(struct task *t)
