@@ -139,8 +139,9 @@ void agent_to_wire(const struct core *core, const struct core_agent_view *v, boo
         .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
         .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
         .slot_stats = slot_stats(slot, n, a), .has_lost_time = v->lost_us != 0, .lost_time = v->lost_us};
+    ret->has_isolated = v->isolation_gap != NULL; /* an agent that is away has said nothing */
     ret->isolated = v->isolation_gap && !*v->isolation_gap;
-    ret->isolation_gap = v->isolation_gap ? arena_strdup(a, v->isolation_gap) : "";
+    ret->isolation_gap = v->isolation_gap && *v->isolation_gap ? arena_strdup(a, v->isolation_gap) : NULL;
     ret->resource_pools[0] = arena_strdup(a, v->pool);
     if (v->hostname && *v->hostname) {
         ret->addresses[0] = arena_strdup(a, v->hostname);

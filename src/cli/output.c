@@ -176,8 +176,10 @@ void output_fill_absent(const struct codec_message *m, struct json_object *docum
     for (size_t i = 0; i < m->field_n; i++) {
         const struct codec_field *f = &m->field[i];
         struct json_object *v;
-        if (!json_object_object_get_ex(document, f->json, &v))
-            json_object_object_add(document, f->json, NULL);
+        if (!json_object_object_get_ex(document, f->json, &v)) {
+            if (!(f->flags & CODEC_ADDED)) /* scripts for release 0.38.1 see what it printed */
+                json_object_object_add(document, f->json, NULL);
+        }
         else if ((f->type == CODEC_DOUBLE || f->type == CODEC_FLOAT) && !(f->flags & (CODEC_REPEATED | CODEC_MAP)))
             json_object_object_add(document, f->json, as_fraction(v));
         else if (f->type == CODEC_MESSAGE)

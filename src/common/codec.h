@@ -57,6 +57,7 @@ enum codec_flag {
     CODEC_REQUIRED = 1 << 4, /* the generated clients index it: never null or missing in replies (checked by tests) */
     CODEC_OBJECT = 1 << 5,   /* RAW that must be an object (Struct) */
     CODEC_LIST = 1 << 6,     /* RAW that must be an array (ListValue) */
+    CODEC_ADDED = 1 << 7,    /* no field of release 0.38.1: its number is 1001 or higher */
 };
 
 struct codec_enum {

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(RELEASED).is_file(), reason="no
     "experiment describe 1", "experiment describe 1 --metrics", "experiment describe 1 --metrics --csv", "experiment describe 1 --json",
     "experiment list-trials 1", "experiment list-checkpoints 1", "experiment list-checkpoints 1 --best 1 --csv", "experiment config 1",
     "experiment logs 1", "experiment kill 1", "experiment label add 1 x", "experiment wait 1", "trial describe 1", "trial describe 1 --json",
-    "trial logs 1", "trial logs 1 --tail 2", "trial logs 1 --head 2 --json", "trial kill 1", f"checkpoint describe {fake_master.CHECKPOINT}",
+    "trial logs 1", "trial logs 1 --tail 2", "trial kill 1", f"checkpoint describe {fake_master.CHECKPOINT}",
     "experiment set max-slots 1 none", "experiment set max-slots 1 4", "experiment set weight 1 2.5", "experiment set priority 1 7",
     "experiment set gc-policy --yes --save-experiment-best 1 --save-trial-best 1 --save-trial-latest 1 1",
     "experiment set log-retention 1 --days 3", "experiment set log-retention 1", "experiment delete-tb-files 1",

@@ -142,6 +142,13 @@ def test_list_is_newest_first_filtered_and_limited(det, many):
     assert len(json.loads(det("experiment", "list", "--limit", 4, "--json"))) == 4
 
 
+def test_a_pipe_without_limit_has_the_oldest_first_as_ever(det, many):
+    det("experiment", "list")
+    assert many.requests[-1][2]["orderBy"] == ["ORDER_BY_ASC"]
+    det("experiment", "list", "--reverse")
+    assert many.requests[-1][2]["orderBy"] == ["ORDER_BY_DESC"]
+
+
 def test_long_lists_go_to_the_pager_short_ones_do_not(det, many, tmp_path):
     pager = tmp_path / "pager"
     pager.write_text(f"#!/bin/sh\necho $LESS >{tmp_path}/less\ncat >{tmp_path}/paged\n")

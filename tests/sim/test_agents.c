@@ -115,7 +115,6 @@ static void test_lost_agent__is_listed_until_somebody_takes_it_off(void **state)
     struct core_event off = {.type = CORE_AGENT_REMOVE, .remove_agent = "a1"}, other = {.type = CORE_AGENT_REMOVE, .remove_agent = "b9"};
     struct core_event enable = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a1", .enable = false}};
     struct core_agent_view v;
-    cleanup_error struct error err = ERROR_INIT;
     sim_add_agent(sim, "a1", 1);
     sim_add_agent(sim, "a2", 1);
     sim_run(sim, 10);

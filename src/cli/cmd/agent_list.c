@@ -53,12 +53,14 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
     json_object_object_add(v, "draining", json_object_new_boolean(agent->draining));
     json_object_object_add(v, "addresses",
                            json_object_new_string(text_join(a, agent->addresses, agent->addresses_n, ", ")));
-    json_object_object_add(v, "isolated", json_object_new_boolean(agent->isolated));
-    json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap ? agent->isolation_gap : ""));
+    if (agent->has_isolated)
+        json_object_object_add(v, "isolated", json_object_new_boolean(agent->isolated));
+    if (agent->isolation_gap)
+        json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap));
     return v;
 }
 
-static void agent_row(struct table *t, const struct wire_agent *agent)
+static void agent_row(struct table *t, const struct wire_agent *agent, bool for_people)
 {
     table_text(t, agent_local_id(agent->id));
     table_text(t, agent->version);
@@ -69,7 +71,8 @@ static void agent_row(struct table *t, const struct wire_agent *agent)
     table_bool(t, agent->enabled);
     table_bool(t, agent->draining);
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
-    table_bool(t, agent->isolated);
+    if (for_people)
+        table_bool(t, agent->isolated);
 }
 
 int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct error *err)
@@ -90,10 +93,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
             cli_say(cli, CLI_YELLOW, "Agent %s is lost since %s; 'det agent remove %s' takes it off the list.",
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
-    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers",
-                                            "Resource Pool", "Enabled", "Draining", "Addresses", "Isolated", NULL});
+    bool for_people = cli->out_terminal && !args->csv; /* scripts for release 0.38.1 count its columns */
+    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
+                                            "Enabled", "Draining", "Addresses", for_people ? "Isolated" : NULL, NULL});
     for (size_t i = 0; i < out.agents_n; i++)
-        agent_row(&t, &out.agents[i]);
+        agent_row(&t, &out.agents[i], for_people);
     table_show(cli, &t, args->csv);
     return 0;
 }

@@ -79,6 +79,13 @@ static enum wire_experiment_state *states_of(struct cli *cli, const struct args_
     return state;
 }
 
+/* People, and whoever asks for some only, want the newest; a script that reads all gets the order of release 0.38.1. */
+static enum wire_order_by order_of(const struct cli *cli, const struct args_experiment_list *args)
+{
+    bool newest_first = cli->out_terminal || (args->has_limit && !args->pages);
+    return newest_first != args->reverse ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
+}
+
 int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args, struct error *err)
 {
     enum { PAGE = 200 };
@@ -88,7 +95,7 @@ int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args
     struct wire_get_experiments_request in = {.limit = args->has_limit ? (int32_t)args->limit : PAGE,
                                               .offset = (int32_t)args->offset,
                                               .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
-                                              .order_by = args->reverse ? WIRE_ORDER_BY_ASC : WIRE_ORDER_BY_DESC,
+                                              .order_by = order_of(cli, args),
                                               .name = args->name, .labels = args->labels, .labels_n = args->labels_n,
                                               .states = states_of(cli, args), .states_n = args->states_n};
     in.has_archived = !args->all; /* of all users and archived ones, too, or those of the user that are not */
