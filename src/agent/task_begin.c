@@ -32,7 +32,7 @@ struct http_fetch_handle *task_fetch(struct task *t, const char *method, const c
 /* What was submitted is wrong (REFUSED), or this machine cannot start it now: the master counts the two apart. */
 static void end_unstarted(struct task *t, const struct error *err)
 {
-    bool by_task = err->kind == ERR_INVALID || err->kind == ERR_TOO_LARGE;
+    bool by_task = err->kind == ERR_INVALID || err->kind == ERR_TOO_LARGE || err->kind == ERR_FORBIDDEN;
     task_end_here(t, by_task ? TASK_EXIT_REFUSED : TASK_EXIT_START_FAILED, by_task ? 126 : 0, 0, error_msg(err));
 }
 
