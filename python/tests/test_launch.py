@@ -195,6 +195,40 @@ def test_torch_distributed__lets_torchrun_be_told(task, cluster):
     assert process.returncode == 2 and "unrecognized arguments: --no_such_option" in process.err
 
 
+@pytest.mark.parametrize("launcher", ["autohorovod", "deepspeed", "horovod", "tensorflow", "torch_distributed"])
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_launchers__explain_themselves_off_the_cluster(task, launcher, word, tmp_path):
+    process = task.run(f"determined.launch.{launcher}", word, DET_RUN_DIR=str(tmp_path / "nowhere"))
+    assert process.returncode == 0 and process.out.startswith("usage: "), process.err
+    assert "--trial TRIAL" in process.out and "python3 -m determined.launch." in process.out
+
+
+def test_torch_distributed__takes_another_port_where_somebody_has_its_own(task, cluster):
+    cluster.write(slot_ids=[0])
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        taken = str(s.getsockname()[1])
+        process = task.run("determined.launch.torch_distributed", "--", "python3", "-c", SHOW, C10D_PORT=taken)
+    assert process.returncode == 0 and f"port {taken} of this machine is taken" in process.err, process.err
+    assert process.out.split()[3] not in (taken, "29400")
+
+
+def test_scripts__are_told_the_network_of_their_machines(task, cluster, tmp_path):
+    """Two machines whose names mean themselves only find each other by the network that the cluster knows them by."""
+    cluster.config["resources"] = {"slots_per_trial": 2}
+    cluster.write(slot_ids=[0], inter_node_network_interface="eth7")
+    rendezvous = {"container_addrs": ["10.1.2.3", "10.1.2.4"], "container_rank": 1, "container_slot_counts": [1, 1]}
+    (cluster.run_dir / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+    show = "import os; print(os.environ.get('GLOO_SOCKET_IFNAME'), os.environ.get('NCCL_SOCKET_IFNAME'))"
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "supervisor"))
+    listening.listen()
+    command = ["determined.exec.pid_client", str(tmp_path / "supervisor"), "--", "python3", "-c", show]
+    process = task.run(*command, NCCL_SOCKET_IFNAME="mine")
+    assert process.out == "eth7 mine\n", process.err
+
+
 def test_torch_distributed__without_slots_says_so(task, cluster):
     cluster.write(slot_ids=[])
     process = task.run("determined.launch.torch_distributed", "true")

@@ -41,7 +41,7 @@ class Containers:
         self.directory = directory
         tools = directory / "tools"
         tools.mkdir()
-        for name in ("horovodrun", "deepspeed"):
+        for name in ("horovodrun", "deepspeed", "pdsh"):
             (tools / name).write_text(f"#!{sys.executable}\n" + (TESTS / "launchers_of_others.py").read_text())
             (tools / name).chmod(0o755)
         metadata = tools / "deepspeed-0.19.8.dist-info"
@@ -55,7 +55,7 @@ class Containers:
             (directory / f"run{rank}" / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
             (directory / f"work{rank}").mkdir()
 
-    def start(self, rank, *argv):
+    def start(self, rank, *argv, **more_env):
         tools = self.directory / "tools"
         env = {
             **os.environ,
@@ -65,6 +65,7 @@ class Containers:
             "DET_RESOURCES_ID": f"resources{rank}",
             "PATH": os.pathsep.join([str(tools), os.path.dirname(sys.executable), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(tools)]),
+            **more_env,
         }
         argv = [sys.executable, "-m", *argv]
         work = self.directory / f"work{rank}"
@@ -155,6 +156,23 @@ def test_deepspeed__that_is_not_installed_is_said_so(containers):
     process = containers.start(0, "determined.launch.deepspeed", "true")
     _, err = process.communicate(timeout=600)
     assert process.returncode == 1 and "DeepSpeed is not installed" in err
+
+
+def test_deepspeed__without_pdsh_is_said_so(containers):
+    (containers.directory / "tools" / "pdsh").unlink()
+    without = [d for d in os.environ["PATH"].split(os.pathsep) if not os.path.exists(os.path.join(d, "pdsh"))]
+    process = containers.start(0, "determined.launch.deepspeed", "true", PATH=os.pathsep.join(without))
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 1 and "install the package pdsh" in err
+
+
+def test_deepspeed__knows_machines_by_their_addresses_only(containers):
+    for rank in range(2):
+        rendezvous = {"container_addrs": ["127.0.0.1"] * 2, "container_rank": rank, "container_slot_counts": [1, 1]}
+        (containers.directory / f"run{rank}" / "info" / "rendezvous.json").write_text(json.dumps(rendezvous))
+    process = containers.start(0, "determined.launch.deepspeed", "true")
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 1 and "two containers on the machine 127.0.0.1" in err
 
 
 def test_trials_of_one_machine__get_ports_of_their_own(monkeypatch):

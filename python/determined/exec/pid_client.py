@@ -7,6 +7,7 @@ ADDRESS is what ``determined.exec.pid_server`` or one of our launchers listens a
 import sys
 from typing import List
 
+from determined import _info, _network
 from determined.launch import _worker, wrap_rank
 from determined.launch._container import enter_local_container
 
@@ -31,6 +32,7 @@ def main(args: List[str]) -> int:
         if wrap is None:
             return 1
         wrap_rank.enter_work_dir()
+    _network.tell_libraries(_info.get_cluster_info())
     try:
         supervisor = _worker.connect(supervisor_at)
     except OSError as e:

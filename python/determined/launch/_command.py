@@ -1,15 +1,19 @@
 """What the launchers have in common: their command lines, the task they are in, and the marking of output."""
 
+import errno
 import logging
+import os
+import socket
 import sys
 import warnings
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import determined as det
 
 logger = logging.getLogger("determined")
 
-C10D_PORT = "29400"
+# Where the processes of a trial meet, unless the platform has given the trial another port (C10D_PORT).
+C10D_PORT = 29400
 
 
 class UsageError(Exception):
@@ -62,6 +66,37 @@ def wrapped(rank: str, script: List[str]) -> List[str]:
 def worker(address: str, rank: str, script: List[str]) -> List[str]:
     """One worker, as the framework's launcher starts it: supervised and marked."""
     return ["determined.exec.pid_client", address, "--", *wrapped(rank, script)]
+
+
+def given_port() -> int:
+    """The port at which the trial's processes are to meet."""
+    return int(os.environ.get("C10D_PORT") or C10D_PORT)
+
+
+def free_port(address: str, wanted: int) -> int:
+    """The port that is wanted, or another one if some program on this machine has it already.
+
+    Parameters
+    ----------
+    address : str
+        Of this machine, at which somebody is going to listen.
+    wanted : int
+    """
+    family, _, _, _, at = socket.getaddrinfo(address, wanted, type=socket.SOCK_STREAM)[0]
+    for port in (wanted, 0):
+        with socket.socket(family, socket.SOCK_STREAM) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind((at[0], port, *at[2:]))
+            except OSError as e:
+                if e.errno == errno.EADDRINUSE:
+                    logger.warning(
+                        "port %d of this machine is taken: the trial's processes meet at another one", wanted
+                    )
+                    continue
+                return wanted  # an address that is translated on the way here, say: nobody can look
+            return int(s.getsockname()[1])
+    return wanted
 
 
 class Task(NamedTuple):
@@ -127,6 +162,16 @@ def this_task(launcher: str) -> Task:
             stacklevel=2,
         )
     return Task(info, config, len(info.slot_ids), debug, info.trial._inter_node_network_interface)
+
+
+def run(main: Callable[[List[str]], int], usage: str, explanation: Optional[str]) -> int:
+    """The launcher as a program: ``-h`` as its first word asks for help, on and off the cluster."""
+    words = sys.argv[1:]
+    if words[:1] in (["-h"], ["--help"]):
+        print(usage)
+        print("\n" + (explanation or "").strip().replace("``", ""))
+        return 0
+    return main(words)
 
 
 def refuse(usage: str, e: Exception) -> int:

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import uuid
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, List, Tuple
 
 from determined import _info
 
@@ -35,9 +35,24 @@ def all_gather(info: _info.ClusterInfo, data: Any) -> List[Any]:
     return [json.loads(piece["data"]) for piece in sorted(given, key=lambda piece: piece["rank"])]
 
 
-def common_key(info: _info.ClusterInfo) -> str:
-    """A secret of this allocation's processes: the chief's launcher makes it up. An outer launcher's is kept."""
+def agree(info: _info.ClusterInfo, port: int) -> Tuple[str, int]:
+    """What the chief's launcher says for all containers, in one exchange: the master gathers once for an allocation.
+
+    Parameters
+    ----------
+    info : ClusterInfo
+    port : int
+        Where the chief finds that the processes can meet. The other containers' word does not count.
+
+    Returns
+    -------
+    key : str
+        A secret of this allocation's processes. That of an outer launcher is kept, with ``port`` as it is.
+    port : int
+    """
     given = os.environ.get(_info.TRIAL_KEY_VARIABLE)
     if given:
-        return given
-    return str(all_gather(info, secrets.token_hex(32) if info.container_rank == 0 else None)[0])
+        return given, port
+    mine = [secrets.token_hex(32), port] if info.container_rank == 0 else None
+    key, port = all_gather(info, mine)[0]
+    return str(key), int(port)

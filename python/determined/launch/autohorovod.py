@@ -14,4 +14,4 @@ def main(args: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_command.run(main, horovod.USAGE, horovod.__doc__))

@@ -109,12 +109,13 @@ def command(task: _command.Task, deepspeed: Version, overrides: List[str], worke
     """DeepSpeed's command line."""
     several = task.nodes > 1
     # Trials of one machine have different ports of the platform; DeepSpeed's is as far from its usual one.
-    offset = int(os.environ.get("C10D_PORT") or _command.C10D_PORT) - int(_command.C10D_PORT)
+    offset = _command.given_port() - _command.C10D_PORT
+    port = _command.free_port(task.chief_ip if several else "localhost", MASTER_PORT + offset)
     return [
         "deepspeed",
         *(["-H", f"/tmp/hostfile-{task.info.allocation_id}.txt"] if several else []),
         *("--master_addr", task.chief_ip if several else "localhost"),
-        *(["--master_port", str(MASTER_PORT + offset)] if offset else []),
+        *(["--master_port", str(port)] if port != MASTER_PORT else []),
         *("--no_python", "--no_local_rank"),
         *(["--no_ssh_check"] if deepspeed > (0, 6, 4) else []),
         *overrides,
@@ -123,12 +124,40 @@ def command(task: _command.Task, deepspeed: Version, overrides: List[str], worke
     ]
 
 
+def _check_reachable_by_pdsh(task: _command.Task, overrides: List[str]) -> None:
+    """DeepSpeed reaches machines by pdsh, unless it is told otherwise, and knows them by their addresses alone.
+
+    Raises
+    ------
+    Refusal
+        If it cannot do so here.
+    """
+    if any(word.startswith("--launcher") for word in overrides):
+        return
+    if shutil.which("pdsh") is None:
+        raise _command.Refusal(
+            "DeepSpeed starts its processes on several machines by pdsh, which this machine does not have: install the "
+            "package pdsh, or choose another launcher of DeepSpeed (deepspeed --launcher ... --)"
+        )
+    addresses = task.info.container_addrs
+    twice = next((address for address in addresses if addresses.count(address) > 1), None)
+    if twice:
+        raise _command.Refusal(
+            f"this trial has two containers on the machine {twice}, and DeepSpeed knows machines by their addresses: "
+            "run one agent on each machine, or start the script with determined.launch.torch_distributed"
+        )
+
+
 def _be_chief(
     task: _command.Task, deepspeed: Version, overrides: List[str], script: List[str], env: Dict[str, str]
 ) -> int:
     several = task.nodes > 1
     env["USE_DEEPSPEED"] = "1"
+    if not _has_cuda():
+        # On processors DeepSpeed starts a process for each part of the memory, unless it is told how many there are.
+        env.setdefault("LOCAL_SIZE", str(task.slots))
     if several:
+        _check_reachable_by_pdsh(task, overrides)
         env.setdefault(_info.TRIAL_KEY_VARIABLE, secrets.token_hex(32))
         _ssh.prepare(task, env)
         env["PDSH_SSH_ARGS"] = _PDSH_SSH_ARGS.format(port=_ssh.port())
@@ -179,4 +208,4 @@ def main(args: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_command.run(main, USAGE, __doc__))

@@ -8,7 +8,6 @@ nothing of torch in that, and ``determined.keras`` connects the processes itself
 
 import argparse
 import json
-import os
 import sys
 from typing import Dict, List, NamedTuple
 
@@ -33,7 +32,7 @@ def parse(args: List[str]) -> Options:
     Options(port='3333', script=['python3', 'train.py', '--x'], each_slot=False)
     """
     parser = argparse.ArgumentParser(prog="tensorflow", description="Start a TensorFlow script.")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("C10D_PORT") or _command.C10D_PORT))
+    parser.add_argument("--port", type=int, default=_command.given_port())
     parser.add_argument("--trial", help="a Trial class, module:Class")
     parser.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER)
     options = parser.parse_args(args)
@@ -77,7 +76,7 @@ def main(args: List[str]) -> int:
         task = _command.this_task("tensorflow")
         env: Dict[str, str] = {**_process.environment(), "DET_CHIEF_IP": task.chief_ip}
         if task.nodes > 1:
-            env[_info.TRIAL_KEY_VARIABLE] = _peers.common_key(task.info)
+            env[_info.TRIAL_KEY_VARIABLE], _ = _peers.agree(task.info, int(options.port))
         if options.each_slot:
             return _in_each_slot(task, options.script, env)
     except (_command.UsageError, _command.Refusal) as e:
@@ -90,4 +89,4 @@ def main(args: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_command.run(main, USAGE, __doc__))

@@ -6,7 +6,6 @@ Runs in every container of the trial. The script finds torchrun's environment (R
 ``core.DistributedContext.from_torch_distributed()`` and ``torch.distributed.init_process_group()`` build theirs.
 """
 
-import os
 import sys
 from typing import List
 
@@ -16,7 +15,7 @@ from determined.launch import _command, _peers, _supervisor
 USAGE = "usage: torch_distributed [[TORCH_OVERRIDES...] --] (--trial TRIAL | SCRIPT...)"
 
 
-def torchrun(task: _command.Task, overrides: List[str], worker: List[str]) -> List[str]:
+def torchrun(task: _command.Task, port: int, overrides: List[str], worker: List[str]) -> List[str]:
     """torchrun's command line, the same in every container but for its rank.
 
     ``worker`` begins with the name of a module. What the user overrides comes last, where it wins.
@@ -28,7 +27,7 @@ def torchrun(task: _command.Task, overrides: List[str], worker: List[str]) -> Li
         *("--node_rank", str(task.info.container_rank)),
         *("--max_restarts", "0"),
         *("--master_addr", task.chief_ip if task.nodes > 1 else "localhost"),
-        *("--master_port", os.environ.get("C10D_PORT") or _command.C10D_PORT),
+        *("--master_port", str(port)),
         "--module",
         *overrides,
         *worker,
@@ -44,18 +43,21 @@ def main(args: List[str]) -> int:
         if task.slots == 0:
             raise _command.Refusal("torch_distributed starts a process for each slot, and this task has none")
         env = {**_process.environment(), "USE_TORCH_DISTRIBUTED": "True", "DET_CHIEF_IP": task.chief_ip}
+        port = _command.given_port()
+        if task.is_chief:
+            port = _command.free_port(task.chief_ip if task.nodes > 1 else "localhost", port)
         if task.nodes > 1:
-            env[_info.TRIAL_KEY_VARIABLE] = _peers.common_key(task.info)
+            env[_info.TRIAL_KEY_VARIABLE], port = _peers.agree(task.info, port)
     except (_command.UsageError, _command.Refusal) as e:
         return _command.refuse(USAGE, e)
     return _supervisor.supervise(
         task.info.allocation_id,
         task.slots,
         _supervisor.Plan(),
-        lambda address: torchrun(task, overrides, _command.worker(address, "RANK", script)),
+        lambda address: torchrun(task, port, overrides, _command.worker(address, "RANK", script)),
         env,
     )
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_command.run(main, USAGE, __doc__))
