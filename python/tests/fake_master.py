@@ -115,6 +115,7 @@ class FakeMaster:
         self.checkpoints: Dict[str, Dict[str, Any]] = {}
         self.metadata: Dict[str, Any] = {}
         self.preempt = False
+        self.stops_at_validation: Optional[int] = None  # of so many steps
         self.acknowledged = False
         self.polling = 0
         self.best_validation: Optional[float] = None
@@ -191,6 +192,8 @@ class FakeMaster:
                 if "batchMetrics" in new and "batchMetrics" in old["metrics"]["metrics"]:
                     raise _Refusal(400, "batch metrics were reported before")
         self.metrics.append(body)
+        if body["group"] == "validation" and body["metrics"].get("stepsCompleted") == self.stops_at_validation:
+            self.preempt = True  # who polls learns it late
         return {}
 
     def ReportTrialProgress(self, _: str, body: Any, __: Any) -> Any:

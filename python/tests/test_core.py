@@ -381,6 +381,24 @@ def test_preemption__is_seen_soon_and_acknowledged(cluster):
     assert cluster.master.rpcs().count("AckAllocationPreemptionSignal") == 1
 
 
+def test_preemption__by_the_search_is_seen_by_the_first_question_after_the_validation(cluster):
+    cluster.master.stops_at_validation = 2
+    with core.init() as core_context:
+        core_context.train.report_validation_metrics(1, {"accuracy": 0.1})
+        assert not core_context.preempt.should_preempt()
+        core_context.train.report_validation_metrics(2, {"accuracy": 0.1})
+        assert core_context.preempt.should_preempt()
+
+
+def test_preemption__is_not_waited_for_while_the_master_is_away(cluster, monkeypatch):
+    monkeypatch.setattr("determined.core._preempt.DECISION_TIMEOUT_S", 0.01)
+    with core.init() as core_context:
+        assert not core_context.preempt.should_preempt()
+        with cluster.master.lock:  # nothing is answered
+            core_context.train.report_validation_metrics(1, {"accuracy": 0.1})
+            assert not core_context.preempt.should_preempt()
+
+
 def test_preemption__that_came_before_the_start_is_seen_by_the_first_question(cluster):
     cluster.master.preempt = True
     with core.init() as core_context:

@@ -308,6 +308,13 @@ def test_preemption__saves_and_ends(cluster):
     assert steps(cluster, "validation") == [] and cluster.master.acknowledged
 
 
+def test_stop_of_the_search__ends_the_trial_where_it_validated(cluster):
+    cluster.master.stops_at_validation = 4
+    trial = fit(max_length=pytorch.Batch(12), validation_period=pytorch.Batch(2))
+    assert len(trial.seen) == 4 and steps(cluster, "validation") == [2, 4] and checkpoint_steps(cluster)[-1] == 4
+    assert cluster.master.acknowledged
+
+
 def test_invalid_hp__in_the_middle_saves_reports_and_ends_with_0(cluster):
     class Invalid(NoisyTrial):
         def train_batch(self, batch, epoch_idx, batch_idx):

@@ -300,11 +300,13 @@ def _trial_context(
         _tensorboard.local_path(info.allocation_id), storage, info.cluster_id, trial.experiment_id, trial.trial_id
     )
     reporter = Reporter(session, trial.trial_id, trial._trial_run_id)
+    preempt = PreemptContext(session, info.allocation_id, distributed, preempt_mode)
+    preempt._decide_after_validations(reporter.validation_arrived)
     return Context(
         checkpoint=CheckpointContext(distributed, storage, session, info.task_id, info.allocation_id, storage_id),
         _session=session,
         distributed=distributed,
-        preempt=PreemptContext(session, info.allocation_id, distributed, preempt_mode),
+        preempt=preempt,
         train=TrainContext(
             session, trial.trial_id, trial.experiment_id, reporter, distributed, tensorboard_mode, tensorboard_files
         ),

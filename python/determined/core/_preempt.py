@@ -3,7 +3,7 @@
 import enum
 import logging
 import threading
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from determined import _http, errors
 from determined.core._distributed import DistributedContext
@@ -14,6 +14,8 @@ LONG_POLL_S = 60
 # The answer to a long poll may come a little after its time.
 GRACE_S = 10
 PAUSE_AFTER_FAILURE_S = 10
+# How long training waits for what the search makes of a validation, if the master does not answer.
+DECISION_TIMEOUT_S = 5.0
 
 
 class PreemptMode(enum.Enum):
@@ -46,6 +48,18 @@ class _Watcher:
         # Only the very first question has to wait: a task may start when it should stop already.
         self._asked_once.wait()
         return self._preempt.is_set()
+
+    def look_now(self) -> None:
+        """Ask the master at this moment, besides the long poll, whose answer may still be on its way."""
+        if self._preempt.is_set():
+            return
+        try:
+            answer = self._session.get(self._path, params={"timeout_seconds": 0}, timeout_s=DECISION_TIMEOUT_S)
+        except Exception as e:
+            logger.warning("cannot ask the master about preemption after a validation: %s", e)
+            return
+        if answer.get("preempt"):
+            self._preempt.set()
 
     def close(self) -> None:
         self._closing.set()
@@ -108,6 +122,20 @@ class PreemptContext:
             self._watcher = _Watcher(session, allocation_id)
         self._started = False
         self._acknowledged = False
+        self._validation_arrived: Callable[[float], bool] = lambda _: False
+
+    def _decide_after_validations(self, arrived: Callable[[float], bool]) -> None:
+        """Have ``should_preempt()`` reckon with what the search decides on a validation that was reported before.
+
+        Without this a trial that the search stops would train on while the report and the answer are under way, and
+        would save a checkpoint of a point at which it did not validate.
+
+        Parameters
+        ----------
+        arrived : callable
+            :meth:`Reporter.validation_arrived` of this trial's reports.
+        """
+        self._validation_arrived = arrived
 
     def start(self) -> "PreemptContext":
         """Begin to listen to the master."""
@@ -132,7 +160,8 @@ class PreemptContext:
     def should_preempt(self, auto_ack: bool = True) -> bool:
         """Whether to save a checkpoint and exit.
 
-        Costs next to nothing (a thread in the background asks the master), so call it after each batch.
+        Costs next to nothing (a thread in the background asks the master), so call it after each batch. The first call
+        after a validation was reported waits until the search has decided on it: a trial that is to end ends there.
 
         Parameters
         ----------
@@ -157,7 +186,11 @@ class PreemptContext:
         return answer
 
     def _ask(self) -> bool:
-        return self._watcher is not None and self._watcher.should_preempt()
+        if self._watcher is None:
+            return False
+        if self._validation_arrived(DECISION_TIMEOUT_S):
+            self._watcher.look_now()
+        return self._watcher.should_preempt()
 
     def _acknowledge_if_possible(self) -> None:
         # should_preempt() must not throw a trial out of its loop before it has saved its checkpoint.

@@ -12,6 +12,7 @@ logger = logging.getLogger("determined.core")
 
 # At ten reports a second this holds what comes in while the master is away for a quarter of an hour.
 QUEUE_SIZE = 10_000
+VALIDATION = "validation"
 PATIENCE_MESSAGE_S = 10.0
 
 
@@ -43,6 +44,8 @@ class Reporter:
         self._queue: queue.Queue[Optional[_Report]] = queue.Queue(maxsize=QUEUE_SIZE)
         self._error: Optional[Exception] = None
         self._closed = False
+        # Whether a validation was reported that nobody has awaited since: the search decides by validations.
+        self._validated = False
         self._thread = threading.Thread(target=self._run, name="determined-reports", daemon=True)
 
     def start(self) -> None:
@@ -89,6 +92,19 @@ class Reporter:
             report["reportTime"] = report_time.astimezone(datetime.timezone.utc).isoformat()
         path = f"/api/v1/trials/{self._trial_id}/metrics"
         self._add(_Report(path, {"group": group, "metrics": report}, advisory=False))
+        self._validated = self._validated or group == VALIDATION
+
+    def validation_arrived(self, timeout_s: float) -> bool:
+        """Whether a validation was reported since the last call, and has reached the master.
+
+        Waits for it, but not longer than ``timeout_s``: training goes on without a master that is away. Each validation
+        is waited for once.
+        """
+        reported, self._validated = self._validated, False
+        if not reported or not self._thread.is_alive():
+            return False
+        with self._queue.all_tasks_done:
+            return self._queue.all_tasks_done.wait_for(lambda: not self._queue.unfinished_tasks, timeout_s)
 
     def flush(self) -> None:
         """Wait until the master has everything reported so far."""

@@ -9,13 +9,12 @@ from typing import Any, Callable, Dict, List, Optional
 
 from determined import _http, errors
 from determined.core._distributed import DistributedContext
-from determined.core._reports import Reporter
+from determined.core._reports import VALIDATION, Reporter
 from determined.core._tensorboard import TensorboardFiles, TensorboardMode
 
 logger = logging.getLogger("determined.core")
 
 TRAINING = "training"
-VALIDATION = "validation"
 
 
 class EarlyExitReason(enum.Enum):
