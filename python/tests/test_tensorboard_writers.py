@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 import trials
 
 from determined import core, experimental, pytorch, tensorboard
@@ -43,6 +44,50 @@ def test_metrics_of_batches__become_curves(tmp_path, writer_class):
         "Determined/val_loss": [(10, 1.0)],
         "Determined/val_f1": [(10, 0.25)],
     }
+
+
+STORED = "the-cluster/tensorboard/experiment/7/trial/11"
+
+
+def test_reports__are_drawn_and_stored_by_themselves(cluster):
+    batches = [{"loss": 4.0, "note": "x"}, {"loss": np.float32(2.0)}]
+    with core.init() as core_context:
+        core_context.train.report_training_metrics(10, {"loss": 3.0, "f1": torch.tensor(0.5), "done": True}, batches)
+        core_context.train.report_validation_metrics(np.int64(10), {"loss": 1.0, "val_f1": 0.25, "confusion": [[1, 2]]})
+        core_context.train.report_metrics("training", 20, {"loss": 1e300})
+        core_context.train.report_metrics("inference", 20, {"loss": 7.0})
+    assert points_of(cluster.storage / STORED) == {
+        "Determined/loss": [(8, 4.0), (9, 2.0), (20, float("inf"))],
+        "Determined/f1": [(10, 0.5)],
+        "Determined/val_loss": [(10, 1.0)],
+        "Determined/val_f1": [(10, 0.25)],
+    }
+
+
+def test_reports__are_drawn_into_several_files_if_they_are_many(cluster, monkeypatch):
+    monkeypatch.setattr("determined.core._events.FILE_BYTES", 200)
+    with core.init() as core_context:
+        for step in range(20):
+            core_context.train.report_training_metrics(step, {"loss": float(step)})
+    assert len(list((cluster.storage / STORED).glob("events.out.tfevents.*"))) > 2
+    assert points_of(cluster.storage / STORED)["Determined/loss"] == [(step, step) for step in range(20)]
+
+
+def test_reports__in_manual_mode_are_not_drawn(cluster):
+    with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as core_context:
+        core_context.train.report_training_metrics(1, {"loss": 3.0})
+        assert list(core_context.train.get_tensorboard_path().iterdir()) == []
+
+
+def test_reports__go_on_when_they_cannot_be_drawn(cluster, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("determined.core._events.MetricEvents._write", full)
+    with core.init() as core_context:
+        core_context.train.report_training_metrics(1, {"loss": 3.0})
+        core_context.train.report_training_metrics(2, {"loss": 3.0})
+    assert len(cluster.master.reports("training")) == 2 and caplog.text.count("not drawn in TensorBoard any more") == 1
 
 
 def test_what_a_metric_writer_must_have():

@@ -27,8 +27,9 @@ _TRACE = re.compile(
 class TensorboardMode(enum.Enum):
     """Who sees to it that TensorBoard's files reach checkpoint storage.
 
-    ``AUTO``: the library, after reports of metrics and at the end. ``MANUAL``: you, by
-    ``core_context.train.upload_tensorboard_files()``.
+    ``AUTO``: the library, after reports of metrics and at the end; rank 0 also draws what it reports of training and
+    validation, as ``Determined/NAME`` and ``Determined/val_NAME``. ``MANUAL``: you, by
+    ``core_context.train.upload_tensorboard_files()``, and nothing is drawn for you.
     """
 
     AUTO = "AUTO"

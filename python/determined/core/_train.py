@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from determined import _http, errors
 from determined.core._distributed import DistributedContext
+from determined.core._events import MetricEvents
 from determined.core._reports import VALIDATION, Reporter
 from determined.core._tensorboard import TensorboardFiles, TensorboardMode
 
@@ -66,6 +67,9 @@ class TrainContext:
         self._distributed = distributed
         self._tensorboard_mode = tensorboard_mode
         self._tensorboard = tensorboard_manager
+        self._events: Optional[MetricEvents] = None
+        if tensorboard_mode == TensorboardMode.AUTO and tensorboard_manager is not None and distributed.rank == 0:
+            self._events = MetricEvents(tensorboard_manager.base_path)
 
     def set_status(self, status: str) -> None:
         """Say in a word what the trial is doing, such as "validating"; shown beside the trial."""
@@ -178,8 +182,29 @@ class TrainContext:
             metrics = _reportable_validation(metrics)
         logger.info("%s metrics after %s steps: %s", group, steps_completed, _readable(metrics))
         self._reporter.metrics(group, metrics, steps_completed, batch_metrics, report_time)
+        self._draw(group, int(steps_completed), metrics, batch_metrics)
         if self._tensorboard is not None and self._tensorboard_mode == TensorboardMode.AUTO:
             self._tensorboard.sync(at_once=False)
+
+    def _draw(
+        self,
+        group: str,
+        steps_completed: int,
+        metrics: Dict[str, Any],
+        batch_metrics: Optional[List[Dict[str, Any]]],
+    ) -> None:
+        """Write what is reported into TensorBoard's files, too."""
+        if self._events is None:
+            return
+        try:
+            if group == TRAINING:
+                self._events.training(steps_completed, metrics, batch_metrics)
+            elif group == VALIDATION:
+                self._events.validation(steps_completed, metrics)
+        except OSError as e:
+            # A curve in TensorBoard is not worth a training run.
+            self._events = None
+            logger.warning("metrics are not drawn in TensorBoard any more: %s", e)
 
     def report_progress(self, progress: float) -> None:
         """Report which part of training is done.
