@@ -712,6 +712,17 @@ def test_amp__trains_with_a_scaler_that_goes_through_the_checkpoint(tmp_path):
 # Loading
 
 
+def test_checkpoint__tells_which_release_of_the_library_and_which_framework_it_is_of(cluster):
+    fit(checkpoint_policy="all")
+    [checkpoint] = cluster.master.checkpoints.values()
+    assert checkpoint["metadata"] == {
+        "determined_version": det.__version__,
+        "steps_completed": 12,
+        "framework": f"torch-{torch.__version__}",
+        "format": "pickle",
+    }
+
+
 def test_load_trial__builds_it_again_with_its_weights(cluster):
     cluster.write(hparams={"lr": 0.5})
     trained = fit()

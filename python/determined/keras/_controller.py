@@ -11,6 +11,7 @@ from determined import errors
 from determined._training import _loop
 from determined._training._plan import Plan
 from determined._training._units import Batch, Epoch
+from determined._version import __version__
 from determined.keras import _checkpoint, _data, _ranks, _session, _state
 from determined.keras._moments import Moments, ProgressLines
 from determined.keras._trial import TFKerasTrial
@@ -198,6 +199,7 @@ class TFKerasTrialController(_loop.TrainingLoop):
 
     def _metadata(self) -> Dict[str, Any]:
         return {
+            "determined_version": __version__,
             "steps_completed": self._state.batches_trained,
             "framework": f"keras-{keras.__version__}-{keras.backend.backend()}",
             "format": "saved_weights",

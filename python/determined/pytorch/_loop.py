@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import torch
 
 from determined._training import _loop
+from determined._version import __version__
 from determined.pytorch import _backend, _reducer, _state
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._data import DataLoader
@@ -75,6 +76,7 @@ class TorchTrainingLoop(_loop.TrainingLoop):
 
     def _metadata(self) -> Dict[str, Any]:
         return {
+            "determined_version": __version__,
             "steps_completed": self._state.batches_trained,
             "framework": f"torch-{torch.__version__}",
             "format": "pickle",
