@@ -6,6 +6,7 @@
     ├─ InvalidHP                         raised by user code: this combination of hyperparameters makes no sense
     ├─ CheckpointNotFound                the storage holds no checkpoint of that id
     ├─ NoDirectStorageAccess             the checkpoint storage does not let us in
+    ├─ StorageUnusable (an OSError)      the directory for checkpoints cannot be written or read
     ├─ InvalidCheckpointException        the checkpoint is there, but cannot be used for this
     ├─ MasterUnreachable                 no answer from the master, after all retries
     └─ ApiError                          the master answered, with an error (``status``, ``url``)
@@ -57,6 +58,16 @@ class CheckpointNotFound(Exception):
 
 class NoDirectStorageAccess(Exception):
     """The checkpoint storage does not let us in: credentials are missing, or not good enough."""
+
+
+class StorageUnusable(OSError):
+    """The directory for checkpoints cannot be written or read: it is somebody else's, full, read-only, not mounted.
+
+    Its text is a sentence that tells the cause and the way out. A program that ends with it shows that sentence only.
+    """
+
+    def __str__(self) -> str:
+        return self.strerror or ""
 
 
 class InvalidCheckpointException(Exception):

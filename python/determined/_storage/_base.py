@@ -72,6 +72,10 @@ class Storage(abc.ABC):
     def delete_tree(self, name: str) -> None:
         """Remove all files whose names begin with the directory ``name``; there need not be any."""
 
+    def foreseen_problem(self) -> Optional[str]:
+        """A sentence on what would keep a checkpoint from being stored here, where it can be seen at no cost."""
+        return None
+
     def validate(self) -> None:
         """Prove that we may write, read and delete here.
 

@@ -9,6 +9,7 @@ from typing import Callable, Dict, Iterable, Iterator, Optional, Sequence, Set, 
 
 from determined import errors
 from determined._storage._base import ALL_FILES, Selector, Storage, check_id, chosen, forget_on_failure, relative
+from determined._storage._problems import explained, foreseen
 from determined._storage._resources import list_resources, meant
 
 T = TypeVar("T")
@@ -80,9 +81,14 @@ class DirectoryStorage(Storage):
     def describe(self, storage_id: str) -> str:
         return os.fspath(self.path_of(storage_id))
 
+    def foreseen_problem(self) -> Optional[str]:
+        return foreseen(self.base_path)
+
     def _existing(self, storage_id: str) -> pathlib.Path:
         path = self.path_of(storage_id)
-        if not path.is_dir():
+        with explained(self.base_path, "read"):
+            exists = path.is_dir()
+        if not exists:
             raise errors.CheckpointNotFound(f"checkpoint {storage_id} does not exist in {self.base_path}")
         return path
 
@@ -92,30 +98,39 @@ class DirectoryStorage(Storage):
     @contextlib.contextmanager
     def store_path(self, storage_id: str) -> Iterator[pathlib.Path]:
         path = self.path_of(storage_id)
-        path.mkdir(parents=True, exist_ok=True)
-        with forget_on_failure(lambda: shutil.rmtree(path)):
+        # What went wrong is looked at before what was stored so far is removed: a full disk is full no more then.
+        with forget_on_failure(lambda: shutil.rmtree(path)), explained(self.base_path, "write to"):
+            path.mkdir(parents=True, exist_ok=True)
             yield path
             _sync_all(p for p in path.rglob("*") if p.is_file())
             self._sync_directories(path)
 
     def upload(self, storage_id: str, source: pathlib.Path, names: Set[str]) -> None:
         path = self.path_of(storage_id)
-        copy_resources(source, path, names, durably=True)
-        self._sync_directories(path)
+        with explained(self.base_path, "write to"):
+            copy_resources(source, path, names, durably=True)
+            self._sync_directories(path)
 
     def download(self, storage_id: str, target: pathlib.Path, selector: Optional[Selector] = None) -> None:
         source = self._existing(storage_id)
-        copy_resources(source, pathlib.Path(target), chosen(list_resources(source), selector))
+        with explained(self.base_path, "read"):
+            copy_resources(source, pathlib.Path(target), chosen(list_resources(source), selector))
 
     @contextlib.contextmanager
     def restore_path(self, storage_id: str, selector: Optional[Selector] = None) -> Iterator[pathlib.Path]:
-        yield self._existing(storage_id)
+        path = self._existing(storage_id)
+        with explained(self.base_path, "read"):
+            yield path
 
     def resources(self, storage_id: str) -> Dict[str, int]:
         return list_resources(self._existing(storage_id))
 
     def delete(self, storage_id: str, globs: Sequence[str] = ALL_FILES) -> Dict[str, int]:
         path = self._existing(storage_id)
+        with explained(self.base_path, "remove what is in"):
+            return self._delete(path, globs)
+
+    def _delete(self, path: pathlib.Path, globs: Sequence[str]) -> Dict[str, int]:
         if set(ALL_FILES) & set(globs):
             shutil.rmtree(path)
             return {}
@@ -128,9 +143,10 @@ class DirectoryStorage(Storage):
 
     def put_file(self, source: pathlib.Path, name: str) -> None:
         target = self.base_path / relative(name)
-        self._make_shared(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
+        with explained(self.base_path, "write to"):
+            self._make_shared(target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
 
     def _make_shared(self, target: pathlib.Path) -> None:
         """Directories above an experiment's own, of TensorBoard files.

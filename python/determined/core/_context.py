@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import types
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Type, Union
 
 from determined import _http, _info, _storage, errors
 from determined.core import _tensorboard
@@ -190,6 +190,23 @@ class Context:
         )
 
 
+def _show_sentences_only() -> None:
+    """A program that ends for what is wrong around it shows the sentence on it: where in our code it was noticed is no
+    help."""
+    shown = sys.excepthook
+    if getattr(shown, "shows_sentences", False):
+        return
+
+    def show(kind: Type[BaseException], error: BaseException, traceback: Optional[types.TracebackType]) -> None:
+        if isinstance(error, errors.StorageUnusable):
+            print(f"error: {error}", file=sys.stderr)
+        else:
+            shown(kind, error, traceback)
+
+    show.shows_sentences = True  # type: ignore[attr-defined]
+    sys.excepthook = show
+
+
 def _dump_stacks_on_sigusr1() -> None:
     """Let ``kill -USR1`` print what every thread is doing, for a trial that seems to hang."""
     if not hasattr(signal, "SIGUSR1") or threading.current_thread() is not threading.main_thread():
@@ -295,6 +312,10 @@ def _trial_context(
     trial = info.trial
     configured = trial._config["checkpoint_storage"]
     storage = _chosen_storage(checkpoint_storage) or _storage.from_config(configured)
+    problem = storage.foreseen_problem() if distributed.rank == 0 else None
+    if problem is not None:
+        # Not every trial stores a checkpoint; one that does should not train for hours to learn it.
+        logger.warning("no checkpoint can be stored: %s", problem)
     storage_id = _register_storage(session, trial.trial_id, checkpoint_storage or configured)
     tensorboard_files = TensorboardFiles(
         _tensorboard.local_path(info.allocation_id), storage, info.cluster_id, trial.experiment_id, trial.trial_id
@@ -366,6 +387,7 @@ def init(
     ...         (path / "weights.txt").write_text("0.5")
     """
     _dump_stacks_on_sigusr1()
+    _show_sentences_only()
     info = _info.get_cluster_info()
     if info is None:
         return _off_cluster_context(distributed or DummyDistributedContext(), checkpoint_storage, preempt_mode)

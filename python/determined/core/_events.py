@@ -154,7 +154,9 @@ class MetricEvents:
     def _open(self) -> BinaryIO:
         if self._file is None:
             # TensorBoard reads the files of a directory in the order of their names.
-            name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_count):06d}"
+            name = (
+                f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_count):06d}"
+            )
             self._directory.mkdir(parents=True, exist_ok=True)
             self._file = open(self._directory / name, "wb")
             self._file.write(_record(_event(0, _text(3, _VERSION))))

@@ -141,8 +141,8 @@ def main(args: Optional[List[str]] = None) -> int:
         elif info is not None:
             config = det.ExperimentConfig(info.trial._config)
             run_trial(_imported(entrypoint), config, info.trial.hparams, latest_checkpoint=info.latest_checkpoint)
-    except errors.InvalidExperimentException as e:
-        # Where in our code it was noticed helps nobody; what is wrong with the trial does.
+    except (errors.InvalidExperimentException, errors.StorageUnusable) as e:
+        # Where in our code it was noticed helps nobody; what is wrong with the trial, or around it, does.
         logger.error("%s", e)
         return 1
     return 0
