@@ -4,9 +4,11 @@
 """
 
 import json
+import logging
 import os
 import pathlib
 import sys
+import time
 
 import torch
 from torch.utils.data import BatchSampler, RandomSampler
@@ -96,6 +98,21 @@ class Counting(Plain):
         self.exchanges.append(self.context.current_train_batch())
         future = torch.distributed.all_reduce(bucket.buffer(), async_op=True).get_future()
         return future.then(lambda f: f.value()[0].div_(SIZE))
+
+
+class Busy(Plain):
+    """Takes its time outside of forward and backward passes; ``slow`` says in which processes."""
+
+    slow = range(SIZE)
+
+    def train_batch(self, batch, epoch_idx, batch_idx):
+        if RANK in self.slow:
+            time.sleep(0.25)
+        return super().train_batch(batch, epoch_idx, batch_idx)
+
+
+class BusyLast(Busy):
+    slow = (SIZE - 1,)
 
 
 class Normed(Plain):
@@ -196,6 +213,19 @@ def extended(trial_class, first_length):
     return told(fit(trial_class, latest_checkpoint=first.counter.uuids[-1], **EIGHT))
 
 
+def verdict(trial_class):
+    """What the log says that training waited for."""
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logger = logging.getLogger("determined")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    fit(trial_class, reporting_period=pytorch.Batch(2))
+    logger.removeHandler(handler)
+    return [line for line in lines if "of training went into" in line]
+
+
 EIGHT = {"max_length": pytorch.Batch(8)}
 SCENARIOS = {
     "plain": lambda: told(fit(Plain, reporting_period=pytorch.Batch(3))),
@@ -204,6 +234,8 @@ SCENARIOS = {
     "averaged": lambda: told(fit(Counting, aggregation_frequency=3)),
     "compressed": lambda: told(fit(Plain, compress=torch.float16)),
     "compressed_bf16": lambda: told(fit(Plain, compress=torch.bfloat16)),
+    "busy": lambda: verdict(Busy),
+    "busy_last": lambda: verdict(BusyLast),
     "normed": lambda: told(fit(Normed)),
     "at_once": lambda: told(fit(AllAtOnce)),
     "noisy": lambda: told(fit(Noisy, **EIGHT)),

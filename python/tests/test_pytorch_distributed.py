@@ -77,7 +77,7 @@ def alone(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    names = "plain one_metric_each summed averaged compressed compressed_bf16 normed at_once"
+    names = "plain one_metric_each summed averaged compressed compressed_bf16 normed at_once busy busy_last"
     names += " noisy noisy_paused sampled sampled_paused plain_8 sharded sharded_paused sharded_extended"
     return run_scenarios(tmp_path_factory, 2, *names.split())
 
@@ -111,6 +111,13 @@ def test_gradients__are_those_of_the_joined_batch(size, request):
     told = request.getfixturevalue({2: "two", 4: "four"}[size])("plain")
     assert [t["weights"] for t in told] == [pytest.approx(reference(size), abs=1e-5)] * size
     assert len({json.dumps(t["weights"]) for t in told}) == 1
+
+
+def test_verdict__reckons_with_all_that_train_batch_does(two):
+    (line,), of_the_other = two("busy")
+    assert line.endswith("training is bound by its computations") and of_the_other == []
+    (line,), _ = two("busy_last")
+    assert line.endswith("waiting for slower ones; give all of them the same work")
 
 
 @pytest.mark.parametrize(("scenario", "averages"), [("summed", False), ("averaged", True)])

@@ -122,20 +122,60 @@ def test_timings__end_after_five_minutes(clock):
     assert not measured.active and measured.take() == {}
 
 
+DATA = "training is data-bound; more num_workers"
+EXCHANGE = "training is communication-bound"
+COMPUTATIONS = "training is bound by its computations"
+
+
 @pytest.mark.parametrize(
-    ("data_s", "exchange", "words"),
+    ("data_s", "exchange_s", "words"),
     [
-        (3.0, None, "75% of 8.0 s of training went into waiting for data: training is data-bound; more num_workers"),
-        (0.1, 0.6, "into waiting for other processes' gradients: training is communication-bound"),
-        (0.1, 0.1, "training is bound by its computations"),
-        (0.0, None, "0% of 2.0 s of training went into waiting for data: training is bound by its computations"),
+        (3.0, None, f"75% of 8.0 s of training went into waiting for data: {DATA}"),
+        (0.0, None, f"0% of 2.0 s of training went into waiting for data: {COMPUTATIONS}"),
+        (
+            0.25,
+            0.5,
+            f"20% of 2.5 s of training went into waiting for data, 40% into the exchange of gradients: {EXCHANGE}",
+        ),
+        (0.25, 0.125, f", 10% into the exchange of gradients: {COMPUTATIONS}"),
+        (1.0, 0.5, f", 25% into the exchange of gradients: {DATA}"),
     ],
 )
-def test_verdict__says_what_training_waits_for(clock, data_s, exchange, words):
+def test_verdict__says_what_training_waits_for(clock, data_s, exchange_s, words):
     measured = Timings(Profiling())
     train(measured, clock, 2, data_s=data_s, train_s=1.0)
     clock.now_s += 50  # validation does not count
-    assert words in measured.verdict(exchange)
+    if exchange_s is not None:
+        measured.exchanged(2, exchange_s)
+    assert words in _timings.verdict([measured.spent()])
+
+
+def test_verdict__goes_by_a_typical_exchange_not_by_the_first(clock):
+    measured = Timings(Profiling())
+    train(measured, clock, 100, data_s=0.0, train_s=1.0)
+    for number, seconds in [(1, 50.0), (2, 0.1), (2, 0.1), (3, 30.0), (100, 0.1)]:
+        measured.exchanged(number, seconds)
+    assert measured.spent().exchange == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("of_all", "words"),
+    [
+        ([(0.0, 0.5), (0.0, 0.4)], f"40% into the exchange of gradients: {EXCHANGE}"),
+        ([(0.0, 0.9), (0.0, 0.1)], "80% of a process's time is waiting for slower ones"),
+        (
+            [(0.0, 0.6), (0.6, 0.0)],
+            f"60% of 8.0 s of training went into waiting for data, 0% into the exchange of gradients: {DATA}",
+        ),
+        ([(0.0, 0.1), (0.0, 0.1)], COMPUTATIONS),
+        ([(0.5, None), (0.0, None)], f"50% of 8.0 s of training went into waiting for data: {DATA}"),
+        ([(0.1, None), (0.1, None)], "waiting for data; what the processes' exchange took is not measured"),
+    ],
+)
+def test_verdict__of_several_processes_is_of_all_or_is_not_given(of_all, words):
+    verdict = _timings.verdict([_timings.Spent(8.0, data, exchange) for data, exchange in of_all])
+    assert verdict.endswith(words) or words in verdict
+    assert ("bound" in verdict) == ("bound" in words)
 
 
 def test_verdict__is_a_line_of_the_log(cluster, caplog):
@@ -146,7 +186,7 @@ def test_verdict__is_a_line_of_the_log(cluster, caplog):
 
 
 def test_verdict__of_no_training_is_none():
-    assert Timings(Profiling()).verdict(None) is None
+    assert _timings.verdict([Timings(Profiling()).spent()]) is None
 
 
 def test_pytorchs_profiler__follows_its_schedule_and_leaves_its_trace(cluster, tmp_path):

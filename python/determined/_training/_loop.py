@@ -121,8 +121,8 @@ class TrainingLoop:
         """Take up random numbers where :meth:`_random_state` found them."""
         raise NotImplementedError
 
-    def _exchange_share(self) -> Optional[float]:
-        """Which part of the trained batches waited for gradients of other processes, where that is known."""
+    def _latest_exchange(self) -> Optional[Tuple[int, float]]:
+        """Number of an exchange of gradients with other processes, and its seconds per batch, where they are known."""
         return None
 
     def _metadata(self) -> Dict[str, Any]:
@@ -312,12 +312,15 @@ class TrainingLoop:
         self._call("on_training_workload_end", avg_metrics=metrics, batch_metrics=batch_metrics)
 
     def _report_timings(self) -> None:
+        exchange = self._latest_exchange()
+        if exchange is not None:
+            self._timings.exchanged(*exchange)
         timings = self._timings.take()
         if timings and self._is_chief:
             self._core.train.report_metrics(_timings.GROUP, self._state.batches_trained, timings)
 
     def _say_what_training_waited_for(self) -> None:
-        line = self._timings.verdict(self._exchange_share())
+        line = _timings.verdict(self._context.distributed.allgather(self._timings.spent()))
         if line is not None and self._is_chief:
             logger.info("%s", line)
 

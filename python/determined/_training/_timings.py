@@ -13,8 +13,9 @@ Seconds per batch, reported as the metric group ``timings`` beside ``samples_per
 """
 
 import contextlib
+import statistics
 import time
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 from determined._training._plan import Profiling
 
@@ -24,6 +25,21 @@ NAMES = ("dataloader_next", "to_device", "train_batch", "step_lr_schedulers", "f
 LONGEST_S = 300.0
 # From this share of the time on, waiting is called by its name.
 BOUND_SHARE = 0.25
+
+_DATA_BOUND = "training is data-bound; more num_workers or a cheaper dataset would make it faster"
+_COMMUNICATION_BOUND = (
+    "training is communication-bound; larger batches, aggregation_frequency or gradient_compression would help"
+)
+_COMPUTATIONS = "training is bound by its computations"
+
+
+class Spent(NamedTuple):
+    """What the time of a process went into while it trained: parts of it, from 0 to 1."""
+
+    trained_s: float
+    data: float
+    # None where nobody measures it.
+    exchange: Optional[float]
 
 
 class _Watch:
@@ -78,6 +94,9 @@ class Timings:
         self._began_s: Optional[float] = None
         self._batches = self._records = 0
         self._waited_s = self._trained_s = 0.0
+        self._trained_batches = 0
+        # By number, so that one that is looked at twice counts once.
+        self._exchanges_s: Dict[int, float] = {}
         sync = wait_for_device if profiling.enabled and profiling.sync_timings else None
         self._watches = {name: _Watch(sync) for name in NAMES}
         self._data = _Watch(None)
@@ -94,6 +113,7 @@ class Timings:
 
     def batch_begins(self, batch_idx: int) -> None:
         """Before anything is done for a batch, also before waiting for it."""
+        self._trained_batches += 1
         self.active = self.within(batch_idx)
         if self.active:
             self._began_s = self._began_s or time.monotonic()
@@ -123,7 +143,7 @@ class Timings:
             watch.total_s -= self._data.total_s - waited_s
 
     def training(self, on: bool) -> None:
-        """Training goes on, or pauses for something else: only its time counts for :meth:`verdict`."""
+        """Training goes on, or pauses for something else: only its time counts for :meth:`spent`."""
         now_s = time.perf_counter()
         if not on and self._resumed_s is not None:
             self._trained_s += now_s - self._resumed_s
@@ -145,28 +165,57 @@ class Timings:
             means["samples_per_second"] = records / spent_s
         return means
 
-    def verdict(self, exchange_share: Optional[float]) -> Optional[str]:
-        """One line on what training waited for; None if there was none.
+    def exchanged(self, number: int, seconds_per_batch: float) -> None:
+        """What the exchange of gradients number ``number`` took beyond what went on meanwhile.
 
-        Parameters
-        ----------
-        exchange_share : float or None
-            Which part of the trained batches waited for gradients of other processes.
+        The first one is none to go by: processes do not begin at the same moment.
         """
+        if number > 1:
+            self._exchanges_s[number] = seconds_per_batch
+
+    def spent(self) -> Optional[Spent]:
+        """What the time went into; None if nothing was trained."""
         self._waited_s += self._data.take()
         if self._trained_s <= 0:
             return None
         data = min(self._waited_s / self._trained_s, 1.0)
-        exchange = (exchange_share or 0.0) * (1 - data)
-        parts = [f"{data:.0%} of {self._trained_s:.1f} s of training went into waiting for data"]
-        if exchange_share is not None:
-            parts.append(f"{exchange:.0%} into waiting for other processes' gradients")
-        return f"{', '.join(parts)}: {_bound(data, exchange)}"
+        exchange = None
+        if self._exchanges_s:
+            exchange_s = statistics.median(self._exchanges_s.values()) * self._trained_batches
+            exchange = min(exchange_s / self._trained_s, 1.0 - data)
+        return Spent(self._trained_s, data, exchange)
 
 
-def _bound(data: float, exchange: float) -> str:
-    if max(data, exchange) < BOUND_SHARE:
-        return "training is bound by its computations"
-    if data >= exchange:
-        return "training is data-bound; more num_workers or a cheaper dataset would make it faster"
-    return "training is communication-bound; larger batches, aggregation_frequency or gradient_compression would help"
+def verdict(of_all: Sequence[Optional[Spent]]) -> Optional[str]:
+    """One line on what training waited for; None if there was none.
+
+    Parameters
+    ----------
+    of_all : sequence of Spent
+        What the time of each process went into.
+    """
+    known = [spent for spent in of_all if spent is not None]
+    if not known or len(known) < len(of_all):
+        return None
+    data = max(spent.data for spent in known)
+    line = f"{data:.0%} of {known[0].trained_s:.1f} s of training went into waiting for data"
+    exchanges = [spent.exchange for spent in known if spent.exchange is not None]
+    if len(known) == 1 or len(exchanges) == len(known):
+        return _judged(line, data, exchanges)
+    if data >= BOUND_SHARE:
+        return f"{line}: {_DATA_BOUND}"
+    return f"{line}; what the processes' exchange took is not measured"
+
+
+def _judged(line: str, data: float, exchanges: Sequence[float]) -> str:
+    if not exchanges:
+        return f"{line}: {_DATA_BOUND if data >= BOUND_SHARE else _COMPUTATIONS}"
+    # The process that is last waits for nobody: what an exchange takes there is the exchange itself.
+    exchange = min(exchanges)
+    others = max(exchanges) - exchange
+    line += f", {exchange:.0%} into the exchange of gradients"
+    if max(data, exchange) >= BOUND_SHARE:
+        return f"{line}: {_DATA_BOUND if data >= exchange else _COMMUNICATION_BOUND}"
+    if others >= BOUND_SHARE:
+        return f"{line}: {others:.0%} of a process's time is waiting for slower ones; give all of them the same work"
+    return f"{line}: {_COMPUTATIONS}"

@@ -6,7 +6,7 @@ whole models either way, so that they can be loaded in another number of process
 
 import contextlib
 import sys
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
@@ -89,24 +89,21 @@ def keeping_gradients(models: List[torch.nn.Module]) -> Iterator[None]:
         yield
 
 
-def exchange_share(models: List[torch.nn.Module]) -> Optional[float]:
-    """Which part of the backward passes waited for gradients of others, from 0 to 1; None if nobody measured.
+def latest_exchange(models: List[torch.nn.Module]) -> Optional[Tuple[int, float]]:
+    """The number of an exchange of gradients, and the seconds for which it held up training; None if none is measured.
 
-    DistributedDataParallel itself measures some of its iterations.
+    DistributedDataParallel itself measures the first ten, and then one of a hundred. Their average, which it tells as
+    well, would make what happens once, at the beginning, count for all.
     """
-    waited = total = 0.0
-    for model in models:
-        if isinstance(model, DistributedDataParallel):
-            with contextlib.suppress(RuntimeError):
-                data = model._get_ddp_logging_data()
-                communication = float(data.get("avg_backward_comm_time", 0))
-                overlap = float(data.get("avg_backward_compute_comm_overlap_time", 0))
-                waited += max(communication - overlap, 0.0)
-                total += float(data.get("avg_forward_compute_time", 0)) + float(
-                    data.get("avg_backward_compute_time", 0)
-                )
-                total += max(communication - overlap, 0.0)
-    return waited / total if total else None
+    exchanging = [model for model in models if isinstance(model, DistributedDataParallel)]
+    number, waited_s = 0, 0.0
+    for model in exchanging:
+        with contextlib.suppress(RuntimeError):
+            data = model._get_ddp_logging_data()
+            number = max(number, int(data.get("iteration", 0)))
+            communication_ns = float(data.get("backward_comm_time", 0))
+            waited_s += max(communication_ns - float(data.get("backward_compute_comm_overlap_time", 0)), 0.0) / 1e9
+    return (number, waited_s) if number > 0 else None
 
 
 # State, whole wherever it is kept

@@ -2,7 +2,7 @@
 
 import contextlib
 import pathlib
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from determined import errors
 from determined._training._loop import ENDLESS
@@ -84,6 +84,10 @@ class PyTorchTrialController(TorchTrainingLoop):
         except (TypeError, ValueError) as e:
             self._warn_once("records", f"samples_per_second is not measured: {e}")
             return None
+
+    def _latest_exchange(self) -> Optional[Tuple[int, float]]:
+        latest = _backend.latest_exchange(self._context.models)
+        return (latest[0], latest[1] / self._context._aggregation_frequency) if latest is not None else None
 
     def _exchange(self, now: bool) -> Any:
         """Gradients of all processes are averaged when the optimizer steps, and only then."""

@@ -7,7 +7,7 @@ import torch
 
 from determined._training import _loop
 from determined._version import __version__
-from determined.pytorch import _backend, _reducer, _state
+from determined.pytorch import _reducer, _state
 from determined.pytorch._callback import PyTorchCallback
 from determined.pytorch._data import DataLoader
 from determined.pytorch._torch_trial import TorchTrial
@@ -70,9 +70,6 @@ class TorchTrainingLoop(_loop.TrainingLoop):
 
     def _set_random_state(self, state: Dict[str, Any]) -> None:
         _state.set_random_state(self._context, state)
-
-    def _exchange_share(self) -> Optional[float]:
-        return _backend.exchange_share(self._context.models)
 
     def _metadata(self) -> Dict[str, Any]:
         return {
