@@ -12,7 +12,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 import determined as det
-from determined import errors
+from determined import _process, errors
 from determined.exec import _local
 
 logger = logging.getLogger("determined")
@@ -148,5 +148,15 @@ def main(args: Optional[List[str]] = None) -> int:
     return 0
 
 
+def _status() -> int:
+    """What :func:`main` comes to, also where it leaves by ``sys.exit()``, as for hyperparameters that are invalid."""
+    try:
+        return main()
+    except SystemExit as e:
+        if e.code is not None and not isinstance(e.code, int):
+            raise
+        return int(e.code or 0)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _process.leave(_status())

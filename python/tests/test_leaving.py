@@ -1,0 +1,76 @@
+"""The end of a trial's process: everything that counts is done, and nothing is taken apart for seconds."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+HERE = pathlib.Path(__file__).parent
+
+# Its __del__ is called when the interpreter takes modules apart, and by nothing else.
+PROGRAM = """
+import atexit, ctypes, sys, threading, time
+from determined import _process
+
+class Left:
+    def __del__(self, write=sys.stdout.write):
+        write("taken apart ")
+
+left = Left()
+atexit.register(lambda: sys.stdout.write("atexit "))
+ctypes.CDLL(None).printf(b"from C ")
+sys.stdout.write("at the end ")
+def late():
+    time.sleep(0.01)
+    sys.stdout.write("thread ")
+if "thread" in sys.argv:
+    threading.Thread(target=late).start()
+_process.leave(3)
+"""
+
+
+def run(*argv, cwd=None, **env):
+    env = {
+        **os.environ,
+        "PYTHONPATH": f"{REPOSITORY / 'python'}{os.pathsep}{HERE}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **env,
+    }
+    return subprocess.run([sys.executable, *argv], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def test_leaving__does_what_counts_and_takes_nothing_apart():
+    done = run("-c", PROGRAM)
+    assert done.returncode == 3 and done.stderr == ""
+    assert sorted(done.stdout.replace("from C", "C").split()) == ["C", "at", "atexit", "end", "the"]
+
+
+def test_leaving__waits_for_threads_of_the_program():
+    done = run("-c", PROGRAM, "thread")
+    assert done.returncode == 3 and "thread" in done.stdout and "taken apart" in done.stdout
+
+
+def test_leaving__lets_what_was_loaded_from_outside_write_its_findings():
+    assert "taken apart" in run("-c", PROGRAM, CUDA_INJECTION64_PATH="/nonexistent.so").stdout
+
+
+@pytest.mark.parametrize(("broken", "status"), [(False, 0), (True, 1)])
+def test_a_trial__leaves_so_when_its_work_is_done(tmp_path, broken, status):
+    (tmp_path / "model_def.py").write_text(
+        "import atexit, sys, trials\n"
+        "class Left:\n"
+        "    def __del__(self, write=sys.stdout.write): write('taken apart ')\n"
+        "left = Left()\n"
+        "atexit.register(lambda: sys.stdout.write('atexit '))\n"
+        f"Trial = {'dict' if broken else 'trials.PlainTrial'}\n"
+    )
+    config = {"searcher": {"name": "single", "metric": "accuracy", "max_length": {"batches": 1}}, "hyperparameters": {}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    done = run("-m", "determined.exec.harness", "--local", "config.json", "--test", "model_def:Trial", cwd=tmp_path)
+    assert done.returncode == status, done.stderr
+    assert "atexit" in done.stdout and "taken apart" not in done.stdout
