@@ -125,6 +125,7 @@ static int run(int argc, char **argv, struct error *err)
     if (c.debug && level > LOG_DEBUG)
         level = LOG_DEBUG;
     log_init("determined-agent", level, config_bool(config, "log.color") && isatty(2));
+    log_set_json(strcmp(config_str(config, "log.format"), "json") == 0);
     config_log_warnings(config);
     warn_of_clear_text(&c);
     return run_agent(&c, err);

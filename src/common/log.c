@@ -25,6 +25,7 @@ static const struct {
 /* Written while the program starts, and by log_set_sink(); lines may come from any thread, so the sink has its lock. */
 static const char *log_program = "";
 static int log_color, log_journal;
+static bool log_json;
 static atomic_int log_threshold = LOG_INFO;
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_sink_fn *sink_fn;
@@ -46,6 +47,11 @@ void log_init(const char *program, enum log_level level, int color)
     log_color = color;
     log_journal = is_journal(STDERR_FILENO);
     log_set_level(level);
+}
+
+void log_set_json(bool json)
+{
+    log_json = json;
 }
 
 void log_set_level(enum log_level level)
@@ -99,12 +105,64 @@ static void write_all(const char *s, size_t n)
     }
 }
 
+/* Takes a value as log_quote() writes it, or one without quotes, up to the next blank. Returns what follows it. */
+static const char *unquote(const char *s, struct strbuf *value)
+{
+    if (*s != '"') {
+        size_t n = strcspn(s, " ");
+        strbuf_add(value, s, n);
+        return s + n;
+    }
+    for (s++; *s && *s != '"'; s++) {
+        bool escaped = *s == '\\' && s[1];
+        s += escaped;
+        strbuf_addc(value, escaped && *s == 'n' ? '\n' : *s);
+    }
+    return *s ? s + 1 : s;
+}
+
+static void add_member(struct strbuf *line, const char *name, size_t name_n, const char *value, size_t value_n)
+{
+    if (line->s[line->n - 1] != '{')
+        strbuf_addc(line, ',');
+    strbuf_add_json(line, name, name_n);
+    strbuf_addc(line, ':');
+    strbuf_add_json(line, value, value_n);
+}
+
+/* The words key=value that follow the event become members of `fields`. What is no such word ends them: it is a sentence, and
+ * becomes `text`. All values are strings, so that one key never has two types. */
+static void print_json(struct strbuf *line, const char *time, enum log_level level, const char *body)
+{
+    static const char name_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    strbuf_adds(line, "{");
+    add_member(line, "time", 4, time, strlen(time));
+    add_member(line, "level", 5, levels[level].name, strlen(levels[level].name));
+    add_member(line, "program", 7, log_program, strlen(log_program));
+    size_t n = strcspn(body, " ");
+    add_member(line, "event", 5, body, n);
+    strbuf_adds(line, ",\"fields\":{");
+    const char *s = body + n + strspn(body + n, " ");
+    while ((n = strspn(s, name_letters)) > 0 && s[n] == '=') {
+        struct strbuf value cleanup_strbuf = STRBUF_INIT;
+        const char *end = unquote(s + n + 1, &value);
+        add_member(line, s, n, strbuf_str(&value), value.n);
+        s = end + strspn(end, " ");
+    }
+    strbuf_addc(line, '}');
+    if (*s)
+        add_member(line, "text", 4, s, strlen(s));
+    strbuf_adds(line, "}\n");
+}
+
 /* On a terminal master and agent often share the window: there the program's name leads, and the level has its
  * colour. */
 static void print_line(const char *time, enum log_level level, const struct strbuf *body)
 {
     struct strbuf line cleanup_strbuf = STRBUF_INIT;
-    if (log_journal) /* which has its own clock */
+    if (log_json)
+        print_json(&line, time, level, body->s);
+    else if (log_journal) /* which has its own clock */
         strbuf_addf(&line, "<%d>%s %s\n", levels[level].priority, levels[level].name, body->s);
     else if (log_color)
         strbuf_addf(&line, "%s %s %s%s\033[0m %s\n", time, log_program, levels[level].color, levels[level].name,

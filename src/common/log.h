@@ -9,6 +9,7 @@
 #ifndef DET_COMMON_LOG_H
 #define DET_COMMON_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FATAL, LOG_LEVEL_NR };
@@ -16,6 +17,7 @@ enum log_level { LOG_TRACE, LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR, LOG_FAT
 typedef void log_sink_fn(void *ctx, int64_t now_us, enum log_level level, const char *line);
 
 void log_init(const char *program, enum log_level level, int color);
+void log_set_json(bool json); /* one JSON object a line, {time, level, program, event, fields, text}, instead of text */
 void log_set_level(enum log_level level);
 void log_set_sink(log_sink_fn *fn, void *ctx);
 int log_level_parse(const char *name, enum log_level *ret); /* "trace" … "fatal"; -1 if unknown */

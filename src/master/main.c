@@ -371,6 +371,7 @@ static int load_config(struct master *m, int argc, char **argv, struct error *er
     enum log_level level = LOG_INFO;
     log_level_parse(config_str(m->config, "log.level"), &level);
     log_init("determined-master", level, config_bool(m->config, "log.color") && isatty(2));
+    log_set_json(strcmp(config_str(m->config, "log.format"), "json") == 0);
     config_log_warnings(m->config);
     return 0;
 }

@@ -42,9 +42,14 @@ static int fail(struct sqlite_engine *e, const char *doing, struct error *err)
         return error_set(err, ERR_NO_MEMORY, "out of memory in the database");
     case SQLITE_TOOBIG:
         return error_set(err, ERR_TOO_LARGE, "a value is too large for the database");
-    case SQLITE_IOERR:
-    case SQLITE_CORRUPT:
+    case SQLITE_CORRUPT: /* the statement says nothing to whoever reads this: the file is what is wrong */
+        e->base.failure |= ENGINE_BROKEN;
+        return error_set(err, ERR_IO, "the file is damaged: a part of it is missing or was overwritten (SQLite error %d: %s)",
+                         sqlite3_extended_errcode(e->db), text);
     case SQLITE_NOTADB:
+        e->base.failure |= ENGINE_BROKEN;
+        return error_set(err, ERR_IO, "%s", text); /* file is not a database */
+    case SQLITE_IOERR:
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PROTOCOL:

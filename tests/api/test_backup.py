@@ -146,7 +146,7 @@ def not_a_database(file):
 
 
 @pytest.mark.parametrize("spoil, words", [
-    (damaged, "damaged"), (cut, "restoring"), (newer, "of version 9999, this program knows versions up to"),
+    (damaged, "damaged"), (cut, "the file is damaged"), (newer, "of version 9999, this program knows versions up to"),
     (no_backup, "not a backup"), (not_a_database, "not a database")])
 def test_a_spoilt_backup_is_refused_and_leaves_no_store(new_cluster, tmp_path, spoil, words):
     cluster = new_cluster().start_master()
@@ -155,7 +155,7 @@ def test_a_spoilt_backup_is_refused_and_leaves_no_store(new_cluster, tmp_path, s
     data = tmp_path / "new"
     done = command(cluster, "restore", file, data=data)
     assert done.returncode == 1
-    assert words in done.stderr
+    assert words in done.stderr and "PRAGMA" not in done.stderr
     assert [p.name for p in data.iterdir()] == ["lock"]
 
 

@@ -1,6 +1,7 @@
 #include "cmocka_setup.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/strbuf.h"
@@ -68,12 +69,43 @@ static void test_log__knows_its_levels_by_name(void **state)
     assert_int_equal(log_level_parse("loud", &level), -1);
 }
 
+/* What a line is on stderr, which is a pipe meanwhile. */
+static void written(const char *quoted, char *ret, size_t n)
+{
+    int ends[2], kept = dup(STDERR_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    dup2(ends[1], STDERR_FILENO);
+    log_info("task.end", "id=7 why=%s and a sentence", quoted);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(ends[1]);
+    ssize_t got = read(ends[0], ret, n - 1);
+    close(ends[0]);
+    assert_true(got > 0);
+    ret[got] = '\0';
+}
+
+static void test_log__json_lines_have_the_keys_in_fields(void **state)
+{
+    char line[512];
+    log_set_json(true);
+    written(log_quote("a \"b\" \\n\n= c"), line, sizeof line);
+    log_set_json(false);
+    assert_true(strncmp(line, "{\"time\":\"2", 10) == 0);
+    assert_non_null(strstr(line, "\"level\":\"info\",\"program\":\"test\",\"event\":\"task.end\","
+                                 "\"fields\":{\"id\":\"7\",\"why\":\"a \\\"b\\\" \\\\n\\n= c\"},\"text\":\"and a sentence\"}\n"));
+    strbuf_reset(&seen);
+    log_info("task.end", "id=%d", 8); /* the sink has text as ever */
+    assert_string_equal(strbuf_str(&seen), "info task.end id=8\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log__passes_lines_of_its_level_and_above),
         cmocka_unit_test(test_log__one_line_stays_one_line),
         cmocka_unit_test(test_log__quotes_when_needed),
+        cmocka_unit_test(test_log__json_lines_have_the_keys_in_fields),
         cmocka_unit_test(test_log__knows_its_levels_by_name),
     };
     return cmocka_run_group_tests(tests, listen, forget);
