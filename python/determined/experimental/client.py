@@ -141,14 +141,30 @@ def create_experiment(
     project_id: Optional[int] = None,
     template: Optional[str] = None,
 ) -> Experiment:
-    """See :meth:`Determined.create_experiment`."""
+    """Create an experiment and let it run.
+
+    What is wrong with the configuration is raised as an error, all of it at once.
+
+    Parameters
+    ----------
+    config : str, path or dict
+        The configuration: the path of a YAML file, or what such a file would hold.
+    model_dir : str, optional
+        Directory of the code. Its ``.detignore`` names what stays behind.
+    includes : list of paths, optional
+        Files and directories that go along with the code.
+    project_id : int, optional
+        Project of the experiment, in place of the one that the configuration names.
+    template : str, optional
+        Name of a template of which the configuration takes what it does not say itself.
+    """
     return _cluster().create_experiment(
         config, model_dir=model_dir, includes=includes, project_id=project_id, template=template
     )
 
 
 def get_experiment(experiment_id: int) -> Experiment:
-    """See :meth:`Determined.get_experiment`."""
+    """Return the experiment with this number. It is an error if there is none."""
     return _cluster().get_experiment(experiment_id)
 
 
@@ -162,7 +178,23 @@ def list_experiments(
     name: Optional[str] = None,
     project_id: Optional[int] = None,
 ) -> List[Experiment]:
-    """See :meth:`Determined.list_experiments`."""
+    """Return the experiments that meet all of the conditions, of all users unless ``users`` names some.
+
+    Parameters
+    ----------
+    sort_by : ExperimentSortBy, optional
+    order_by : OrderBy, optional
+        Ascending, unless it says otherwise.
+    experiment_ids : list of int, optional
+    labels : list of str, optional
+        Labels that an experiment has, all of them.
+    users : list of str, optional
+        Names of owners.
+    states : list of ExperimentState, optional
+    name : str, optional
+        A part of the experiment's name.
+    project_id : int, optional
+    """
     return _cluster().list_experiments(
         sort_by=sort_by,
         order_by=order_by,
@@ -176,77 +208,96 @@ def list_experiments(
 
 
 def create_user(username: str, admin: bool, password: Optional[str] = None, remote: bool = False) -> User:
-    """See :meth:`Determined.create_user`."""
+    """Create a user who can log in at once. Only administrators may.
+
+    Parameters
+    ----------
+    username : str
+    admin : bool
+        Whether the user is an administrator.
+    password : str, optional
+        At least eight characters, among them an upper-case letter, a lower-case letter and a digit; needed unless
+        ``remote`` is true.
+    remote : bool
+        Whether the user logs in through another service only.
+    """
     return _cluster().create_user(username, admin, password=password, remote=remote)
 
 
 def get_user_by_id(user_id: int) -> User:
-    """See :meth:`Determined.get_user_by_id`."""
+    """Return the user with this number."""
     return _cluster().get_user_by_id(user_id)
 
 
 def get_user_by_name(user_name: str) -> User:
-    """See :meth:`Determined.get_user_by_name`."""
+    """Return the user with this name."""
     return _cluster().get_user_by_name(user_name)
 
 
 def whoami() -> User:
-    """See :meth:`Determined.whoami`."""
+    """Return the user who is logged in."""
     return _cluster().whoami()
 
 
 def get_session_username() -> str:
-    """See :meth:`Determined.get_session_username`."""
+    """Return the name of the user who is logged in, without asking the master."""
     return _cluster().get_session_username()
 
 
 def list_users(active: Optional[bool] = None) -> List[User]:
-    """See :meth:`Determined.list_users`."""
+    """Return all users; with ``active=True`` those who may log in, with ``active=False`` those who may not."""
     return _cluster().list_users(active=active)
 
 
 def get_trial(trial_id: int) -> Trial:
-    """See :meth:`Determined.get_trial`."""
+    """Return the trial with this number. It is an error if there is none."""
     return _cluster().get_trial(trial_id)
 
 
 def get_checkpoint(uuid: str) -> Checkpoint:
-    """See :meth:`Determined.get_checkpoint`."""
+    """Return the checkpoint with this UUID. It is an error if there is none."""
     return _cluster().get_checkpoint(uuid)
 
 
 def get_workspace(name: str) -> Workspace:
-    """See :meth:`Determined.get_workspace`."""
+    """Return the workspace with this name. It is an error if there is none."""
     return _cluster().get_workspace(name)
 
 
 def list_workspaces() -> List[Workspace]:
-    """See :meth:`Determined.list_workspaces`."""
+    """Return all workspaces that the user may see."""
     return _cluster().list_workspaces()
 
 
 def create_workspace(name: str) -> Workspace:
-    """See :meth:`Determined.create_workspace`."""
+    """Create an empty workspace, which belongs to the user."""
     return _cluster().create_workspace(name)
 
 
 def delete_workspace(name: str) -> None:
-    """See :meth:`Determined.delete_workspace`."""
+    """Delete a workspace with all projects and experiments in it. This cannot be undone."""
     _cluster().delete_workspace(name)
 
 
 def create_model(name: str, description: Optional[str] = "", metadata: Optional[Dict[str, Any]] = None) -> Model:
-    """See :meth:`Determined.create_model`."""
+    """Add a model to the registry, which is not served yet: the master refuses it by name.
+
+    Parameters
+    ----------
+    name : str
+    description : str, optional
+    metadata : dict, optional
+    """
     return _cluster().create_model(name, description=description, metadata=metadata)
 
 
 def get_model(identifier: Union[str, int]) -> Model:
-    """See :meth:`Determined.get_model`."""
+    """Return a model of the registry by its name or its number."""
     return _cluster().get_model(identifier)
 
 
 def get_model_by_id(model_id: int) -> Model:
-    """See :meth:`Determined.get_model_by_id`."""
+    """Return a model of the registry by its number. This is an older form of ``get_model(model_id)``."""
     return _cluster().get_model_by_id(model_id)
 
 
@@ -256,7 +307,15 @@ def get_models(
     name: str = "",
     description: str = "",
 ) -> List[Model]:
-    """See :meth:`Determined.get_models`."""
+    """Return models of the registry. This is an older form of :func:`list_models`.
+
+    Parameters
+    ----------
+    sort_by : ModelSortBy
+    order_by : OrderBy
+    name, description : str
+        Parts of the model's name and description.
+    """
     return _cluster().get_models(sort_by=sort_by, order_by=order_by, name=name, description=description)
 
 
@@ -269,7 +328,18 @@ def list_models(
     workspace_names: Optional[List[str]] = None,
     workspace_ids: Optional[List[int]] = None,
 ) -> List[Model]:
-    """See :meth:`Determined.list_models`."""
+    """Return the models of the registry that meet all of the conditions.
+
+    Parameters
+    ----------
+    sort_by : ModelSortBy
+    order_by : OrderBy
+    name, description : str, optional
+        Parts of the model's name and description.
+    model_id : int, optional
+    workspace_names : list of str, optional
+    workspace_ids : list of int, optional
+    """
     return _cluster().list_models(
         sort_by=sort_by,
         order_by=order_by,
@@ -282,40 +352,53 @@ def list_models(
 
 
 def get_model_labels() -> List[str]:
-    """See :meth:`Determined.get_model_labels`."""
+    """Return the labels that models of the registry have, the commonest first."""
     return _cluster().get_model_labels()
 
 
 def iter_trials_metrics(trial_ids: List[int], group: str) -> Iterable[TrialMetrics]:
-    """See :meth:`Determined.iter_trials_metrics`."""
+    """Go through the metrics that trials have reported in one group, trial by trial, in the order of their steps.
+
+    Parameters
+    ----------
+    trial_ids : list of int
+    group : str
+        ``"training"``, ``"validation"``, or the group that ``report_metrics()`` was given.
+    """
     return _cluster().iter_trials_metrics(trial_ids, group)
 
 
 def stream_trials_metrics(trial_ids: List[int], group: str) -> Iterable[TrialMetrics]:
-    """See :meth:`Determined.stream_trials_metrics`."""
+    """Go through the metrics of trials: an older name of :func:`iter_trials_metrics`.
+
+    Parameters
+    ----------
+    trial_ids : list of int
+    group : str
+    """
     return _cluster().stream_trials_metrics(trial_ids, group)
 
 
 def stream_trials_training_metrics(trial_ids: List[int]) -> Iterable[TrialMetrics]:
-    """See :meth:`Determined.stream_trials_training_metrics`."""
+    """Go through training metrics of trials: an older form of ``iter_trials_metrics(trial_ids, "training")``."""
     return _cluster().stream_trials_training_metrics(trial_ids)
 
 
 def stream_trials_validation_metrics(trial_ids: List[int]) -> Iterable[TrialMetrics]:
-    """See :meth:`Determined.stream_trials_validation_metrics`."""
+    """Go through validation metrics of trials: an older form of ``iter_trials_metrics(trial_ids, "validation")``."""
     return _cluster().stream_trials_validation_metrics(trial_ids)
 
 
 def list_oauth_clients() -> Sequence[Oauth2ScimClient]:
-    """See :meth:`Determined.list_oauth_clients`."""
+    """Raise ``NotFound``: this platform logs nobody in for other programs."""
     return _cluster().list_oauth_clients()
 
 
 def add_oauth_client(domain: str, name: str) -> Oauth2ScimClient:
-    """See :meth:`Determined.add_oauth_client`."""
+    """Raise ``NotFound``: this platform logs nobody in for other programs, so ``domain`` and ``name`` are not used."""
     return _cluster().add_oauth_client(domain, name)
 
 
 def remove_oauth_client(client_id: str) -> None:
-    """See :meth:`Determined.remove_oauth_client`."""
+    """Raise ``NotFound``: this platform logs nobody in for other programs, so ``client_id`` is not used."""
     _cluster().remove_oauth_client(client_id)
