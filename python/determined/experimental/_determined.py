@@ -194,7 +194,7 @@ class Determined:
         order_by : OrderBy, optional
         experiment_ids : list of int, optional
         labels : list of str, optional
-            Those with one of these.
+            Labels that an experiment has, all of them.
         users : list of str, optional
             Those of these users.
         states : list of ExperimentState, optional
