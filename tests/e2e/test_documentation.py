@@ -76,6 +76,7 @@ class Reader:
             out.seek(0)
             said = out.read()
         assert done.returncode == 0, f"{self.here(text, more)}\n--- ended with {done.returncode}:\n{said}"
+        assert "deprecated" not in said, f"the page shows an older way:\n{said}"
         return said
 
     def write(self, page, name):
@@ -178,3 +179,13 @@ def test_every_block_of_operations(reader):
     reader.env["DET_DATA_DIR"] = str(store.parent)  # it is /var/lib/determined where the service runs
     for text in run_of("docs/operations.md"):
         reader.type(text)
+
+
+def test_every_configuration_of_the_master_in_operations_is_accepted(reader):
+    """One after the other, as the whole of a master.yaml; the one of PostgreSQL names a file that has to be there."""
+    (reader.dir / "etc/determined/db-ca.crt").write_text("")
+    found = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/operations.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert any("ssl_mode: verify-full" in text for text in found)
+    for text in found:
+        (reader.dir / "etc/determined/master.yaml").write_text(reader.here(text))
+        assert "warning" not in reader.type("determined-master config check /etc/determined/master.yaml"), text
