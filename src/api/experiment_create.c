@@ -27,6 +27,8 @@ struct creation {
     const char **ret_config;
     enum wire_launch_warning **ret_warnings; /* NULL: the reply has none */
     size_t *ret_warnings_n;
+    const char ***ret_config_warnings; /* NULL: the reply has none */
+    size_t *ret_config_warnings_n;
     struct exp_config *config;
     struct strbuf archive;
     const void *archive_data;
@@ -130,6 +132,13 @@ static void fill_row(struct req *r, struct creation *c)
         .unmanaged = in->unmanaged, .external_id = c->external_id};
 }
 
+static void tell_config_warnings(struct req *r, const struct creation *c)
+{
+    if (c->ret_config_warnings && c->config->warnings)
+        string_list_of_json(json_object_to_json_string_ext(c->config->warnings, JSON_C_TO_STRING_PLAIN), &r->arena,
+                            c->ret_config_warnings, c->ret_config_warnings_n, NULL);
+}
+
 /* ---- 2. after the commit: read back ---- */
 
 static int create_reply(struct req *r, struct error *err)
@@ -146,6 +155,7 @@ static int create_reply(struct req *r, struct error *err)
     *c->ret_config = x.config;
     if (c->ret_warnings)
         launch_warnings(r, c->exceeds_slots, c->ret_warnings, c->ret_warnings_n);
+    tell_config_warnings(r, c);
     return 0;
 }
 
@@ -206,6 +216,7 @@ static int create_unmanaged_step(struct req *r, struct error *err)
 
 static int only_validate(struct req *r, const struct creation *c)
 {
+    tell_config_warnings(r, c);
     struct wire_experiment *none = arena_new(&r->arena, struct wire_experiment);
     none->has_start_time = true;
     *c->ret_experiment = none;
@@ -245,7 +256,9 @@ int api_create_experiment(struct req *r, const struct wire_create_experiment_req
                           struct wire_create_experiment_response *ret, struct error *err)
 {
     return create(r, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
-                                        .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n}, err);
+                                        .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n,
+                                        .ret_config_warnings = &ret->config_warnings,
+                                        .ret_config_warnings_n = &ret->config_warnings_n}, err);
 }
 
 /* The one that is there, or a new one: the same request twice gives the same experiment. */

@@ -69,6 +69,8 @@ struct core_experiment_spec {
     const char *searcher;        /* JSON object: the configuration's `searcher`, with its defaults */
     const char *hyperparameters; /* JSON object: the configuration's `hyperparameters` */
     const char *warm_start_checkpoint; /* uuid or NULL */
+    const char *const *warning;  /* sentences for the log of the first trial; only read while the experiment is created */
+    size_t warning_n;
 };
 
 struct agent;

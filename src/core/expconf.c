@@ -346,15 +346,28 @@ static int check_new(struct json_object *config, const struct expconf_context *c
     return r;
 }
 
+static void add_warning(void *ctx, const char *path, const struct schema_key *key)
+{
+    struct json_object **list = ctx;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    strbuf_addf(&text, "%s has no effect: %s", path, key->ignored);
+    if (!*list)
+        *list = json_object_new_array();
+    json_object_array_add(*list, json_object_new_string_len(text.s, (int)text.n));
+}
+
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err)
 {
     cleanup_json struct json_object *config = NULL, *merged = NULL;
     struct yaml_positions *positions = NULL;
+    cleanup_json struct json_object *warnings = NULL;
     const struct expconf_pool *pool = NULL;
     int r = expconf_check_text(n, ctx, err);
     if (r == 0)
         r = read_request(yaml, n, ctx, &config, &positions, err);
+    if (r == 0) /* before the cluster's defaults join: the master has told its admin about those */
+        schema_each_unserved(keys(), config, add_warning, &warnings);
     if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);
     if (r == 0) {
@@ -368,6 +381,7 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(merged), yaml, n);
     if (expconf_check_limits(view, ctx, err) < 0)
         return -1;
+    view->warnings = take_ptr(warnings);
     *ret = take_ptr(view);
     return 0;
 }

@@ -96,6 +96,9 @@ struct exp_storage {
  * printing its trees (json-c keeps the text within them); use `json`. */
 struct exp_config {
     const char *json; /* the effective configuration, compact: what the store keeps and the API returns */
+    /* A JSON list of sentences about keys of the submitted text, or of its template, that have no effect; NULL: none. Only of what
+     * expconf_prepare() makes: the effective form does not tell what somebody asked for. */
+    struct json_object *warnings;
     const char *original; /* the text as submitted; NULL if made from the effective form */
     struct json_object *tree; /* of json */
 

@@ -301,6 +301,7 @@ void exp_config_free(struct exp_config *c)
         return;
     struct view *view = (struct view *)c; /* config is its first member */
     json_object_put(c->tree);
+    json_object_put(c->warnings);
     arena_release(&view->arena);
     free(view);
 }

@@ -105,6 +105,8 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     sm_restore(&x->sm, &experiment_sm, row->id, row->state);
     x->spec = *spec;
     x->spec.searcher = x->spec.hyperparameters = NULL;
+    x->spec.warning = NULL;
+    x->spec.warning_n = 0;
     x->spec.pool = pool->name;
     if (spec->warm_start_checkpoint != NULL &&
         (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
@@ -135,12 +137,16 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
-/* Where people look when a search does something else than they thought. */
-static void warn_of_searcher(struct core *c, const struct experiment *x)
+/* The first trial's log is where people look when an experiment does something else than they thought. */
+static void log_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (searcher_warning(x->searcher, &text) > 0 && x->trial_at_n > 0)
+    if (x->trial_at_n == 0)
+        return;
+    if (searcher_warning(x->searcher, &text) > 0)
         trial_log(c, x->trial_at[0], false, "warning: %s", text.s);
+    for (size_t i = 0; i < spec->warning_n; i++)
+        trial_log(c, x->trial_at[0], false, "warning: %s", spec->warning[i]);
 }
 
 /* What was never stored, or has just been read back: its first change is kept as a snapshot. */
@@ -169,7 +175,7 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     begin_search(x, searcher);
     record_touch(c, &x->record);
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
-    warn_of_searcher(c, x);
+    log_warnings(c, x, spec);
     if (activate && x->sm.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;

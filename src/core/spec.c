@@ -9,6 +9,16 @@ static const char *print(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
+static void add_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret)
+{
+    size_t n = c->warnings ? json_object_array_length(c->warnings) : 0;
+    const char **warning = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        warning[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(c->warnings, i)));
+    ret->warning = warning;
+    ret->warning_n = n;
+}
+
 void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct arena *a,
                          struct core_experiment_spec *ret)
 {
@@ -28,4 +38,5 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .searcher = print(json_object_object_get(c->tree, "searcher"), a),
         .hyperparameters = print(c->hyperparameters, a),
     };
+    add_warnings(c, a, ret);
 }

@@ -152,3 +152,29 @@ def test_det_tells_where_in_the_file_a_templates_mistakes_are(master, tmp_path):
     path.write_text("template: other\n")
     assert "templates cannot be nested" in run_det(master, "template", "create", "bad", path).stderr
     assert run_det(master, "template", "describe", "bad").returncode == 1
+
+
+def test_a_template_may_hold_what_tasks_and_experiments_want(master):
+    put(master, "for-both", {"resources": {"slots": 2, "slots_per_trial": 1, "agent_label": "big"}})
+    made = create(master, "for-both")
+    assert made.status == 200, made
+    assert "slots" not in made.json["config"]["resources"] and made.json["config"]["resources"]["slots_per_trial"] == 1
+    assert [w.split(" has no effect: ")[0] for w in made.json["configWarnings"]] == ["resources.slots", "resources.agent_label"]
+
+
+def test_keys_without_effect_say_so_at_creation_and_once_in_the_log(master, tmp_path):
+    config = tmp_path / "container.yaml"
+    config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\nmax_restarts: 0\nenvironment: {image: mine:1, ports: {a: 80}, "
+                      "add_capabilities: [SYS_PTRACE], registry_auth: {username: u, password: p}}\n"
+                      "resources: {shm_size: 1g, devices: ['/dev/a:/dev/b']}\n")
+    done = run_det(master, "experiment", "create", config, "--paused")
+    assert done.returncode == 0, done
+    experiment = max(x["id"] for x in master.get("/api/v1/experiments").json["experiments"])
+    trial = master.get(f"/api/v1/experiments/{experiment}/trials").json["trials"][0]["id"]
+    log = master.trial_log(trial)
+    for key in ("environment.image", "environment.ports", "environment.add_capabilities", "environment.registry_auth",
+                "resources.shm_size", "resources.devices"):
+        assert f"Warning: {key} has no effect: tasks are processes of the machine" in done.stderr
+        assert log.count(f"warning: {key} has no effect: tasks are processes of the machine") == 1
+    config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\n")
+    assert "no effect" not in run_det(master, "experiment", "create", config, "--paused").stderr

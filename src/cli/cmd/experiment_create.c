@@ -138,6 +138,8 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
     print_created(cli, args, out.experiment);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     warn_of_retired_searcher(cli, out.config);
+    for (size_t i = 0; i < out.config_warnings_n; i++)
+        cli_say(cli, CLI_YELLOW, "Warning: %s.", out.config_warnings[i]);
     if (ports)
         publish_warn(ports, cli, out.config);
     return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;
