@@ -12,7 +12,7 @@
 
 struct wanted {
     struct store_texts uuids; /* those that have files */
-    const char *globs;        /* JSON list; [] is everything */
+    const char *globs;        /* JSON list; [] is everything, NO_FILE is nothing */
 };
 
 /* ---- whether it may be ------------------------------------------------------------------------------------------- */
@@ -93,6 +93,10 @@ int api_delete_checkpoints(struct req *r, const struct wire_delete_checkpoints_r
     return request_removal(r, in->checkpoint_uuids, in->checkpoint_uuids_n, "[]", err);
 }
 
+/* Without a pattern nothing is removed, but the storage is looked at again, and the list of the checkpoint's files is what is found
+ * there. No file is called so. */
+#define NO_FILE "[\"/\"]"
+
 /* The pattern for all files is the checkpoint as a whole. */
 static bool names_everything(const char *const *glob, size_t n)
 {
@@ -107,10 +111,8 @@ int api_checkpoints_remove_files(struct req *r, const struct wire_checkpoints_re
 {
     const char *const *glob = in->checkpoint_globs;
     size_t n = in->checkpoint_globs_n;
-    if (n == 0)
-        return error_set(err, ERR_INVALID, "checkpoint_globs is empty; name at least one pattern, for example \"*.pt\"");
     if (checkpoint_globs_check(glob, n, err) < 0)
         return -1;
-    const char *globs = names_everything(glob, n) ? "[]" : json_of_string_list(glob, n, &r->arena);
+    const char *globs = n == 0 ? NO_FILE : names_everything(glob, n) ? "[]" : json_of_string_list(glob, n, &r->arena);
     return request_removal(r, in->checkpoint_uuids, in->checkpoint_uuids_n, globs, err);
 }

@@ -148,7 +148,9 @@ static int create_reply(struct req *r, struct error *err)
     if (store_experiment_get(r->db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+    /* One that is active waits for the scheduler now. */
+    bool queued = !x.unmanaged && strcmp(x.state, "ACTIVE") == 0;
+    experiment_to_wire(&x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, &r->arena, w);
     if (store_trial_ids_of_experiment(r->db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     *c->ret_experiment = w;

@@ -66,11 +66,15 @@ static int make_key(struct req *r, const char *name, const char **ret, struct er
 
 /* ---- make and change --------------------------------------------------------------------------------------------- */
 
+/* Whether a project can be made there, or be moved there. */
 static int check_workspace(struct req *r, int32_t id, struct error *err)
 {
     struct store_workspace w;
     if (store_workspace_get(r->db, id, 0, &r->arena, &w, err) < 0)
         return -1;
+    if (w.immutable)
+        return error_set(err, ERR_PRECONDITION, "workspace '%s' is the default workspace, which has no project but its own; choose "
+                         "another workspace, or make one", w.name);
     if (w.archived)
         return error_set(err, ERR_PRECONDITION, "workspace '%s' is archived; unarchive it or choose another one", w.name);
     if (w.state)
@@ -102,6 +106,13 @@ int api_post_project(struct req *r, const struct wire_post_project_request *in, 
     return store_project_insert(r->db, &p, err) < 0 ? -1 : reply(r, p.id, &ret->project, err);
 }
 
+static int need_own(const struct store_project *p, struct error *err)
+{
+    if (p->immutable)
+        return error_set(err, ERR_PRECONDITION, "project %d is immutable: it belongs to every cluster", p->id);
+    return 0;
+}
+
 static int need_open(const struct store_project *p, struct error *err)
 {
     if (p->archived || p->workspace_archived)
@@ -117,7 +128,7 @@ int api_patch_project(struct req *r, const struct wire_patch_project_request *in
     struct store_project p;
     if (!patch)
         return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
+    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
         (patch->name && place_check_name("project", patch->name, err) < 0) ||
         (patch->key && check_key(patch->key, err) < 0))
         return -1;
@@ -131,7 +142,7 @@ int api_move_project(struct req *r, const struct wire_move_project_request *in, 
                      struct error *err)
 {
     struct store_project p;
-    if (store_project_get(r->db, in->project_id, &r->arena, &p, err) < 0 || need_open(&p, err) < 0 ||
+    if (store_project_get(r->db, in->project_id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
         check_workspace(r, in->destination_workspace_id, err) < 0 ||
         pool_check_move(r, p.id, 0, in->destination_workspace_id, err) < 0)
         return -1;
@@ -142,7 +153,7 @@ int api_move_project(struct req *r, const struct wire_move_project_request *in, 
 static int set_archived(struct req *r, int32_t id, bool archived, struct error *err)
 {
     struct store_project p;
-    if (store_project_get(r->db, id, &r->arena, &p, err) < 0)
+    if (store_project_get(r->db, id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
     if (p.workspace_archived)
         return error_set(err, ERR_PRECONDITION, "the workspace of project %d is archived; unarchive that first", id);
@@ -166,10 +177,8 @@ int api_delete_project(struct req *r, const struct wire_delete_project_request *
                        struct wire_delete_project_response *ret, struct error *err)
 {
     struct store_project p;
-    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0)
+    if (store_project_get(r->db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
-    if (p.immutable)
-        return error_set(err, ERR_PRECONDITION, "project %d is immutable: it belongs to every cluster", p.id);
     return place_delete(r, "project", (struct store_place){.project_id = p.id}, &ret->completed, err);
 }
 

@@ -15,6 +15,8 @@ int raw_model_file(struct req *r, struct error *err);
 int raw_checkpoint(struct req *r, struct error *err);
 int raw_preview_gc(struct req *r, struct error *err);
 int raw_proxy(struct req *r, struct error *err);
+int raw_tasks(struct req *r, struct error *err);
+int raw_not_served_yet(struct req *r, struct error *err);
 int raw_users_me(struct req *r, struct error *err);
 
 #endif

@@ -13,7 +13,13 @@
 
 /* ---- search ------------------------------------------------------------------------------------------------------ */
 
-static void run_to_wire(const struct store_run *s, enum display_state display, int64_t now_us, struct arena *a,
+/* As it is stored: whether an active run waits or runs is asked of its trial. */
+static enum wire_trial_state run_state_to_wire(enum run_state state)
+{
+    return state == RUN_ACTIVE ? WIRE_TRIAL_STATE_ACTIVE : trial_state_to_wire(state, DISPLAY_STORED);
+}
+
+static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena *a,
                         struct wire_run_flat_run *ret)
 {
     struct wire_run_flat_run_experiment *x = arena_new(a, struct wire_run_flat_run_experiment);
@@ -26,7 +32,7 @@ static void run_to_wire(const struct store_run *s, enum display_state display, i
         .is_multitrial = s->experiment.multitrial};
     *ret = (struct wire_run_flat_run){
         .id = s->id, .start_time = s->start_us, .has_start_time = s->start_us != 0, .end_time = s->end_us,
-        .has_end_time = s->end_us != 0, .state = trial_state_to_wire(s->state, display),
+        .has_end_time = s->end_us != 0, .state = run_state_to_wire(s->state),
         .checkpoint_size = s->checkpoint_size, .checkpoint_count = s->checkpoint_count,
         .searcher_metric_value = s->metric, .has_searcher_metric_value = s->has_metric, .external_run_id = s->external_id,
         .hyperparameters = s->hparams, .summary_metrics = s->summary_metrics, .user_id = s->experiment.user_id,
@@ -38,47 +44,33 @@ static void run_to_wire(const struct store_run *s, enum display_state display, i
     string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
 }
 
-struct runs_page {
-    struct search_found found;
-    struct store_run *run;
-    size_t run_n;
-};
-
-/* The core is asked after the store: by then a run may have ended, and its stored state is as good. */
 static int show_runs(struct req *r, struct error *err)
 {
     struct wire_search_runs_response *ret = r->ret;
-    const struct runs_page *page = r->state;
-    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, page->run_n + 1);
-    ret->runs_n = page->run_n;
-    for (size_t i = 0; i < page->run_n; i++) {
-        struct core_trial_view view;
-        bool live = core_trial(api_core(r->api), page->run[i].id, &view);
-        run_to_wire(&page->run[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, &ret->runs[i]);
-    }
-    return 0;
-}
-
-static int read_runs(struct req *r, struct error *err)
-{
-    struct runs_page *page = r->state;
-    if (store_runs_shown(r->db, page->found.ids, &r->arena, &page->run, &page->run_n, err) < 0)
+    const struct search_found *found = r->state;
+    struct store_run *run;
+    size_t n;
+    if (store_runs_shown(r->db, found->ids, &r->arena, &run, &n, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, show_runs);
+    ret->runs = arena_array(&r->arena, struct wire_run_flat_run, n + 1);
+    ret->runs_n = n;
+    for (size_t i = 0; i < n; i++)
+        run_to_wire(&run[i], r->now_us, &r->arena, &ret->runs[i]);
+    return 0;
 }
 
 int api_search_runs(struct req *r, const struct wire_search_runs_request *in, struct wire_search_runs_response *ret,
                     struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
-    struct runs_page *runs = arena_new(&r->arena, struct runs_page);
+    struct search_found *found = arena_new(&r->arena, struct search_found);
     struct search *search;
     if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, &runs->found, err) < 0)
+        store_search(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
-    ret->pagination = pagination(page, runs->found.window, &r->arena);
-    r->state = runs;
-    return req_then(r, REQ_READ, read_runs);
+    ret->pagination = pagination(page, found->window, &r->arena);
+    r->state = found;
+    return req_then(r, REQ_READ, show_runs);
 }
 
 /* ---- actions: which runs ----------------------------------------------------------------------------------------- */

@@ -3,6 +3,9 @@
 
 #include "api/convert.h"
 #include "api/internal.h"
+#include "api/raw_handlers.h"
+#include "common/cleanup.h"
+#include "common/json.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
@@ -109,8 +112,7 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret,
-                  struct error *err)
+static void list_allocations(struct req *r, struct wire_get_tasks_response *ret)
 {
     struct core *c = api_core(r->api);
     const struct allocation_row *const *row;
@@ -124,7 +126,84 @@ int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct
             add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;
-    return n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;
+}
+
+int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret,
+                  struct error *err)
+{
+    list_allocations(r, ret);
+    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;
+}
+
+/* ---- the same in the legacy form ---- */
+
+struct renamed {
+    const char *from, *to;
+};
+
+/* A new object with those members of `v` that are there, under their legacy names. */
+static struct json_object *rename_members(struct json_object *v, const struct renamed *name, size_t n)
+{
+    struct json_object *ret = json_object_new_object(), *member;
+    for (size_t i = 0; i < n; i++)
+        if (json_object_object_get_ex(v, name[i].from, &member))
+            json_object_object_add(ret, name[i].to, json_object_get(member));
+    return ret;
+}
+
+static struct json_object *legacy_resources(struct json_object *list)
+{
+    static const struct renamed names[] = {{"resourcesId", "resources_id"}, {"resourcesType", "resources_type"},
+                                           {"allocationId", "allocation_id"}, {"containerId", "container_id"},
+                                           {"started", "Started"}, {"exited", "Exited"}};
+    struct json_object *ret = json_object_new_array();
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        struct json_object *v = json_object_array_get_idx(list, i), *agents;
+        struct json_object *resources = rename_members(v, names, sizeof(names) / sizeof(*names));
+        struct json_object *devices = json_object_new_object();
+        if (json_object_object_get_ex(v, "agentDevices", &agents)) {
+            json_object_object_foreach(agents, agent, held)
+                json_object_object_add(devices, agent, json_object_get(json_object_object_get(held, "devices")));
+        }
+        json_object_object_add(resources, "agent_devices", devices);
+        json_object_array_add(ret, resources);
+    }
+    return ret;
+}
+
+static struct json_object *legacy_summary(struct json_object *v)
+{
+    static const struct renamed names[] = {{"taskId", "task_id"}, {"allocationId", "allocation_id"}, {"name", "name"},
+                                           {"registeredTime", "registered_time"}, {"resourcePool", "resource_pool"},
+                                           {"slotsNeeded", "slots_needed"}, {"schedulerType", "scheduler_type"},
+                                           {"priority", "priority"}};
+    struct json_object *summary = rename_members(v, names, sizeof(names) / sizeof(*names)), *resources = NULL;
+    json_object_object_get_ex(v, "resources", &resources);
+    json_object_object_add(summary, "resources", legacy_resources(resources));
+    return summary;
+}
+
+static int print_legacy(struct req *r, struct error *err)
+{
+    const struct wire_get_tasks_response *listed = r->state;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_json struct json_object *reply = NULL, *legacy = json_object_new_object();
+    codec_encode(&wire_msg_get_tasks_response, listed, &text);
+    if (json_parse(strbuf_str(&text), text.n, &reply, err) < 0)
+        return -1;
+    json_object_object_foreach(json_object_object_get(reply, "allocationIdToSummary"), id, summary)
+        json_object_object_add(legacy, id, legacy_summary(summary));
+    json_print(legacy, &r->reply.body);
+    strbuf_addc(&r->reply.body, '\n');
+    return 0;
+}
+
+int raw_tasks(struct req *r, struct error *err)
+{
+    struct wire_get_tasks_response *listed = arena_new(&r->arena, struct wire_get_tasks_response);
+    list_allocations(r, listed);
+    r->state = listed;
+    return req_then(r, REQ_WORK, print_legacy);
 }
 
 /* ---- context: a trial's is its experiment's model definition, no other task has one ---- */

@@ -73,7 +73,7 @@ int project_to_wire(const struct store_project *s, struct arena *a, struct wire_
     *ret = (struct wire_project){
         .id = s->id, .name = s->name, .workspace_id = s->workspace_id, .description = s->description,
         .last_experiment_started_at = s->last_experiment_started_us, .has_last_experiment_started_at = s->last_experiment_started_us != 0,
-        .num_experiments = s->num_experiments, .num_active_experiments = s->num_active_experiments, .archived = s->archived,
+        .num_experiments = s->num_experiments, .num_active_experiments = s->num_active_experiments, .archived = s->archived || s->workspace_archived,
         .username = s->username, .immutable = s->immutable, .user_id = s->user_id, .workspace_name = s->workspace_name,
         .state = state_to_wire(s->state), .error_message = s->error_message, .key = s->key, .num_runs = s->num_runs};
     return notes_to_wire(s->notes, a, ret, err);

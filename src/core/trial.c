@@ -322,14 +322,14 @@ static void note_failure(const struct trial *t, const struct allocation_row *end
 static void failed(struct core *c, struct trial *t)
 {
     int max_restarts = t->experiment->spec.max_restarts;
-    t->row.restarts++;
-    record_touch(c, &t->record);
-    if (t->row.restarts > max_restarts) {
+    if (t->row.retries_canceled) {
+        trial_log(c, t, true, "the trial failed and matched logs to a don't retry policy: a log policy canceled its retries");
         end(c, t, RUN_ERROR);
-    } else if (t->row.retries_canceled) {
-        trial_log(c, t, true, "the trial failed and is not restarted: a log policy canceled its retries");
+    } else if (t->row.restarts >= max_restarts) {
         end(c, t, RUN_ERROR);
     } else {
+        t->row.restarts++;
+        record_touch(c, &t->record);
         trial_log(c, t, false, "restarting the trial: restart %d of %d", t->row.restarts, max_restarts);
         run_again(c, t);
     }
@@ -433,7 +433,8 @@ static void exclude(struct core *c, struct trial *t, const char *policy, const c
     free(t->excluded);
     t->row.excluded_agents = t->excluded = strbuf_detach(&lines);
     record_touch(c, &t->record);
-    trial_log(c, t, false, "log policy %s matched: the trial will not be restarted on node %s", policy, agent_id);
+    trial_log(c, t, false, "log policy %s matched: the trial will not be restarted on node %s (the master therefore will not schedule on "
+              "it)", policy, agent_id);
 }
 
 void trial_log_matched(struct core *c, int32_t id, const char *policy, const char *agent_id,

@@ -10,6 +10,7 @@ static const struct { int32_t number; const char *column; } sorts[] = {
 
 /* What the filter language has no names for. */
 static const struct search_column archived = {"archived", SEARCH_NUMBER, .table = SEARCH_TABLE_EXPERIMENTS, .column = X_ARCHIVED},
+    archived_anywhere = {"archived", SEARCH_NUMBER, .table = SEARCH_TABLE_EXPERIMENTS, .how = SEARCH_BY_PARENT_ARCHIVED},
     user_id = {"userId", SEARCH_NUMBER, .table = SEARCH_TABLE_USERS, .how = SEARCH_BY_ID},
     username = {"username", SEARCH_TEXT, .table = SEARCH_TABLE_USERS, .column = U_USERNAME};
 
@@ -88,7 +89,8 @@ static void add_conditions(struct search_node *group, const struct store_experim
 {
     enum { BESIDE_LABELS = 16 };
     group->child = arena_array(a, struct search_node, f->labels.n + BESIDE_LABELS);
-    add_number(group, f->has_archived, &archived, SEARCH_EQUAL, f->archived);
+    /* What lies in an archived project or workspace is not asked for either, by whoever leaves out what is archived. */
+    add_number(group, f->has_archived, f->archived ? &archived : &archived_anywhere, SEARCH_EQUAL, f->archived);
     add_states(group, f);
     add_users(group, f, a);
     for (size_t i = 0; i < f->labels.n; i++)

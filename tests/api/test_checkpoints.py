@@ -201,6 +201,10 @@ def test_files_are_removed_by_pattern(master):
             "log.txt": "1", "metadata.json": "22"}
     assert checkpoint(master, name)["resources"] == left
     assert master.experiment(x)["checkpointSize"] == "31"
+    (master.storage / name / "log.txt").write_text("longer")
+    remove()  # nothing, but the storage is looked at again
+    left["log.txt"] = "6"
+    wait_for("a look at the storage", lambda: checkpoint(master, name)["resources"] == left)
     remove("optimizer/**/*.pt")
     left = {k: v for k, v in left.items() if "deep" not in k}
     wait_for("the second removal", lambda: checkpoint(master, name)["resources"] == left)
@@ -212,7 +216,7 @@ def test_files_are_removed_by_pattern(master):
     assert checkpoint(master, name)["state"] == "STATE_DELETED"
 
 
-@pytest.mark.parametrize("globs,why", [([], "empty"), (["/etc/*"], "/etc/*"), ([""], "''"), (["**/**/**/**/**/a"], "**")])
+@pytest.mark.parametrize("globs,why", [(["/etc/*"], "/etc/*"), ([""], "''"), (["**/**/**/**/**/a"], "**")])
 def test_bad_patterns_are_refused(master, globs, why):
     reply = master.post("/api/v1/checkpoints/rm", {"checkpointUuids": [str(uuid.uuid4())], "checkpointGlobs": globs})
     assert reply.status == 400 and why in reply.json["error"]["error"], reply

@@ -235,3 +235,40 @@ def test_names_of_files_may_be_in_any_script(master):
     archive = base64.b64decode(master.get(f"/api/v1/experiments/{experiment}/model_def").json["b64Tgz"])
     with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
         assert {e.name: tar.extractfile(e).read().decode() for e in tar if e.isfile()} == files
+
+
+def test_the_reply_to_a_creation_says_queued_and_runs_are_shown_as_they_are_stored(master):
+    made = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config()), "activate": True}).json["experiment"]
+    assert made["state"] == "STATE_QUEUED"
+    [trial] = master.trial_ids(made["id"])
+    find = json.dumps({"filterGroup": {"kind": "group", "conjunction": "and", "children": [
+        {"kind": "field", "columnName": "id", "location": "LOCATION_TYPE_RUN", "type": "COLUMN_TYPE_NUMBER", "operator": "=", "value": trial}]},
+        "showArchived": True})
+    [run] = master.post("/api/v1/runs", {"filter": find}).json["runs"]
+    assert run["state"] == "STATE_ACTIVE"
+    master.post(f"/api/v1/experiments/{made['id']}/kill")
+    paused = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config()), "activate": False}).json["experiment"]
+    assert paused["state"] == "STATE_PAUSED"
+
+
+def test_metrics_are_shown_of_experiments_whose_searcher_metric_was_never_reported(master):
+    w = master.post("/api/v1/workspaces", {"name": "no-searcher-metric"}).json["workspace"]["id"]
+    p = master.post(f"/api/v1/workspaces/{w}/projects", {"name": "p"}).json["project"]["id"]
+    x = master.post("/api/v1/experiments", {"config": json.dumps(master.experiment_config()), "activate": True,
+                                            "projectId": p}).json["experiment"]["id"]
+    [trial] = master.trial_ids(x)
+    reply = master.post(f"/api/v1/trials/{trial}/metrics", {"metrics": {"trialId": trial, "trialRunId": 1, "stepsCompleted": 1, "metrics": {
+        "avgMetrics": {"other": 7.5}}}, "group": "training"})
+    assert reply.status == 200, reply
+    columns = {c["column"] for c in master.get(f"/api/v1/projects/{p}/columns").json["columns"]}
+    assert "training.other.max" in columns
+    ranges = master.get(f"/api/v1/projects/{p}/experiments/metric-ranges").json["ranges"]
+    [found] = [r for r in ranges if r["metricsName"] == "training.other.max"]
+    assert (found["min"], found["max"]) == (7.5, 7.5)
+    master.post(f"/api/v1/experiments/{x}/kill")
+
+
+def test_the_pages_of_resource_use_are_not_served_yet(master):
+    for page in ("raw", "allocations-csv", "aggregated"):
+        reply = master.get(f"/resources/allocation/{page}")
+        assert reply.status == 501 and "planned" in reply.json["message"]

@@ -235,3 +235,14 @@ def test_settings_of_the_web_are_kept_per_user(cluster, admin):
     assert cluster.get("/api/v1/users/setting", token=admin).json["settings"] == []
     assert cluster.post("/api/v1/users/setting/reset").status == 200
     assert cluster.get("/api/v1/users/setting").json["settings"] == []
+
+
+def test_the_legacy_list_of_tasks(cluster, running):
+    x, trial, allocation, task = running
+    listed = cluster.get("/tasks").json
+    [resources] = listed[allocation].pop("resources")
+    assert resources["allocation_id"] == allocation and list(resources["agent_devices"]) == ["agent0"]
+    assert len(resources["agent_devices"]["agent0"]) == 1 and resources["container_id"] == resources["resources_id"]
+    mine = listed[allocation]
+    assert (mine["task_id"], mine["allocation_id"], mine["slots_needed"]) == (task, allocation, 1)
+    assert mine["name"] == f"Trial {trial} (Experiment {x})" and mine["resource_pool"] == "default" and mine["registered_time"].endswith("Z")

@@ -396,7 +396,8 @@ def test_columns_are_what_a_project_has(stock):
             search(stock, path, field(name, "notEmpty"), sort=f"{name}=desc", projectId=1)
     titles = {x["column"]: x["displayName"] for x in stock.get("/api/v1/projects/1/columns?tableType=TABLE_TYPE_RUN").json["columns"]}
     assert (titles["id"], titles["startTime"], titles["localId"], titles["hp.lr"]) == ("ID", "Start time", "Local ID", "lr")
-    empty = stock.post("/api/v1/workspaces/1/projects", {"name": "empty"}).json["project"]["id"]
+    w = stock.post("/api/v1/workspaces", {"name": "with-nothing"}).json["workspace"]["id"]
+    empty = stock.post(f"/api/v1/workspaces/{w}/projects", {"name": "empty"}).json["project"]["id"]
     assert len(columns_of(stock, empty, "EXPERIMENT")) == 21 and len(columns_of(stock, empty, "RUN")) == 24
     assert stock.get(f"/api/v1/projects/{empty}/experiments/metric-ranges").json["ranges"] == []
 

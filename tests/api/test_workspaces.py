@@ -275,3 +275,34 @@ def test_det_makes_changes_and_deletes_workspaces_and_projects(master, det, tmp_
     assert det("project", "delete", "--yes", "cli2", "q") == "Successfully deleted project q.\n"
     assert det("workspace", "delete", "--yes", "cli2") == "Successfully deleted workspace cli2.\n"
     assert "not found" in det("workspace", "delete", "--yes", "cli2", fails=True)
+
+
+def test_what_lies_in_an_archived_place_is_archived(master):
+    w = workspace(master, "archived-place")["id"]
+    p = project(master, w, "p")["id"]
+    x = create_in(master, p).json["experiment"]["id"]
+    kill(master, x)
+    listed = lambda query: x in {e["id"] for e in master.get(f"/api/v1/experiments?{query}").json["experiments"]}  # noqa: E731
+    assert listed("archived=false") and not listed("archived=true")
+    for place in (f"projects/{p}", f"workspaces/{w}"):
+        assert master.post(f"/api/v1/{place}/archive").status == 200
+        assert not listed("archived=false") and listed("")
+        assert master.get(f"/api/v1/projects/{p}").json["project"]["archived"]
+        shown = lambda value: [q["id"] for q in  # noqa: E731
+                               master.get(f"/api/v1/workspaces/{w}/projects?archived={value}").json["projects"]]
+        assert shown("true") == [p] and shown("false") == []
+        assert master.post(f"/api/v1/{place}/unarchive").status == 200
+    assert listed("archived=false") and not master.get(f"/api/v1/projects/{p}").json["project"]["archived"]
+
+
+def test_the_default_workspace_keeps_its_one_project(master):
+    assert "default workspace" in error(master.post("/api/v1/workspaces/1/projects", {"name": "q"}))
+    p = project(master, workspace(master, "not-default")["id"], "p")["id"]
+    assert "default workspace" in error(master.post(f"/api/v1/projects/{p}/move", {"destinationWorkspaceId": 1}))
+    token = as_admin(master)
+    w = workspace(master, "no-target")["id"]
+    for change in (lambda: master.request("PATCH", "/api/v1/projects/1", {"name": "x"}, token=token),
+                   lambda: master.request("POST", "/api/v1/projects/1/move", {"destinationWorkspaceId": w}, token=token),
+                   lambda: master.request("POST", "/api/v1/projects/1/archive", token=token)):
+        assert "immutable" in error(change())
+    assert [q["id"] for q in master.get("/api/v1/workspaces/1/projects").json["projects"]] == [1]

@@ -21,7 +21,7 @@ def test_a_failing_trial_is_restarted_as_often_as_allowed_and_says_its_exit_code
     x = shell(cluster, "echo run $DET_TRIAL_RUN_ID; exit 7", max_restarts=2)
     assert cluster.wait_experiment(x)["state"] == "STATE_ERROR"
     trial = the_trial(cluster, x)
-    assert (trial["state"], trial["restarts"]) == ("STATE_ERROR", 3)  # counts the failure that was one too many
+    assert (trial["state"], trial["restarts"]) == ("STATE_ERROR", 2)  # the failure that is one too many restarts nothing
     assert task_lines(cluster, trial["id"]) == ["run 1", "run 2", "run 3"]
     log = log_of(cluster, x)
     assert log.count("exit code: 7") == 3, log

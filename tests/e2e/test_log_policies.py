@@ -31,7 +31,8 @@ def test_a_match_cancels_the_retries(one):
     state, runs, log = ended(one, x)
     assert (state, runs) == ("STATE_ERROR", 1), log
     assert log.count("log policy memory matched: the trial will not be restarted if it fails") == 1
-    assert the_trial(one, x)["logPolicyMatched"] == "memory"
+    assert "trial failed and matched logs to a don't retry policy" in log  # scripts wait for these words
+    assert the_trial(one, x)["logPolicyMatched"] == "memory" and the_trial(one, x)["restarts"] == 0
 
 
 def test_without_a_match_retries_go_on(one):
@@ -67,6 +68,7 @@ def test_a_node_is_avoided_after_a_match(new_cluster):
     state, runs, log = ended(c, x)
     assert (state, runs) == ("STATE_COMPLETED", 2), log
     assert "fine on good" in log and log.count("will not be restarted on node bad") == 1
+    assert "therefore will not schedule on" in log  # scripts wait for these words
 
 
 def test_a_crash_of_the_master_loses_no_match_and_counts_none_twice(one):

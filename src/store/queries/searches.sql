@@ -90,7 +90,7 @@ DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - 
 -- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($2 AS TEXT)
 -- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
 
--- What was reported by all runs ($2) or by the best one of each experiment: extents of min, max, mean and last.
+-- What was reported by all runs ($2) or by the best one of each experiment, by all of an experiment that has no best one yet: extents of min, max, mean and last.
 -- name: search_metric_names
 SELECT group_name, name, min(number), min(low), max(low), min(high), max(high), min(mean), max(mean), min(latest), max(latest) FROM (
 -- sqlite: SELECT s.group_name, m.key AS name, CASE WHEN json_extract(m.value, '$[0]') = 'number' THEN 1 ELSE 0 END AS number,
@@ -108,7 +108,7 @@ SELECT group_name, name, min(number), min(low), max(low), min(high), max(high), 
 FROM experiments x JOIN trials t ON t.experiment_id = x.id JOIN metric_summaries s ON s.trial_id = t.id,
 -- sqlite: json_each(s.metrics) m
 -- postgres: json_each(CAST(s.metrics AS json)) m
-WHERE x.project_id = $1 AND (CAST($2 AS BIGINT) <> 0 OR t.id = x.best_trial_id)) reported
+WHERE x.project_id = $1 AND (CAST($2 AS BIGINT) <> 0 OR t.id = coalesce(x.best_trial_id, t.id))) reported
 GROUP BY group_name, name
 -- sqlite: ORDER BY group_name, name;
 -- postgres: ORDER BY group_name COLLATE "C", name COLLATE "C";

@@ -140,7 +140,7 @@ AND p.workspace_id = $1
 -- postgres: AND strpos(lower(p.name), lower($1)) > 0
 
 -- fragment: projects_filter_archived
-AND p.archived = $1
+AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($1 <> 0)
 
 -- fragment: projects_filter_owner
 -- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR p.user_id IN (SELECT value FROM json_each($2)))
