@@ -41,7 +41,16 @@ def test_bad_queries(admin, query, part):
 
 def test_only_admins_read_it(admin):
     admin.login("determined")
-    assert admin.get(URL).status == 403 and admin.get(URL, token=None).status == 401
+    for query in ("?limit=10", "?follow=false", "?offset=-1&follow=true"):
+        assert admin.get(URL + query).status == 403 and admin.get(URL + query, token=None).status == 401
+    assert admin.get(URL, token=None).status == 401
+
+
+def test_a_request_without_parameters_gives_others_a_line_that_says_why_there_is_no_log(admin):
+    """Release 0.38.1 asks so for a support bundle, which would fail whole."""
+    admin.login("determined")
+    [line] = lines(admin)
+    assert line["message"] == "Left out: only an admin may read the master's log, and user 'determined' is none."
 
 
 def test_a_follower_gets_new_lines(admin):

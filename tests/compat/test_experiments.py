@@ -207,6 +207,18 @@ def test_support_bundle__holds_what_the_released_client_shows_of_the_trial(det, 
     assert ("master_logs.txt" in files) != ("Left out: the master's logs" in files["README.txt"])
 
 
+def test_support_bundle__of_the_released_client_is_for_people_who_are_no_admins_too(det, ours, cluster, finished, tmp_path):
+    [trial] = cluster.trial_ids(finished[0])
+    for client, name in ((det, "released"), (ours, "own")):
+        (tmp_path / name).mkdir()
+        assert "bundle path: " in client(f"trial support-bundle {trial} -o {tmp_path / name}")
+        [path] = (tmp_path / name).iterdir()
+        with tarfile.open(path) as tar:
+            files = {m.name.split("/")[1]: tar.extractfile(m).read().decode() for m in tar}
+        assert "training starts" in files["trial_logs.txt"] and "api_trial_call.json" in files
+        assert "Left out: " in files["master_logs.txt" if client is det else "README.txt"]
+
+
 def test_a_killed_process__is_exit_code_137(det, config):
     experiment = create(det, config, "--config", "'entrypoint=kill -9 $$'")
     assert det.run(f"experiment wait {experiment}").status == 1

@@ -105,7 +105,7 @@ static int write_master_record(struct json_object *record, void *to, struct erro
 static int add_master_logs(struct bundle *b, const char **ret_why, struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
-    struct wire_master_logs_request in = {0};
+    struct wire_master_logs_request in = {.limit = INT32_MAX}; /* a request without any parameter is never refused */
     bool dropped;
     *ret_why = NULL;
     FILE *to = add_part(b, "master_logs.txt", err);
