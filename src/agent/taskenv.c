@@ -98,6 +98,7 @@ static void add_machine(struct taskenv *e, char *const *machine, const struct ac
     taskenv_set(e, "USER", who->name);
     taskenv_set(e, "LOGNAME", who->name);
     taskenv_set(e, "SHELL", who->shell);
+    taskenv_set(e, "PYTHONUNBUFFERED", "1"); /* else what it prints comes late, behind all of its errors */
 }
 
 static bool has_name_in_any_case(const struct taskenv *e, const char *name)
@@ -181,7 +182,9 @@ static void prepend_path(struct taskenv *e, const char *name, const char *dir)
 /* No container means no image in which our library, the work directory and the scripts have their fixed places. */
 static void add_places(struct taskenv *e, const struct taskenv_facts *f)
 {
-    const char *userbase = arena_printf(e->arena, "%s/pythonuserbase", f->run_dir);
+    const char *given = taskenv_get(e, "PYTHONUSERBASE"); /* in which packages of somebody's home may lie */
+    const char *userbase = given && *given ? taskenv_map_path(given, f->run_dir, e->arena)
+                                           : arena_printf(e->arena, "%s/pythonuserbase", f->run_dir);
     taskenv_set(e, "DET_RUN_DIR", f->run_dir);
     taskenv_set(e, "DET_WORKDIR", f->work_dir);
     taskenv_set(e, "PYTHONUSERBASE", userbase);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <grp.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -152,6 +153,22 @@ static void name_tmp(const struct taskspec *spec)
         setenv("TMPDIR", spec->tmp, 0);
 }
 
+/* Packages that `pip install --user` has put into the account's home are not those of PYTHONUSERBASE. Whoever misses one should not
+ * have to find out why. */
+static void tell_of_hidden_packages(void)
+{
+    const char *home = getenv("HOME"), *base = getenv("PYTHONUSERBASE");
+    char local[4000], pattern[4096];
+    glob_t found = {0};
+    if (!home || !base || snprintf(local, sizeof(local), "%s/.local", home) >= (int)sizeof(local) || strcmp(local, base) == 0)
+        return;
+    snprintf(pattern, sizeof(pattern), "%s/lib/python3*/site-packages", local);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0)
+        fprintf(stderr, "WARNING: the Python packages in %s are hidden from this task, whose PYTHONUSERBASE is %s; if it needs them, add "
+                "PYTHONUSERBASE=%s to environment.environment_variables\n", found.gl_pathv[0], base, local);
+    globfree(&found);
+}
+
 /* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. Returns whether /tmp is the task's own. */
 static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
 {
@@ -199,6 +216,7 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
     environ = spec->env;
     if (!own_tmp)
         name_tmp(spec);
+    tell_of_hidden_packages();
     execvp(spec->argv[0], spec->argv);
     fail_at_given(status, "cannot execute", spec->argv[0]);
 }

@@ -2,8 +2,10 @@
 
 import json
 import os
+import pathlib
 import signal
 import tarfile
+import tempfile
 import time
 
 import fakemaster
@@ -161,6 +163,25 @@ def test_environment_is_that_of_the_contract(master, agent):
     assert {k: env.get(k) for k in expected} == expected
     assert env["PATH"].startswith(f"{run}/pythonuserbase/bin:")
     assert env["PYTHONPATH"].endswith("/python") and not any(k.startswith("DET_TOKEN") for k in env)
+
+
+@pytest.fixture
+def home():
+    """Not below /tmp, of which a task may have its own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        path = pathlib.Path(directory)
+        path.chmod(0o755)
+        yield path
+
+
+def test_packages_in_the_home_are_not_hidden_without_a_word(master, agent, home):
+    local = home / ".local"
+    (local / "lib/python3.11/site-packages").mkdir(parents=True)
+    for more, hidden in (([], True), ([f"PYTHONUSERBASE={local}"], False)):
+        c = master.start(["echo $PYTHONUSERBASE"], more_env=[f"HOME={home}", *more])
+        master.finish(c)
+        assert ("are hidden from this task" in master.text(c, "stderr")) == hidden
+        assert (master.text(c, "stdout").strip() == str(local)) != hidden
 
 
 def test_trial_finds_its_files(master, agent):

@@ -51,6 +51,24 @@ static void test_taskenv__later_parts_win_over_earlier_ones(void **state)
     arena_release(&a);
 }
 
+static void test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen(void **state)
+{
+    struct arena a = ARENA_INIT;
+    struct taskenv e;
+    const char *env[] = {"PYTHONUNBUFFERED=", "PYTHONUSERBASE=/home/u/.local"}, *contract[] = {"PYTHONUSERBASE=/run/determined/other"};
+    char *machine[] = {"PATH=/bin", NULL};
+    build(&e, NULL, 0, machine, &a);
+    assert_string_equal(taskenv_get(&e, "PYTHONUNBUFFERED"), "1");
+    assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/r/pythonuserbase");
+    build(&e, env, 2, machine, &a);
+    assert_string_equal(taskenv_get(&e, "PYTHONUNBUFFERED"), "");
+    assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/home/u/.local");
+    assert_string_equal(taskenv_get(&e, "PATH"), "/home/u/.local/bin:/bin");
+    build(&e, contract, 1, machine, &a);
+    assert_string_equal(taskenv_get(&e, "PYTHONUSERBASE"), "/r/other");
+    arena_release(&a);
+}
+
 static void test_taskenv__takes_nothing_secret_from_the_agents_own(void **state)
 {
     struct arena a = ARENA_INIT;
@@ -109,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_taskenv__later_parts_win_over_earlier_ones),
+        cmocka_unit_test(test_taskenv__python_prints_at_once_and_its_user_base_can_be_chosen),
         cmocka_unit_test(test_taskenv__takes_nothing_secret_from_the_agents_own),
         cmocka_unit_test(test_taskenv__proxies_yield_to_the_same_name_in_any_case),
         cmocka_unit_test(test_taskenv__maps_only_the_contracts_directory),
