@@ -69,7 +69,7 @@ static void test_restart__an_exit_while_the_master_was_away_counts(void **state)
                "[   450] master > crash\n"
                "[  3450] master > back\n"
                "[  3950] a1 > back\n"
-               "[  3950] trial 1 > ERROR, restarts 1\n"
+               "[  3950] trial 1 > ERROR, restarts 0\n"
                "[  3950] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[  3950] exp 1 > ACTIVE -> STOPPING_ERROR\n"
                "[  3950] exp 1 > STOPPING_ERROR -> ERROR\n");

@@ -54,7 +54,7 @@ static void test_single__failing_trial_restarts_up_to_max_restarts_then_ends_in_
                "[   210] a1 > start trial 1 run 2 slots 0 from step 1\n"
                "[   420] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   420] a1 > start trial 1 run 3 slots 0 from step 2\n"
-               "[   630] trial 1 > ERROR, restarts 3\n"
+               "[   630] trial 1 > ERROR, restarts 2\n"
                "[   630] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   630] exp 1 > ACTIVE -> STOPPING_ERROR\n"
                "[   630] exp 1 > STOPPING_ERROR -> ERROR\n");
@@ -85,7 +85,7 @@ static void test_single__max_restarts_0_makes_the_first_failure_final(void **sta
     sim_expect(sim,
                "[     0] exp 1 > PAUSED -> ACTIVE\n"
                "[     0] a1 > start trial 1 run 1 slots 0\n"
-               "[   110] trial 1 > ERROR, restarts 1\n"
+               "[   110] trial 1 > ERROR, restarts 0\n"
                "[   110] log > crashed: resources failed with non-zero exit code: container failed with non-zero exit code: 1\n"
                "[   110] exp 1 > ACTIVE -> STOPPING_ERROR\n"
                "[   110] exp 1 > STOPPING_ERROR -> ERROR\n");
