@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/storage_roots.h"
+#include "common/beneath.h"
 #include "common/cleanup.h"
 
 enum { ENTRIES_MAX = 200000, DEPTH_MAX = 100, PIECE_BYTES = 64 * 1024 };
@@ -92,7 +93,7 @@ static int list_entry(struct checkpoint_archive *a, int dir, const char *name, c
         return 0;
     if (depth == DEPTH_MAX)
         return error_set(err, ERR_PRECONDITION, "%s: more than %d directories deep", path, DEPTH_MAX);
-    int below = storage_open_beneath(dir, name, O_RDONLY | O_DIRECTORY);
+    int below = beneath_open(dir, name, O_RDONLY | O_DIRECTORY, NULL);
     return below < 0 ? error_errno(err, "%s", path) : list_below(a, below, path, depth + 1, err);
 }
 
@@ -275,7 +276,7 @@ static int begin_item(struct checkpoint_archive *a, struct error *err)
     a->item_pos = 0;
     if (item->directory || item->size == 0)
         return 0;
-    a->file = storage_open_beneath(a->dir, item->name, O_RDONLY);
+    a->file = beneath_open(a->dir, item->name, O_RDONLY, NULL);
     if (a->file < 0)
         return error_set(err, ERR_PRECONDITION, "%s: %s", item->name, strerror(errno));
     struct stat st;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "api/storage_roots.h"
+#include "common/beneath.h"
 #include "common/checkpoint_place.h"
 #include "common/cleanup.h"
 #include "common/json.h"
@@ -47,7 +48,7 @@ static int is_checkpoint(int dir, bool *ret, struct error *err)
     *ret = fstatat(dir, CHECKPOINT_METADATA, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
     if (*ret)
         return 0;
-    int copy = storage_open_beneath(dir, ".", O_RDONLY | O_DIRECTORY);
+    int copy = beneath_open(dir, ".", O_RDONLY | O_DIRECTORY, NULL);
     DIR *entries = copy < 0 ? NULL : fdopendir(copy);
     if (!entries) {
         if (copy >= 0)
@@ -64,7 +65,7 @@ static int is_checkpoint(int dir, bool *ret, struct error *err)
 static int open_directory(const struct checkpoint_site *site, struct checkpoint_place_open *p, struct arena *a, struct error *err)
 {
     bool known;
-    p->dir = storage_open_beneath(p->storage, site->uuid, O_RDONLY | O_DIRECTORY);
+    p->dir = beneath_open(p->storage, site->uuid, O_RDONLY | O_DIRECTORY, NULL);
     if (p->dir < 0 && errno == ENOENT) {
         p->found = CHECKPOINT_GONE;
         return 0;
@@ -193,7 +194,7 @@ static int remove_directory(struct removal *r, int parent, const char *name, boo
         return error_set(err, ERR_PRECONDITION, "%s: more than %d directories deep", strbuf_str(&r->path), DEPTH_MAX);
     bool removed = is_to_go(r, strbuf_str(&r->path));
     size_t length = r->path.n;
-    int dir = storage_open_beneath(parent, name, O_RDONLY | O_DIRECTORY);
+    int dir = beneath_open(parent, name, O_RDONLY | O_DIRECTORY, NULL);
     if (dir < 0)
         return errno == ENOENT ? 0 : failed(r, err);
     strbuf_addc(&r->path, '/');
@@ -268,7 +269,7 @@ static int remove_metadata(struct removal *r, int dir, struct error *err)
 static int remove_at(struct removal *r, const struct checkpoint_site *site, const struct checkpoint_place_open *p, struct error *err)
 {
     bool removed = false;
-    int dir = storage_open_beneath(p->dir, ".", O_RDONLY | O_DIRECTORY);
+    int dir = beneath_open(p->dir, ".", O_RDONLY | O_DIRECTORY, NULL);
     if (dir < 0)
         return error_errno(err, "checkpoint %s", site->uuid);
     r->keeps_metadata = true;
@@ -282,7 +283,7 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, cons
 
 static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a, struct error *err)
 {
-    cleanup_close int all = storage_open_beneath(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id), O_RDONLY | O_DIRECTORY);
+    cleanup_close int all = beneath_open(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id), O_RDONLY | O_DIRECTORY, NULL);
     if (all < 0)
         return errno == ENOENT ? 0 : error_errno(err, "TensorBoard files");
     cleanup_json struct json_object *list = json_object_new_array(), *left = json_object_new_object();

@@ -2,12 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
+#include "common/beneath.h"
 #include "common/checkpoint_place.h"
 #include "common/cleanup.h"
 #include "common/config.h"
@@ -54,13 +53,6 @@ static bool is_below(const char *path, const char *root)
 }
 
 static bool may_be_root(const char *normal) { return normal && strcmp(normal, "/") != 0; }
-
-int storage_open_beneath(int dir, const char *name, int flags)
-{
-    const struct open_how how = {.flags = (uint64_t)(unsigned)flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK),
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
-}
 
 /* ---- roots ------------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +149,7 @@ static int descend(const struct storage_roots *r, int at, const char *rest, stru
         if (!*rest)
             return at;
         size_t n = strcspn(rest, "/");
-        int next = storage_open_beneath(at, arena_strndup(a, rest, n), O_PATH | O_DIRECTORY);
+        int next = beneath_open(at, arena_strndup(a, rest, n), O_PATH | O_DIRECTORY, NULL);
         int error = errno;
         close(at);
         errno = error;
@@ -168,7 +160,9 @@ static int descend(const struct storage_roots *r, int at, const char *rest, stru
 
 static const char *explain(int error)
 {
-    return error == EPERM ? "it lies in the master's own data directory" : error == ELOOP ? "it leads through a link" : strerror(error);
+    if (error == EPERM)
+        return "it lies in the master's own data directory";
+    return error == ELOOP || error == ENOTDIR ? "it leads through a link, or something on the way is no directory" : strerror(error);
 }
 
 int storage_roots_open(const struct storage_roots *r, const char *admin_storage, const char *place, struct arena *a,
@@ -181,7 +175,7 @@ int storage_roots_open(const struct storage_roots *r, const char *admin_storage,
         return -1;
     }
     cleanup_close int at = descend(r, open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), normal + strlen(root), a);
-    int fd = at < 0 ? -1 : storage_open_beneath(at, ".", O_RDONLY | O_DIRECTORY);
+    int fd = at < 0 ? -1 : beneath_open(at, ".", O_RDONLY | O_DIRECTORY, NULL);
     if (fd < 0)
         *ret_why = arena_printf(a, "the master's machine can't open %s (%s); is the storage mounted there, at the same path?", place,
                                 explain(errno));

@@ -31,7 +31,4 @@ bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t u
 /* An absolute path without "." and doubled or trailing slashes; NULL if it is relative or has "..". */
 const char *storage_path_normal(const char *path, struct arena *a);
 
-/* Opens what is below the directory: never through a link, never upwards. A file that is no regular one does not block. */
-int storage_open_beneath(int dir, const char *name, int flags);
-
 #endif
