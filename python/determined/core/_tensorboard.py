@@ -111,18 +111,19 @@ class TensorboardFiles:
         if not at_once and self._waiting:
             return  # storing takes longer than a second
         self._last_s = now
+        files = [(name, mangler(name, rank).as_posix()) for name in self._changed() if selector(name)]
+        if files:
+            self._waiting.append(self._thread.submit(self._store, files))
+
+    def _changed(self) -> List[pathlib.Path]:
+        """What changed since the last time, or could not be stored then."""
         with self._lock:
             failed, self._failed = self._failed, []
         for name in failed:
             self._seen.pop(name, None)
-        changed = _storage.changed_files(self.base_path, self._seen)
-        files = [
-            (name, mangler(pathlib.Path(name), rank).as_posix()) for name in changed if selector(pathlib.Path(name))
-        ]
-        if files:
-            self._waiting.append(self._thread.submit(self._store, files))
+        return [pathlib.Path(name) for name in _storage.changed_files(self.base_path, self._seen)]
 
-    def _store(self, files: List[Tuple[str, str]]) -> None:
+    def _store(self, files: List[Tuple[pathlib.Path, str]]) -> None:
         for name, stored_as in files:
             try:
                 self._storage.put_file(self.base_path / name, f"{self._target}/{stored_as}")
@@ -130,7 +131,7 @@ class TensorboardFiles:
                 # A curve in TensorBoard is not worth a training run; the end of the context tries once more.
                 logger.warning("TensorBoard's file %s could not be stored: %s", name, e)
                 with self._lock:
-                    self._failed.append(name)
+                    self._failed.append(str(name))
 
     def flush(self) -> None:
         """Wait until everything that was asked for has been tried."""
@@ -138,8 +139,11 @@ class TensorboardFiles:
             one.result()
 
     def close(self, *, last_sync: bool) -> None:
-        """Wait for what is under way; with ``last_sync`` after storing what changed since."""
+        """Wait for what is under way; with ``last_sync`` store what changed since, too.
+
+        That is done on the calling thread: a context that is closed when the interpreter ends finds no other one.
+        """
         self.flush()
         if last_sync:
-            self.sync()
+            self._store([(name, name.as_posix()) for name in self._changed()])
         self._thread.shutdown(wait=True)
