@@ -24,7 +24,7 @@ enum {
     DECODE_ON_LOOP_MAX = 32 * 1024, /* bytes; bigger bodies are decoded by a worker */
     SCALARS_MAX = 10000,   /* ids, names, states in one list */
     MESSAGES_MAX = 100000, /* files, lines of a log, packages in one list or map */
-    DECODED_MAX = 48 * 1024 * 1024, /* bytes of one request's message, beyond the content of files in it */
+    DECODED_MAX = 36 * 1024 * 1024, /* bytes of one request's message, beyond the content of files in it */
 };
 
 /* ---- decode ---- */

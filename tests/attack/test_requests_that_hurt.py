@@ -188,7 +188,7 @@ def test_the_released_library_finds_a_configuration_beyond_what_execve_takes(clu
 # ---- bodies ----
 
 @pytest.mark.parametrize("method, path, allowed", [
-    ("POST", "/api/v1/experiments", 144 * MIB), ("POST", "/api/v1/task/logs", 32 * MIB), ("POST", "/task-logs", 32 * MIB),
+    ("POST", "/api/v1/experiments", 144 * MIB), ("POST", "/api/v1/task/logs", 24 * MIB), ("POST", "/task-logs", 24 * MIB),
     ("POST", "/api/v1/experiments/continue", 8 * MIB), ("POST", "/api/v1/runs/kill", MIB), ("PATCH", "/api/v1/experiments/1", MIB),
     ("POST", "/api/v1/no-such-route", MIB)])
 @pytest.mark.parametrize("chunked", [False, True])

@@ -66,7 +66,6 @@ trial logs {t}
 trial logs --head 2 {t}
 trial logs --tail 2 {t}
 trial logs -f --source task {t}
-trial logs --json {t}
 trial logs --agent-id agent0 --stdtype stdout {t}
 trial logs --timestamp-before 2020-01-01T00:00:00Z {t}
 experiment logs --tail 2 {x}

@@ -7,6 +7,7 @@ import urllib.parse
 
 MIB = 1024 * 1024
 CREATE_MAX = 144 * MIB
+LOGS_MAX = 24 * MIB  # contract/body-limits.json
 SHAPES = {}
 
 
@@ -364,30 +365,30 @@ def a_report_of_a_large_list(v):
 
 @shape
 def lines_of_a_log_that_are_empty_objects(v):
-    return "POST", "/api/v1/task/logs", b'{"logs": [' + b"{}," * (10 * MIB) + b"{}]}"
+    return "POST", "/api/v1/task/logs", b'{"logs": [' + b"{}," * (LOGS_MAX // 4) + b"{}]}"
 
 
 @shape
-def a_log_of_thirty_two_megabytes(v):
+def a_log_of_the_largest_size(v):
     line = json.dumps({"taskId": v.task, "log": "x" * 1600 + "\n"}).encode()
-    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 32 * MIB - 100)
+    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", LOGS_MAX - 100)
 
 
 @shape
 def lines_of_a_log_without_end(v):
     line = json.dumps({"taskId": v.task, "log": "x\n"}).encode()
-    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", 32 * MIB - 100)
+    return "POST", "/api/v1/task/logs", fill(b'{"logs": [', line, b"]}", LOGS_MAX - 100)
 
 
 @shape
-def a_log_of_thirty_two_megabytes_in_the_older_form(v):
+def a_log_of_the_largest_size_in_the_older_form(v):
     line = json.dumps({"taskId": v.task, "log": "x" * 1600 + "\n"}).encode()
-    return "POST", "/task-logs", fill(b"[", line, b"]", 32 * MIB - 100)
+    return "POST", "/task-logs", fill(b"[", line, b"]", LOGS_MAX - 100)
 
 
 @shape
 def one_line_of_a_log(v):
-    return "POST", "/api/v1/task/logs", json.dumps({"logs": [{"taskId": v.task, "log": "x" * (31 * MIB)}]}).encode()
+    return "POST", "/api/v1/task/logs", json.dumps({"logs": [{"taskId": v.task, "log": "x" * (LOGS_MAX - MIB)}]}).encode()
 
 
 @shape

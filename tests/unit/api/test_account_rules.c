@@ -15,7 +15,7 @@ static void test_username__is_trimmed_lower_case_ascii(void **state)
         "\xd0\xb0nn",         /* Cyrillic a */
         "ann\xe2\x80\x8b",    /* zero width space */
         "ann\xc2\xa0",        /* no-break space */
-        "\xe2\x80\xae" "nna", /* right-to-left override */
+        ("\xe2\x80\xae" "nna"), /* right-to-left override */
         "\xef\xbc\xa1nn",     /* fullwidth A */
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

@@ -131,6 +131,7 @@ static void test_beneath__what_is_written_is_new_and_has_its_mode(void **state)
     struct strbuf text cleanup_strbuf = STRBUF_INIT;
     cleanup_close int made = beneath_make_dir(dir, "a", 0751, NULL, NULL);
     cleanup_close int again = beneath_make_dir(dir, "a", 0700, NULL, NULL);
+    assert_true(made >= 0);
     assert_int_equal(fstat(again, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0751);
     assert_int_equal(beneath_write(dir, "a/f", "12345", 5, 0744, NULL, NULL), 0);
