@@ -102,11 +102,17 @@ static int move(struct req *r, const struct store_experiment_brief *x, const str
     return store_experiment_set_project(r->db, x->id, args->project_id, err);
 }
 
+int check_retention_days(int32_t days, struct error *err)
+{
+    enum { DAYS_MAX = 32767 }; /* as in the configuration: retention_policy.log_retention_days */
+    if (days < -1 || days > DAYS_MAX)
+        return error_set(err, ERR_INVALID, "num_days is %d, allowed is -1 (for ever) to %d", days, DAYS_MAX);
+    return 0;
+}
+
 static int check_days(struct req *r, const struct action_args *args, struct error *err)
 {
-    if (args->days < -1)
-        return error_set(err, ERR_INVALID, "num_days is %d, allowed is -1 (for ever) or more", args->days);
-    return 0;
+    return check_retention_days(args->days, err);
 }
 
 static int retain_logs(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,

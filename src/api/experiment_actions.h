@@ -41,4 +41,7 @@ int action_without_core(const struct experiment_action *a, const struct store_ex
 int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
                    const struct action_args *args, struct error *err);
 
+/* For how many days logs are kept: ERR_INVALID if that is no number of days. */
+int check_retention_days(int32_t days, struct error *err);
+
 #endif

@@ -1,18 +1,19 @@
 /* How long the logs of a trial's tasks are kept, and the deletion of those whose time is over. Experiments have their
  * own route among their actions. */
+#include "api/experiment_actions.h"
 #include "api/internal.h"
 #include "common/config.h"
 #include "gen/handlers.h"
 #include "store/trials.h"
 
-enum { FOR_EVER = -1, DAYS_MAX = 32767 };
+enum { FOR_EVER = -1 };
 #define DAY_US INT64_C(86400000000)
 
 int api_put_trial_retain_logs(struct req *r, const struct wire_put_trial_retain_logs_request *in,
                               struct wire_put_trial_retain_logs_response *ret, struct error *err)
 {
-    if (in->num_days < FOR_EVER || in->num_days > DAYS_MAX)
-        return error_set(err, ERR_INVALID, "num_days is %d, allowed is -1 (for ever) to %d", in->num_days, DAYS_MAX);
+    if (check_retention_days(in->num_days, err) < 0)
+        return -1;
     return store_trial_set_log_retention(r->db, in->trial_id, true, in->num_days, err);
 }
 
@@ -22,7 +23,7 @@ static int32_t remaining_days(const struct store_trial *t, int32_t default_days,
     int32_t days = t->has_log_retention ? t->log_retention_days : default_days;
     if (days < 0)
         return FOR_EVER;
-    int64_t left_us = (t->row.end_us ? t->row.end_us - now_us : 0) + days * DAY_US;
+    int64_t left_us = (t->row.end_us ? t->row.end_us - now_us : 0) + days * DAY_US; /* at most some decades */
     return left_us > 0 ? (int32_t)((left_us + DAY_US - 1) / DAY_US) : 0;
 }
 

@@ -147,7 +147,7 @@ static void check_logos(struct config *c)
         struct stat st;
         strbuf_addf(&path, "ui_customization.logo_paths.%s", logos[i]);
         const char *file = config_str(c, path.s);
-        if (stat(file, &st) < 0 || !S_ISREG(st.st_mode))
+        if (file && (stat(file, &st) < 0 || !S_ISREG(st.st_mode)))
             config_problem(c, path.s, "%s is no file", file);
     }
 }

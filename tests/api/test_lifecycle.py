@@ -145,6 +145,9 @@ def test_logs_are_retained_once_an_experiment_is_over(master):
         "experiment in non terminal state 'PAUSED', try again later")
     assert master.request("PUT", put, {"numDays": -2}).status == 400
     assert master.request("PUT", "/api/v1/experiments/99999/retain_logs", {"numDays": 1}).status == 404
+    for days in (-2, 32768, 2147483647):
+        refused = master.request("PUT", f"/api/v1/experiments/{over}/retain_logs", {"numDays": days})
+        assert refused.status == 400 and f"num_days is {days}" in refused.json["error"]["error"], refused.body
     assert bulk(master, "retain_logs", [over, live], method="PUT", numDays=-1) == {
         over: "", live: "experiment in non terminal state 'PAUSED', try again later"}
     assert master.get(f"/api/v1/trials/{trial}").json["trial"]["logRetentionDays"] == -1
