@@ -82,7 +82,7 @@ struct place {
     const struct wire_util_file *file;
 };
 
-static char *clean(const char *path, struct arena *a)
+char *model_path_clean(const char *path, struct arena *a)
 {
     char *out = arena_strdup(a, path), *to = out;
     while (*path) {
@@ -131,7 +131,7 @@ static int check_names(const struct wire_util_file *file, size_t n, struct error
     cleanup_arena struct arena a = ARENA_INIT;
     struct place *place = arena_array(&a, struct place, n + 1);
     for (size_t i = 0; i < n; i++)
-        place[i] = (struct place){clean(file[i].path, &a), &file[i]};
+        place[i] = (struct place){model_path_clean(file[i].path, &a), &file[i]};
     if (n)
         qsort(place, n, sizeof(*place), by_path);
     for (size_t i = 1; i < n; i++)

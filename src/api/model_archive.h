@@ -2,6 +2,7 @@
 #ifndef DET_API_MODEL_ARCHIVE_H
 #define DET_API_MODEL_ARCHIVE_H
 
+#include "common/arena.h"
 #include "common/error.h"
 #include "common/strbuf.h"
 #include "gen/wire.h"
@@ -11,5 +12,8 @@
 /* Refuses absolute paths, "..", empty names, anything that is neither file nor directory, and too much content; the
  * error names the file. No files give an empty archive. */
 int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret_tgz, struct error *err);
+
+/* A path as it is compared: "./a//b/" is "a/b"; "" is the context itself. */
+char *model_path_clean(const char *path, struct arena *a);
 
 #endif

@@ -51,24 +51,6 @@ static int next_entry(struct archive *in, struct archive_entry **ret, struct err
                ? 1 : error_set(err, ERR_INTERNAL, "model definition: %s", archive_error_string(in));
 }
 
-/* "./a//b/" is "a/b"; "" is the context itself. */
-static char *clean_path(const char *path, struct arena *a)
-{
-    char *out = arena_strdup(a, path), *to = out;
-    while (*path) {
-        size_t n = strcspn(path, "/");
-        if (n && !(n == 1 && *path == '.')) {
-            if (to > out)
-                *to++ = '/';
-            memmove(to, path, n);
-            to += n;
-        }
-        path += n + (path[n] == '/');
-    }
-    *to = '\0';
-    return out;
-}
-
 /* ---- types ---- */
 
 /* The marks of files that browsers show; the rest is text unless it holds bytes that no text has (WHATWG MIME Sniffing,
@@ -128,7 +110,7 @@ static int read_members(const void *tgz, size_t n, struct arena *a, struct membe
                 memcpy(more, m, count * sizeof(*m));
             m = more;
         }
-        m[count] = (struct member){.path = clean_path(archive_entry_pathname(entry), a), .mtime_s = archive_entry_mtime(entry),
+        m[count] = (struct member){.path = model_path_clean(archive_entry_pathname(entry), a), .mtime_s = archive_entry_mtime(entry),
                                    .is_dir = archive_entry_filetype(entry) == AE_IFDIR, .size = archive_entry_size(entry),
                                    .content_type = ""};
         if (!m[count].is_dir && !(m[count].content_type = type_of_entry(in, err)))
@@ -229,13 +211,13 @@ int model_file(const void *tgz, size_t n, const char *path, struct arena *a, str
 {
     __attribute__((cleanup(end_archive))) struct archive *in = NULL;
     struct archive_entry *entry;
-    const char *wanted = clean_path(path, a);
+    const char *wanted = model_path_clean(path, a);
     bool is_dir = *wanted == '\0';
     int rc = open_archive(tgz, n, &in, err);
     *ret = (struct model_file){0};
     while (rc == 0 && n && (rc = next_entry(in, &entry, err)) > 0) {
         rc = 0;
-        const char *name = clean_path(archive_entry_pathname(entry), a);
+        const char *name = model_path_clean(archive_entry_pathname(entry), a);
         size_t below = strlen(wanted);
         if (strncmp(name, wanted, below) == 0 && (name[below] == '/' || (!name[below] && archive_entry_filetype(entry) == AE_IFDIR)))
             is_dir = true;
