@@ -12,7 +12,6 @@
 enum {
     FILE_REGULAR = '0', FILE_DIRECTORY = '5',
     PATH_MOST = PATH_MAX - 1024, /* the task's directory comes before it */
-    DEPTH_MOST = 100,            /* names in a path; what agents take (UNTAR_DEPTH_MAX) */
 };
 
 static int check_path(const char *path, struct error *err)
@@ -23,10 +22,8 @@ static int check_path(const char *path, struct error *err)
         return error_set(err, ERR_INVALID,
                          "model definition: '%.200s' is an absolute path; only paths below the context are allowed",
                          path);
-    int depth = 0;
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/");
-        depth += n > 0 && !(n == 1 && p[0] == '.');
         if (n == 2 && p[0] == '.' && p[1] == '.')
             return error_set(err, ERR_INVALID,
                              "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed",
@@ -37,8 +34,6 @@ static int check_path(const char *path, struct error *err)
                              NAME_MAX);
         p += n + (p[n] == '/');
     }
-    if (depth > DEPTH_MOST)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s…' lies more than %d directories deep", path, DEPTH_MOST);
     if (strlen(path) > PATH_MOST)
         return error_set(err, ERR_INVALID, "model definition: '%.200s…' is a path of %zu bytes; allowed are %d", path, strlen(path),
                          PATH_MOST);
