@@ -11,7 +11,6 @@
 #include "api/password.h"
 #include "api/password_lane.h"
 #include "common/clock.h"
-#include "common/config.h"
 #include "common/log.h"
 #include "gen/handlers.h"
 #include "store/sessions.h"
@@ -32,8 +31,7 @@ struct login {
 
 static bool over_https(const struct req *r)
 {
-    const char *cert = config_str(api_info(r->api)->config, "security.tls.cert");
-    return origin_is_https(r->api->proxies, r->http, cert && *cert);
+    return origin_is_https(r->api->proxies, r->http);
 }
 
 /* A browser sends a Secure one never in the clear; SameSite keeps it from most requests that pages of others make

@@ -9,6 +9,7 @@
 #include "net/http.h"
 
 struct proxies {
+    bool own_tls; /* the master itself speaks https */
     size_t n;
     struct address_range range[];
 };
@@ -18,6 +19,9 @@ struct proxies *proxies_new(const struct config *c)
     struct json_object *list = config_get(c, "security.trusted_proxies");
     size_t n = list ? json_object_array_length(list) : 0;
     struct proxies *p = calloc(1, sizeof(*p) + n * sizeof(p->range[0]));
+    const char *cert = config_str(c, "security.tls.cert");
+    if (p)
+        p->own_tls = cert && *cert;
     for (size_t i = 0; p && i < n; i++) /* checked with the configuration (common/schema_checks.c) */
         if (address_range_parse(json_object_get_string(json_object_array_get_idx(list, i)), &p->range[p->n], NULL) == 0)
             p->n++;
@@ -69,10 +73,10 @@ void origin_client(const struct proxies *p, const struct http_request *http, str
     }
 }
 
-bool origin_is_https(const struct proxies *p, const struct http_request *http, bool own_tls)
+bool origin_is_https(const struct proxies *p, const struct http_request *http)
 {
     const char *proto = is_proxied(p, http) ? http_request_last_header(http, "X-Forwarded-Proto") : NULL;
-    return proto ? strcasecmp(proto, "https") == 0 : own_tls;
+    return proto ? strcasecmp(proto, "https") == 0 : p->own_tls;
 }
 
 /* ---- the page ---- */
@@ -114,7 +118,7 @@ static bool names_host(const char *origin, const char *host, bool https)
 
 enum provenance { FROM_PLATFORM, FROM_ELSEWHERE, FROM_UNKNOWN };
 
-static enum provenance provenance(const struct proxies *p, const struct http_request *http, bool own_tls)
+static enum provenance provenance(const struct proxies *p, const struct http_request *http)
 {
     const char *site = http_request_header(http, "Sec-Fetch-Site"), *origin = http_request_header(http, "Origin");
     if (site) /* the browser has compared; "none" is what its user typed */
@@ -123,7 +127,7 @@ static enum provenance provenance(const struct proxies *p, const struct http_req
         return FROM_UNKNOWN;
     const char *host = is_proxied(p, http) ? http_request_last_header(http, "X-Forwarded-Host") : NULL;
     host = host ? host : http_request_header(http, "Host");
-    return host && names_host(origin, host, origin_is_https(p, http, own_tls)) ? FROM_PLATFORM : FROM_ELSEWHERE;
+    return host && names_host(origin, host, origin_is_https(p, http)) ? FROM_PLATFORM : FROM_ELSEWHERE;
 }
 
 static bool is_json(const struct http_request *http)
@@ -133,11 +137,11 @@ static bool is_json(const struct http_request *http)
     return type && strncasecmp(type, json, sizeof(json) - 1) == 0 && strchr(" \t;", type[sizeof(json) - 1]);
 }
 
-int origin_check(const struct proxies *p, struct http_request *http, bool own_tls, bool by_cookie, struct error *err)
+int origin_check(const struct proxies *p, struct http_request *http, bool by_cookie, struct error *err)
 {
     if (!changes_something(http))
         return 0;
-    enum provenance from = provenance(p, http, own_tls);
+    enum provenance from = provenance(p, http);
     if (from == FROM_ELSEWHERE)
         return error_set(err, ERR_FORBIDDEN, "this request comes from a page of another origin (%.200s), which may not act for who is "
                          "logged in here; programs send a token in the Authorization header", http_request_header(http, "Origin") ?

@@ -16,17 +16,17 @@ struct config;
 struct http_request;
 struct proxies;
 
-/* security.trusted_proxies: whose X-Forwarded-… headers are believed. */
+/* security.trusted_proxies: whose X-Forwarded-… headers are believed; and whether the master itself speaks https. */
 struct proxies *proxies_new(const struct config *c);
 void proxies_free(struct proxies *p);
 
 /* The connection's peer, or, if that is a trusted proxy, the last address of X-Forwarded-For that is none. */
 void origin_client(const struct proxies *p, const struct http_request *http, struct address *ret);
 /* Whether the browser reached us by https, as far as we and a trusted proxy know. */
-bool origin_is_https(const struct proxies *p, const struct http_request *http, bool own_tls);
+bool origin_is_https(const struct proxies *p, const struct http_request *http);
 
 /* ERR_FORBIDDEN unless the request changes nothing or comes from the platform. by_cookie: the cookie is what authenticates it;
  * otherwise (a login) only what says that it comes from elsewhere is refused. */
-int origin_check(const struct proxies *p, struct http_request *http, bool own_tls, bool by_cookie, struct error *err);
+int origin_check(const struct proxies *p, struct http_request *http, bool by_cookie, struct error *err);
 
 #endif

@@ -15,7 +15,6 @@
 #include "api/origin.h"
 #include "api/raw_handlers.h"
 #include "common/clock.h"
-#include "common/config.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
@@ -203,9 +202,8 @@ static int authenticate_agent(struct req *r, const char *token, struct error *er
 /* A login, too, is refused to pages of others: it would make this browser somebody else's. */
 static int check_origin(struct req *r, bool open, struct error *err)
 {
-    const char *cert = config_str(r->api->info.config, "security.tls.cert");
     bool by_cookie = !open && !header_token(r->http) && http_request_cookie(r->http, "auth");
-    return open || by_cookie ? origin_check(r->api->proxies, r->http, cert && *cert, by_cookie, err) : 0;
+    return open || by_cookie ? origin_check(r->api->proxies, r->http, by_cookie, err) : 0;
 }
 
 static int authenticate(struct req *r, struct error *err)

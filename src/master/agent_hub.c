@@ -25,7 +25,7 @@ struct agent_hub *agent_hub_new(struct master *m)
     struct agent_hub *h = calloc(1, sizeof(*h));
     if (h) {
         h->m = m;
-        h->inboxes = agent_inboxes_new(m->loop, m->workers);
+        h->inboxes = agent_inboxes_new(m->loop, m->workers, clock_monotonic_us);
     }
     return h;
 }

@@ -4,19 +4,18 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "common/clock.h"
 #include "core/core.h"
 #include "master/agent_words.h"
 
 enum {
     HEAVY_BYTES = 8 * 1024, /* to decode it takes longer than to hand it over */
-    HEARING_US = 2000,      /* then others have a turn of the loop */
 };
 
 TAILQ_HEAD(inbox_list, agent_inbox);
 struct agent_inboxes {
     struct loop *loop;
     struct pool *workers;
+    int64_t (*now_us)(void);
     struct inbox_list behind; /* something of theirs could be heard, in the next turn */
     int64_t heard_us;         /* since the last time that others had one */
     bool posted;
@@ -42,12 +41,12 @@ struct agent_inbox {
     TAILQ_ENTRY(agent_inbox) in_behind;
 };
 
-struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers)
+struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers, int64_t (*now_us)(void))
 {
     struct agent_inboxes *all = calloc(1, sizeof(*all));
     if (!all)
         abort();
-    *all = (struct agent_inboxes){.loop = l, .workers = workers};
+    *all = (struct agent_inboxes){.loop = l, .workers = workers, .now_us = now_us};
     TAILQ_INIT(&all->behind);
     return all;
 }
@@ -124,17 +123,17 @@ static void work(void *worker, void *job)
 
 /* ---- on the loop ---- */
 
-static bool is_time(const struct agent_inboxes *all) { return all->heard_us < HEARING_US; }
+static bool is_time(const struct agent_inboxes *all) { return all->heard_us < AGENT_HEARING_US; }
 
 static void hear_one(struct agent_inbox *in, struct entry *e)
 {
-    int64_t start_us = clock_monotonic_us();
+    int64_t start_us = in->all->now_us();
     STAILQ_REMOVE_HEAD(&in->waiting, next);
     if (!e->opened)
         open_letter(e, e->data, e->n);
     in->hear(in->ctx, &e->letter);
     entry_free(e);
-    in->all->heard_us += clock_monotonic_us() - start_us;
+    in->all->heard_us += in->all->now_us() - start_us;
 }
 
 static void hear_behind(void *ctx);

@@ -3,8 +3,8 @@
  * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker;
  * what comes after them waits until they were heard: a task's exit must not overtake its last lines.
  *
- * When thousands of agents speak at once, they have half of the loop: after 5 ms of hearing, what else they say waits
- * until others have had a turn. */
+ * When thousands of agents speak at once, they have a share of the loop: after AGENT_HEARING_US of hearing, what else
+ * they say waits until others have had a turn. */
 #ifndef DET_MASTER_AGENT_INBOX_H
 #define DET_MASTER_AGENT_INBOX_H
 
@@ -14,6 +14,8 @@
 #include "net/loop.h"
 #include "net/pool.h"
 #include "store/task_logs.h"
+
+enum { AGENT_HEARING_US = 2000 };
 
 struct agent_inbox;
 
@@ -28,7 +30,8 @@ struct agent_letter {
 typedef void agent_hear_fn(void *ctx, struct agent_letter *letter); /* on the loop; may close the inbox */
 
 struct agent_inboxes; /* of all agents, who share the loop's time */
-struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers);
+/* now_us() is a clock that never goes back, in microseconds: clock_monotonic_us(), or a test's own. */
+struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers, int64_t (*now_us)(void));
 void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and the loop does not run any more */
 
 struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx);

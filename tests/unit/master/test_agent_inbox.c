@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/strbuf.h"
 #include "master/agent_inbox.h"
@@ -17,8 +16,12 @@ struct fixture {
     struct strbuf story;
     int expected; /* letters until the loop stops */
     bool close_after_first;
-    useconds_t hear_us; /* so long each takes */
+    int64_t hear_us; /* so long each takes by the test's clock */
 };
+
+static int64_t now_us; /* the test's clock */
+
+static int64_t test_clock(void) { return now_us; }
 
 static void hear(void *ctx, struct agent_letter *l)
 {
@@ -32,7 +35,7 @@ static void hear(void *ctx, struct agent_letter *l)
         strbuf_adds(&f->story, "state ");
     if (l->lines.line_n)
         assert_string_equal(l->lines.line[0].agent_id, "a1");
-    usleep(f->hear_us);
+    now_us += f->hear_us;
     if (f->close_after_first) {
         agent_inbox_close(f->in);
         f->in = NULL;
@@ -48,7 +51,7 @@ static int setup(void **state)
     f = (struct fixture){0};
     assert_int_equal(loop_new(&f.loop, NULL), 0);
     assert_int_equal(pool_new(f.loop, &o, &f.workers, NULL), 0);
-    f.all = agent_inboxes_new(f.loop, f.workers);
+    f.all = agent_inboxes_new(f.loop, f.workers, test_clock);
     f.in = agent_inbox_new(f.all, "a1", hear, &f);
     *state = &f;
     return 0;
@@ -122,7 +125,7 @@ static void tell_turn(void *ctx)
 static void test_inbox__after_a_while_others_have_their_turn(void **state)
 {
     struct fixture *f = *state;
-    f->hear_us = 6000;
+    f->hear_us = AGENT_HEARING_US;
     f->expected = 4;
     loop_post(f->loop, tell_turn, f);
     put(f, STATE);
@@ -137,7 +140,7 @@ static void test_inbox__after_a_while_others_have_their_turn(void **state)
 static void test_inbox__closed_while_it_is_behind_it_hears_nothing_more(void **state)
 {
     struct fixture *f = *state;
-    f->hear_us = 6000;
+    f->hear_us = AGENT_HEARING_US;
     put(f, STATE);
     put(f, STATE);
     agent_inbox_close(f->in);
