@@ -1,6 +1,7 @@
 #include "agent/agent.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "agent/host_facts.h"
 #include "agent/task.h"
+#include "agent/taskenv.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -238,6 +240,14 @@ static void find_cgroups(struct agent *a)
         log_info("agent.cgroup", "home=%s", log_quote(a->cgroups.base[0]));
 }
 
+/* Each task's own files are mounted there. Where the directory is missing, a task gets a copy of /run that has it, which takes a third
+ * of the task's start. */
+static void make_mount_point(void)
+{
+    if (geteuid() == 0 && mkdir(TASKENV_RUN_DIR, 0755) < 0 && errno != EEXIST)
+        log_info("agent.mount_point", "path=" TASKENV_RUN_DIR " error=%s", log_quote(strerror(errno)));
+}
+
 static int set_up(struct agent *a, struct error *err)
 {
     const struct agent_config *c = a->config;
@@ -250,6 +260,7 @@ static int set_up(struct agent *a, struct error *err)
         slots_find(&slots, &a->arena, &a->slots, err) < 0 || take_lock(a, err) < 0)
         return -1;
     find_cgroups(a);
+    make_mount_point();
     host_facts_read(&(struct host_facts_places){.os_release = "/etc/os-release", .cpuinfo = "/proc/cpuinfo"}, c->hostname, &a->arena,
                     &a->host);
     a->boot_id = boot_id(&a->arena);

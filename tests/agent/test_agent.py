@@ -69,6 +69,11 @@ def test_a_configuration_that_cannot_work_is_refused_with_a_sentence(master, pla
         assert word in a.log_text()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes directories in /run")
+def test_the_mount_point_of_tasks_is_made_once_and_not_for_each_task(agent):
+    assert os.path.isdir("/run/determined")
+
+
 def test_two_agents_do_not_share_a_run_root(master, agent, place):
     other = Agent(master, place / "other", run_root=str(agent.root / "tasks")).start()
     assert other.process.wait(60) != 0
