@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/files.h"
 
 #define ALWAYS (O_CLOEXEC | O_NOFOLLOW)
 #define NAME_TRIES 16
@@ -136,25 +137,11 @@ int beneath_make_dir(int dir, const char *path, mode_t mode, const struct beneat
     return take_fd(fd);
 }
 
-static int write_all(int fd, const char *data, size_t n)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, data, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        data += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 int beneath_write(int dir, const char *path, const void *data, size_t n, mode_t mode, const struct beneath_owner *owner,
                   struct error *err)
 {
     cleanup_close int fd = open_beneath(dir, path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    if (fd < 0 || write_all(fd, data, n) < 0 || give(fd, mode, owner) < 0)
+    if (fd < 0 || fd_write_all(fd, data, n) < 0 || give(fd, mode, owner) < 0)
         return refuse("cannot write", path, err);
     return 0;
 }

@@ -42,15 +42,18 @@ int file_read(const char *path, size_t limit, struct strbuf *ret, struct error *
     return -1;
 }
 
-static int write_all(int fd, const char *data, size_t n)
+int fd_write_all(int fd, const void *data, size_t n)
 {
+    const char *at = data;
     while (n > 0) {
-        ssize_t done = write(fd, data, n);
+        ssize_t done = write(fd, at, n);
         if (done < 0 && errno == EINTR)
             continue;
-        if (done < 0)
+        if (done == 0)
+            errno = EIO; /* no file system does that; going on might be for ever */
+        if (done <= 0)
             return -1;
-        data += done;
+        at += done;
         n -= (size_t)done;
     }
     return 0;
@@ -71,14 +74,14 @@ static int copy_all(int from, int to)
             continue;
         if (n <= 0)
             return (int)n;
-        if (write_all(to, buffer, (size_t)n) < 0)
+        if (fd_write_all(to, buffer, (size_t)n) < 0)
             return -1;
     }
 }
 
 static int put_all(int fd, const struct content *c)
 {
-    return c->fd < 0 ? write_all(fd, c->data, c->n) : copy_all(c->fd, fd);
+    return c->fd < 0 ? fd_write_all(fd, c->data, c->n) : copy_all(c->fd, fd);
 }
 
 /* mkostemp() gives a name of its own and 0600, so nobody reads the file before it has its mode. */

@@ -16,6 +16,8 @@ int file_read(const char *path, size_t limit, struct strbuf *ret, struct error *
 int file_write(const char *path, const void *data, size_t n, mode_t mode, struct error *err);
 /* The same with all that `fd` has to read from where it stands; for files of any length. */
 int file_write_from(const char *path, int fd, mode_t mode, struct error *err);
+/* All of it, however many calls that takes; -1 with errno. What was written before a failure stays. */
+int fd_write_all(int fd, const void *data, size_t n);
 /* mkdir -p: each directory it makes gets exactly `mode`; those that are there stay as they are. */
 int dir_make(const char *path, mode_t mode, struct error *err);
 /* A file, or a directory with all that is below it, whoever has written or still writes there (beneath_remove()). `path` itself

@@ -10,6 +10,7 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
+#include "common/files.h"
 
 #define HEADER 16
 #define RECORD_MAX (4 * TASK_LINE_MAX)
@@ -189,20 +190,6 @@ void spool_append(struct spool *s, const struct task_line *line)
     bytes_set_u32(&s->pending, at + 4, checksum(s->pending.s + at + 8, length));
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t w = write(fd, p, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return -1;
-        p += w;
-        n -= (size_t)w;
-    }
-    return 0;
-}
-
 int spool_flush(struct spool *s, struct error *err)
 {
     if (!s->pending.n)
@@ -211,7 +198,7 @@ int spool_flush(struct spool *s, struct error *err)
     if (tail(s)->bytes >= s->segment_bytes && segment_add(s, tail(s)->next, err) < 0)
         return -1;
     struct segment *g = tail(s);
-    if (write_all(g->fd, s->pending.s, s->pending.n) < 0) {
+    if (fd_write_all(g->fd, s->pending.s, s->pending.n) < 0) {
         error_errno(err, "spool: cannot write %zu bytes", s->pending.n);
         /* Half a record must not stand before the next attempt's first. */
         if (ftruncate(g->fd, (off_t)g->bytes) < 0)
