@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/context_depth.h"
 
 struct unpack {
     struct archive *in;
@@ -57,8 +58,8 @@ static bool has_dotdot(const char *path)
 /* For each member every directory above it is opened: a limit of depth bounds the work that a small archive can make. */
 static int check_path(const char *path, struct error *err)
 {
-    if (depth_after(path, 0) > UNTAR_DEPTH_MAX)
-        return error_set(err, ERR_TOO_LARGE, "context: member \"%.100s…\" lies more than %d directories deep", path, UNTAR_DEPTH_MAX);
+    if (depth_after(path, 0) > CONTEXT_DEPTH_MAX)
+        return error_set(err, ERR_TOO_LARGE, "context: the path of member \"%.100s…\" has more than %d names", path, CONTEXT_DEPTH_MAX);
     if (path[0] == '/')
         return error_set(err, ERR_INVALID, "context: member \"%s\" has an absolute path", path);
     if (has_dotdot(path))

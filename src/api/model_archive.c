@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/context_depth.h"
 
 /* Types of util.v1.File: those of tar. */
 enum {
@@ -22,8 +23,10 @@ static int check_path(const char *path, struct error *err)
         return error_set(err, ERR_INVALID,
                          "model definition: '%.200s' is an absolute path; only paths below the context are allowed",
                          path);
+    int depth = 0;
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/");
+        depth += n > 0 && !(n == 1 && p[0] == '.');
         if (n == 2 && p[0] == '.' && p[1] == '.')
             return error_set(err, ERR_INVALID,
                              "model definition: '%.200s' leaves the context ('..'); only paths below it are allowed",
@@ -34,6 +37,10 @@ static int check_path(const char *path, struct error *err)
                              NAME_MAX);
         p += n + (p[n] == '/');
     }
+    if (depth > CONTEXT_DEPTH_MAX)
+        return error_set(err, ERR_INVALID,
+                         "model definition: '%.200s…' lies too deep: %d names lead to it, and agents unpack at most %d", path, depth,
+                         CONTEXT_DEPTH_MAX);
     if (strlen(path) > PATH_MOST)
         return error_set(err, ERR_INVALID, "model definition: '%.200s…' is a path of %zu bytes; allowed are %d", path, strlen(path),
                          PATH_MOST);

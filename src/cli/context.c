@@ -11,11 +11,11 @@
 #include "cli/terminal.h"
 #include "common/base64.h"
 #include "common/cleanup.h"
+#include "common/context_depth.h"
 #include "common/files.h"
 
 #define DETIGNORE ".detignore"
 #define DETIGNORE_MAX (1 << 20)
-#define DEPTH_MAX 200
 enum { TYPE_FILE = 48, TYPE_DIRECTORY = 53 }; /* '0' and '5', the types of tar entries */
 
 void context_release(struct context *c)
@@ -133,11 +133,11 @@ static int walk_directory(struct walk *w, const char *relative, int depth, struc
 {
     struct child *child = NULL;
     size_t n;
-    if (depth > DEPTH_MAX)
-        return error_set(err, ERR_INVALID, "%s/%s: directories are nested more than %d deep", w->root, relative,
-                         DEPTH_MAX);
     if (list_children(w, relative, &child, &n, err) < 0)
         return -1;
+    if (n > 0 && depth == CONTEXT_DEPTH_MAX)
+        return error_set(err, ERR_INVALID, "%s lies too deep: agents unpack at most %d names below %s", child[0].source, CONTEXT_DEPTH_MAX,
+                         w->root);
     for (size_t i = 0; i < n; i++) {
         struct context_entry e = {.path = entry_path(w, child[i].relative),
                                   .mode = child[i].st.st_mode,

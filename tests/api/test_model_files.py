@@ -1,8 +1,12 @@
 """Single files of an experiment's model definition: the tree, one file, its download; and what is not there."""
 import base64
+import io
 import json
+import os
+import tarfile
 
 import pytest
+from support.attackers import in_store
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
 ODD = 'dir/a "b"\nc.txt'
@@ -44,13 +48,38 @@ def test_the_tree_has_every_file_and_directory_in_order(master, x):
     assert by_name["deep"]["modifiedTime"] is None, "stands only in the path of a file"
 
 
-def test_a_tree_of_any_depth_is_told(master):
-    deep = create(master, entry("d/" * 1500 + "f", b"1"))
-    nodes, depth = master.get(f"/api/v1/experiments/{deep}/file_tree").json["files"], 1
+def test_an_experiment_without_files_has_an_empty_tree(master):
+    assert master.get(f"/api/v1/experiments/{create(master)}/file_tree").json["files"] == []
+
+
+def blob(data):
+    """As a statement has it, in either engine."""
+    return f"'\\x{data.hex()}'::bytea" if os.environ.get("DET_TEST_DB") == "postgres" else f"x'{data.hex()}'"
+
+
+def tgz(path, content):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo(path)
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def test_a_tree_of_any_depth_that_is_stored_is_told(new_cluster):
+    """Agents take a hundred names in a path, and nothing deeper is taken any more; older versions have stored such trees."""
+    c = new_cluster()
+    c.start_master()
+    c.login()
+    deep = create(c, entry("f"))
+    c.stop_master()
+    in_store(c, f"UPDATE model_definitions SET tgz = {blob(tgz('d/' * 1500 + 'f', b'1'))} WHERE experiment_id = {deep}")
+    c.start_master()
+    nodes, depth = c.get(f"/api/v1/experiments/{deep}/file_tree").json["files"], 1
     while nodes[0]["files"]:
         nodes, depth = nodes[0]["files"], depth + 1
     assert depth == 101 and nodes[0]["path"].endswith("d/f") and not nodes[0]["isDir"]
-    assert master.get(f"/api/v1/experiments/{create(master)}/file_tree").json["files"] == []
+    assert read(c, deep, "d/" * 1500 + "f") == b"1"
 
 
 def read(c, x, path, status=200):

@@ -32,6 +32,8 @@ REFUSED = {
     "a device": [entry("a", 51)],
     "a path too long": [entry("/".join(["d" * 200] * 30))],
     "a name too long": [entry("d" * 300)],
+    "a file too deep": [entry("a"), entry("d/" * 100 + "f")],
+    "a directory too deep": [entry("./" + "d//" * 101, 53)],
 }
 
 
@@ -42,6 +44,14 @@ def test_a_model_definition_that_cannot_be_unpacked(cluster, what):
     reply = cluster.post("/api/v1/experiments", body)
     assert reply.status == 400 and reply.json["error"]["error"].startswith("model definition: "), reply
     assert cluster.get("/api/v1/experiments?limit=-2").json["pagination"]["total"] == before
+
+
+def test_a_model_definition_deeper_than_agents_unpack(cluster):
+    for path, status in (("d/" * 99 + "f", 200), ("d/" * 100 + "f", 400)):
+        body = {"config": json.dumps(cluster.experiment_config()), "modelDefinition": [entry(path)], "activate": False}
+        reply = cluster.post("/api/v1/experiments", body)
+        assert reply.status == status, reply
+    assert "'d/d/d/" in reply.json["error"]["error"] and "101 names lead to it, and agents unpack at most 100" in reply.json["error"]["error"]
 
 
 def test_directories_named_twice_or_late_are_taken(cluster):

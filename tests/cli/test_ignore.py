@@ -39,3 +39,18 @@ def test_ignore_agrees_with_git(tmp_path, seed):
         ours = subprocess.run([conftest.BUILD / "tests" / "unit" / "context_list", tmp_path], check=True, capture_output=True).stdout
         names = [set(text.split(b"\0")) - {b"", b".gitignore", b".detignore"} for text in (told, ours)]
         assert names[0] == names[1], f"seed {seed}, patterns {patterns!r}"
+
+
+def test_a_tree_deeper_than_agents_unpack_is_refused_with_its_path(tmp_path):
+    def told():
+        return subprocess.run([conftest.BUILD / "tests" / "unit" / "context_list", tmp_path], capture_output=True, text=True)
+
+    deep = tmp_path.joinpath(*["d"] * 99)
+    deep.mkdir(parents=True)
+    (deep / "f").touch()
+    assert told().stdout.count("/") == 99
+    (deep / "d").mkdir()
+    (deep / "d" / "g").touch()
+    assert f"{deep}/d/g lies too deep: agents unpack at most 100 names" in told().stderr
+    (tmp_path / ".detignore").write_text("g\n")
+    assert told().stdout.count("/") == 99, "what is left out may lie anywhere"

@@ -70,7 +70,7 @@ static void unpack(const struct strbuf *tgz, const struct wire_util_file *file, 
         for (size_t i = 0; i < n; i++)
             require(is_there(dir, &file[i]));
     else
-        require((n > 1 || err.kind == ERR_TOO_LARGE) && strlen(error_msg(&err)) > 0); /* too large: deeper than agents take */
+        require(n > 1 && strlen(error_msg(&err)) > 0);
     close(dir);
     nftw(place, remove_one, 16, FTW_PHYS | FTW_DEPTH);
 }
