@@ -15,6 +15,12 @@
 
 /* ---- where they are ---------------------------------------------------------------------------------------------- */
 
+/* The master's account, or its service, may not do this on this machine; a task with the owner's rights may. */
+static bool is_denied(int number)
+{
+    return number == EACCES || number == EPERM || number == EROFS;
+}
+
 /* The directory of the storage. ERR_UNIMPLEMENTED for storages that are none, ERR_PRECONDITION for configurations that name
  * none. Does not look at the disk. */
 static int place_of(const struct checkpoint_site *site, struct arena *a, const char **ret, struct error *err)
@@ -73,6 +79,10 @@ static int open_directory(const struct checkpoint_site *site, struct checkpoint_
     if (p->dir < 0 && (errno == ELOOP || errno == ENOTDIR))
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is no directory in its storage, but a link or a file: the master does not "
                          "follow it", site->uuid);
+    if (p->dir < 0 && is_denied(errno)) {
+        p->why = arena_printf(a, "the master's account may not open its directory (%s)", strerror(errno));
+        return 0;
+    }
     if (p->dir < 0)
         return error_errno(err, "the directory of checkpoint %s", site->uuid);
     if (is_checkpoint(p->dir, &known, err) < 0)
@@ -165,6 +175,7 @@ struct removal {
     bool keeps_metadata; /* until everything else has gone … */
     bool metadata_is_to_go;
     int64_t metadata_size; /* -1: there is none */
+    bool denied;           /* that is why it has failed */
 };
 
 static bool removes_everything(const struct removal *r)
@@ -182,9 +193,15 @@ static bool is_to_go(const struct removal *r, const char *path)
 
 static int remove_below(struct removal *r, int dir, bool *ret_removed, struct error *err);
 
-static int failed(const struct removal *r, struct error *err)
+static int failed_at(struct removal *r, const char *path, struct error *err)
 {
-    return error_errno(err, "%s", strbuf_str(&r->path));
+    r->denied = is_denied(errno);
+    return error_errno(err, "%s", path);
+}
+
+static int failed(struct removal *r, struct error *err)
+{
+    return failed_at(r, strbuf_str(&r->path), err);
 }
 
 static int remove_directory(struct removal *r, int parent, const char *name, bool *ret_removed, struct error *err)
@@ -262,7 +279,7 @@ static int remove_metadata(struct removal *r, int dir, struct error *err)
     if (!r->metadata_is_to_go || json_object_object_length(r->left) > 0)
         json_object_object_add(r->left, CHECKPOINT_METADATA, json_object_new_int64(r->metadata_size));
     else if (unlinkat(dir, CHECKPOINT_METADATA, 0) < 0 && errno != ENOENT)
-        return error_errno(err, CHECKPOINT_METADATA);
+        return failed_at(r, CHECKPOINT_METADATA, err);
     return 0;
 }
 
@@ -271,59 +288,82 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, cons
     bool removed = false;
     int dir = beneath_open(p->dir, ".", O_RDONLY | O_DIRECTORY, NULL);
     if (dir < 0)
-        return error_errno(err, "checkpoint %s", site->uuid);
+        return failed_at(r, site->uuid, err);
     r->keeps_metadata = true;
     r->metadata_size = -1;
     if (remove_below(r, dir, &removed, err) < 0 || remove_metadata(r, p->dir, err) < 0)
         return error_wrap(err, "checkpoint %s", site->uuid);
     if (json_object_object_length(r->left) == 0 && unlinkat(p->storage, site->uuid, AT_REMOVEDIR) < 0 && errno != ENOENT)
-        return error_errno(err, "checkpoint %s", site->uuid);
+        return failed_at(r, site->uuid, err);
     return 0;
 }
 
-static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a, struct error *err)
+/* A removal that was denied is no failure: somebody else has to do it. */
+static int judge(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere, struct error *err)
+{
+    if (rc == 0 || !r->denied)
+        return rc;
+    *ret_elsewhere = arena_printf(a, "the master's account may not remove it (%s)", error_msg(err));
+    error_release(err);
+    return 0;
+}
+
+static int remove_tensorboard(int storage, const char *cluster_id, int32_t experiment_id, struct arena *a, const char **ret_elsewhere,
+                              struct error *err)
 {
     cleanup_close int all = beneath_open(storage, arena_printf(a, "%s/tensorboard/experiment", cluster_id), O_RDONLY | O_DIRECTORY, NULL);
-    if (all < 0)
-        return errno == ENOENT ? 0 : error_errno(err, "TensorBoard files");
+    if (all < 0 && errno == ENOENT)
+        return 0;
     cleanup_json struct json_object *list = json_object_new_array(), *left = json_object_new_object();
     struct removal r = {.globs = list, .left = left, .path = STRBUF_INIT};
     bool removed = false;
     const char *name = arena_printf(a, "%d", experiment_id);
+    cleanup_error struct error why = ERROR_INIT;
+    int rc = all < 0 ? failed_at(&r, "tensorboard", &why) : 0;
     strbuf_adds(&r.path, name);
-    int rc = remove_directory(&r, all, name, &removed, err);
+    if (rc == 0)
+        rc = remove_directory(&r, all, name, &removed, &why);
     strbuf_release(&r.path);
-    return rc < 0 ? error_wrap(err, "TensorBoard files") : 0;
+    if (judge(&r, rc, a, ret_elsewhere, &why) == 0)
+        return 0;
+    error_move(err, &why);
+    return error_wrap(err, "TensorBoard files");
 }
 
-int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, bool *ret_here,
-                             struct error *err)
+int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, struct arena *a,
+                             const char **ret_elsewhere, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
     cleanup_error struct error kind = ERROR_INIT;
     cleanup_close int storage = -1;
-    const char *why;
-    *ret_here = false;
-    if (open_storage(site, &a, &storage, &why, &kind) < 0)
-        return kind.kind == ERR_UNIMPLEMENTED ? 0 : (error_move(err, &kind), -1);
-    *ret_here = storage >= 0;
-    return storage < 0 ? 0 : remove_tensorboard(storage, cluster_id, experiment_id, &a, err);
+    *ret_elsewhere = NULL;
+    if (open_storage(site, a, &storage, ret_elsewhere, &kind) < 0) {
+        if (kind.kind != ERR_UNIMPLEMENTED) {
+            error_move(err, &kind);
+            return -1;
+        }
+        *ret_elsewhere = arena_strdup(a, error_msg(&kind));
+    }
+    return storage < 0 ? 0 : remove_tensorboard(storage, cluster_id, experiment_id, a, ret_elsewhere, err);
 }
 
-int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, bool *ret_here, struct strbuf *ret_left,
-                            struct error *err)
+int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct arena *a, const char **ret_elsewhere,
+                            struct strbuf *ret_left, struct error *err)
 {
-    cleanup_arena struct arena a = ARENA_INIT;
     cleanup_json struct json_object *list = NULL, *left = json_object_new_object();
+    cleanup_error struct error why = ERROR_INIT;
     struct checkpoint_place_open p;
-    if (json_parse(globs, strlen(globs), &list, err) < 0 || checkpoint_site_open(site, &a, &p, err) < 0)
+    if (json_parse(globs, strlen(globs), &list, err) < 0 || checkpoint_site_open(site, a, &p, err) < 0)
         return -1;
-    *ret_here = p.found != CHECKPOINT_ELSEWHERE;
+    *ret_elsewhere = p.found == CHECKPOINT_ELSEWHERE ? p.why : NULL;
     struct removal r = {.globs = list, .left = left, .path = STRBUF_INIT};
-    int rc = p.found == CHECKPOINT_HERE ? remove_at(&r, site, &p, err) : 0;
+    int rc = p.found == CHECKPOINT_HERE ? remove_at(&r, site, &p, &why) : 0;
     strbuf_release(&r.path);
     checkpoint_place_close(&p);
-    if (rc == 0 && *ret_here)
+    if (judge(&r, rc, a, ret_elsewhere, &why) < 0) {
+        error_move(err, &why);
+        return -1;
+    }
+    if (!*ret_elsewhere)
         json_print(left, ret_left);
-    return rc;
+    return 0;
 }

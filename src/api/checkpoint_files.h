@@ -43,12 +43,15 @@ void checkpoint_place_close(struct checkpoint_place_open *p);
 /* Removes the files that match one of `globs` (JSON list; [] is everything), and directories that are empty afterwards.
  * A pattern is matched against the path within the checkpoint; * stays within one directory, ** takes any number of them.
  * metadata.json stays while anything else does. What is gone already is fine. Appends what is left to *ret_left: a JSON object
- * of path → bytes. *ret_here is false, and nothing was done, if the checkpoint is elsewhere. */
-int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, bool *ret_here, struct strbuf *ret_left,
-                            struct error *err);
+ * of path → bytes.
+ *
+ * *ret_elsewhere is NULL, or the reason, in the arena, why a task has to do it: the checkpoint is elsewhere, or this machine
+ * denies the master's account the removal (EACCES, EPERM, EROFS), of which a part may be done then. */
+int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct arena *a, const char **ret_elsewhere,
+                            struct strbuf *ret_left, struct error *err);
 /* Removes the files that an experiment's trials wrote for TensorBoard, from the storage that its configuration names. */
-int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, bool *ret_here,
-                             struct error *err);
+int tensorboard_files_remove(const struct checkpoint_site *site, const char *cluster_id, int32_t experiment_id, struct arena *a,
+                             const char **ret_elsewhere, struct error *err);
 int checkpoint_globs_check(const char *const *glob, size_t n, struct error *err);
 
 #endif

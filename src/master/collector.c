@@ -16,10 +16,12 @@ enum { REMOVALS_PER_TURN = 16, TASKS_AT_ONCE = 8 };
 #define PAUSE_AFTER_FAILURE_US 60000000ll
 #define LOOK_EVERY_US 300000000ll /* whatever becomes due without anybody's word, such as the end of a silent trial */
 
+/* One of the three texts says what became of it. */
 struct outcome {
     const struct store_removal *of;
-    const char *left;   /* resources; NULL: … */
-    const char *reason; /* … it failed; NULL: the storage is elsewhere */
+    const char *left;      /* done: resources */
+    const char *reason;    /* it failed */
+    const char *elsewhere; /* it is for a task */
 };
 
 /* What one turn found and did. */
@@ -34,8 +36,7 @@ struct turn {
     struct outcome *outcome;
     size_t outcome_n;
     struct store_tensorboard_removal tensorboard; /* experiment_id 0: none was due */
-    const char *tensorboard_reason;
-    bool tensorboard_here;
+    const char *tensorboard_reason, *tensorboard_elsewhere;
     struct store_removal_group group; /* for a task … */
     bool wants_task;                  /* … that is to be started */
 };
@@ -74,10 +75,10 @@ static struct outcome remove_one(const struct storage_roots *roots, const struct
     cleanup_error struct error err = ERROR_INIT;
     cleanup_strbuf struct strbuf left = STRBUF_INIT;
     const struct checkpoint_site site = {.uuid = r->uuid, .where = r->site, .roots = roots};
-    bool here;
-    if (checkpoint_files_remove(&site, r->globs, &here, &left, &err) < 0)
+    const char *elsewhere;
+    if (checkpoint_files_remove(&site, r->globs, a, &elsewhere, &left, &err) < 0)
         return (struct outcome){.of = r, .reason = arena_strdup(a, error_msg(&err))};
-    return here ? (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))} : (struct outcome){.of = r};
+    return elsewhere ? (struct outcome){.of = r, .elsewhere = elsewhere} : (struct outcome){.of = r, .left = arena_strdup(a, strbuf_str(&left))};
 }
 
 static void remove_some(struct store *db, struct turn *t)
@@ -98,7 +99,7 @@ static void remove_tensorboard(struct store *db, struct turn *t)
     if (store_tensorboard_removal_due(db, t->now_us, &t->arena, b, &t->failed) < 0 || !b->experiment_id)
         return;
     const struct checkpoint_site site = {.uuid = "TensorBoard", .where = b->site, .roots = t->of->m->info.storage_roots};
-    if (tensorboard_files_remove(&site, t->of->m->info.cluster_id, b->experiment_id, &t->tensorboard_here, &err) < 0)
+    if (tensorboard_files_remove(&site, t->of->m->info.cluster_id, b->experiment_id, &t->arena, &t->tensorboard_elsewhere, &err) < 0)
         t->tensorboard_reason = arena_strdup(&t->arena, error_msg(&err));
 }
 
@@ -151,7 +152,7 @@ static int record_outcome(struct store *db, const struct turn *t, const struct o
     const struct store_removal *r = o->of;
     if (o->left)
         return store_removal_done(db, r->uuid, r->globs, o->left, err);
-    if (!o->reason)
+    if (o->elsewhere)
         return store_removal_hand_over(db, r->uuid, r->globs, err);
     return store_removal_failed(db, r->uuid, r->globs, t->now_us + store_removal_pause_us(r->tries), o->reason, err);
 }
@@ -162,8 +163,8 @@ static int record_tensorboard(struct store *db, const struct turn *t, struct err
     if (t->tensorboard_reason)
         return store_tensorboard_removal_failed(db, b->experiment_id, t->now_us + store_removal_pause_us(b->tries),
                                                 t->tensorboard_reason, err);
-    return t->tensorboard_here ? store_tensorboard_removal_done(db, b->experiment_id, err)
-                               : store_tensorboard_removal_hand_over(db, b->experiment_id, err);
+    return t->tensorboard_elsewhere ? store_tensorboard_removal_hand_over(db, b->experiment_id, err)
+                                    : store_tensorboard_removal_done(db, b->experiment_id, err);
 }
 
 static int record(struct store *db, void *job, struct error *err)
@@ -246,8 +247,8 @@ static void say(const struct turn *t)
         const struct outcome *o = &t->outcome[i];
         if (o->left)
             log_info("checkpoint.removed", "uuid=%s globs=%s", o->of->uuid, log_quote(o->of->globs));
-        else if (!o->reason)
-            log_info("checkpoint.handed_over", "uuid=%s reason=not_below_a_directory_of_the_master to=task", o->of->uuid);
+        else if (o->elsewhere)
+            log_info("checkpoint.handed_over", "uuid=%s reason=%s to=task", o->of->uuid, log_quote(o->elsewhere));
         else
             log_warning("checkpoint.remove_failed", "uuid=%s tries=%d reason=%s", o->of->uuid, o->of->tries + 1,
                         log_quote(o->reason));
@@ -255,6 +256,8 @@ static void say(const struct turn *t)
     if (t->tensorboard_reason)
         log_warning("tensorboard.remove_failed", "exp=%d tries=%d reason=%s", t->tensorboard.experiment_id,
                     t->tensorboard.tries + 1, log_quote(t->tensorboard_reason));
+    else if (t->tensorboard_elsewhere)
+        log_info("tensorboard.handed_over", "exp=%d reason=%s to=task", t->tensorboard.experiment_id, log_quote(t->tensorboard_elsewhere));
 }
 
 static void next_turn(void *ctx, const struct error *err)

@@ -170,3 +170,31 @@ def test_a_directory_that_only_agents_have_is_cleaned_by_a_task(new_cluster, tmp
     assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
     wait_for("the deletion", lambda: c.get(f"/api/v1/experiments/{x}").status == 404)
     assert not [path for path in (behind / "storage").rglob("*") if path.is_file()]
+
+
+READ_ONLY = 'mount --make-rprivate / && mount --bind "{0}" "{0}" && mount -o remount,bind,ro "{0}" && exec "$@"'
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes rights away from a master of root")
+@pytest.mark.parametrize("how, why", [("read-only", "Read-only file system"), ("no capabilities", "Permission denied")])
+def test_what_the_master_is_denied_on_its_own_machine_is_removed_by_a_task(new_cluster, how, why):
+    """As under the packaged unit: ProtectSystem=strict shows the storage read-only, and its account has no right over what tasks write."""
+    c = new_cluster()
+    prefixes = {"read-only": ["unshare", "-m", "sh", "-c", READ_ONLY.format(c.storage), "sh"],
+                "no capabilities": ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]}
+    c.start_master(prefix=prefixes[how])
+    c.start_agent(python_path=str(ROOT / "python"))
+    c.login("admin")
+    x = train(c, {"type": "shared_fs", "host_path": str(c.storage), "save_trial_latest": 9})
+    if how == "no capabilities":
+        for path in [*c.storage.rglob("*")]:
+            os.chown(path, 65534, 65534)
+    ids = checkpoints(c, x)[1]
+    assert c.request("DELETE", "/api/v1/checkpoints", {"checkpointUuids": ids[:2]}).status == 200
+    wait_states(c, x, ["DELETED", "DELETED", "COMPLETED"])
+    assert [(c.storage / name).exists() for name in ids] == [False, False, True]
+    log = c.master_log()
+    assert "checkpoint.remove_failed" not in log and "the master's account may not remove it" in log and why in log, log
+    assert c.request("DELETE", f"/api/v1/experiments/{x}").status == 200
+    wait_for("the deletion", lambda: c.get(f"/api/v1/experiments/{x}").status == 404)
+    assert not [path for path in c.storage.rglob("*") if path.is_file()]
