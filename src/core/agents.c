@@ -311,8 +311,9 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
         return -1;
     struct agent *agent = known_or_new(c, ev);
     timer_clear(&c->timers, &agent->lost);
-    if (agent->row.lost_us != 0) {
+    if (agent->row.lost_us != 0 || !agent->row.listed) {
         agent->row.lost_us = 0;
+        agent->row.listed = true;
         record_touch(c, &agent->record);
     }
     free(agent->version);

@@ -19,12 +19,13 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
-/* Each agent that was not lost before is waited for, whether anything ran on it or not: it comes back, or is lost now. A machine
- * of an elastic pool is its provider's to tell of. */
+/* Each agent on the list that was not lost before is waited for, whether anything ran on it or not: it comes back, or is lost
+ * now. (One that is not on the list is waited for if something ran on it: restore_containers.) A machine of an elastic pool is
+ * its provider's to tell of. */
 static void await_agents(struct core *c)
 {
     for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
-        if (agent->presence == AGENT_GONE && agent->row.lost_us == 0 && !agent->row.instance)
+        if (agent->presence == AGENT_GONE && agent->row.listed && agent->row.lost_us == 0 && !agent->row.instance)
             agent_await(c, agent);
 }
 

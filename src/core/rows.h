@@ -111,6 +111,9 @@ struct agent_row {
     int32_t disabled_slot[CORE_DEVICES_MAX];   /* device ids */
     bool slot_draining[CORE_DEVICES_MAX];      /* of the slot at the same index of disabled_slot */
     int32_t disabled_slot_n;
+    /* It has connected since masters note that: it is waited for at each start, and on the list until it is taken off. Versions
+     * before that have left rows of every agent that they ever knew. */
+    bool listed;
     int64_t lost_us;                           /* since then it is not waited for any more; 0: it is there, or may come back */
 };
 

@@ -31,7 +31,8 @@ int store_agent_put(struct store *st, const struct agent_row *x, struct error *e
     cleanup_strbuf struct strbuf slots = STRBUF_INIT;
     print_slots(x, &slots);
     return query_send(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
-                                                 sql_bool(x->draining), sql_text(slots.s), sql_bool(x->instance), sql_time(x->lost_us)),
+                                                 sql_bool(x->draining), sql_text(slots.s), sql_bool(x->instance), sql_bool(x->listed),
+                                                 sql_time(x->lost_us)),
                       err);
 }
 
@@ -50,6 +51,7 @@ static void read_agent(struct query *q, struct arena *a, void *row)
     x->draining = take_bool(q);
     parse_slots(take_text(q, a), x);
     x->instance = take_bool(q);
+    x->listed = take_bool(q);
     x->lost_us = take_int(q);
 }
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.attackers import in_store
 from support.cluster import BUILD, ROOT, Cluster, wait_for
 
 sys.path.insert(0, str(ROOT / "tests/compat"))
@@ -53,6 +54,28 @@ def test_a_lost_agent_that_comes_back_is_an_agent_again(cluster):
     agent = listed(cluster, "back")
     assert "lostTime" not in agent and agent["enabled"] and agent["registeredTime"]
     cluster.stop_agent("back")
+
+
+def test_agents_that_only_an_older_version_has_seen_are_not_on_the_list(new_cluster):
+    """That version kept the row of every agent it ever knew: after the upgrade each of them was waited for, and lost."""
+    c = new_cluster(config={"resource_pools": [{"pool_name": "default", "agent_reconnect_wait": "1s"}]})
+    c.start_master()
+    c.login("admin")
+    c.start_agent("removed-long-ago")
+    c.start_agent("stays")
+    c.stop_agent("removed-long-ago")
+    c.stop_agent("stays")
+    c.stop_master()
+    in_store(c, "UPDATE agents SET listed = 0, lost_us = NULL")
+    c.start_master()
+    assert c.get("/api/v1/agents").json["agents"] == []
+    assert c.metric('det_agents_by_state{state="away"}') == 0
+    c.start_agent("stays")
+    c.stop_agent("stays", signal.SIGKILL)
+    c.stop_master(signal.SIGKILL)
+    c.start_master()
+    wait_for("what was there under this version to be lost", lambda: (listed(c, "stays") or {}).get("lostTime"))
+    assert listed(c, "removed-long-ago") is None
 
 
 def test_only_admins_take_agents_off_the_list_and_only_lost_ones(cluster):

@@ -1,5 +1,6 @@
 /* Timelines of agents that come, go, and are told to rest. */
 #include "sim_main.h"
+#include "store.h"
 
 static void test_agent__back_within_the_wait_finds_its_trial_running_on(void **state)
 {
@@ -155,6 +156,35 @@ static void test_lost_agent__that_died_while_the_master_was_away(void **state)
     expect_lost(sim, "a1", true);
 }
 
+/* A store of a version that kept the row of every agent it ever knew: only those that come back are on the list. */
+static void test_agent_of_an_older_version__is_on_the_list_once_it_connects(void **state)
+{
+    struct sim *sim = *state;
+    struct core_agent_view v;
+    sim_add_agent(sim, "a1", 1);
+    sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 200});
+    sim_run(sim, 10);
+    sim_add_agent(sim, "a2", 1);
+    sim_run(sim, 10);
+    sim_agent_away(sim, "a1", 10000000);
+    sim_agent_away(sim, "a2", 100000);
+    for (size_t i = 0; i < sim->store.agent_n; i++)
+        sim->store.agent[i].listed = false;
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 1500);
+    assert_true(core_agent_by_id(sim->core, "a1", &v)); /* something ran there */
+    assert_false(core_agent_by_id(sim->core, "a2", &v));
+    sim_run(sim, 60000);
+    expect_lost(sim, "a1", true);
+    assert_false(core_agent_by_id(sim->core, "a2", &v));
+    sim_run(sim, 60000);
+    expect_lost(sim, "a2", false);
+    sim_agent_away(sim, "a2", 10000000);
+    sim_crash_master(sim, 1000);
+    sim_run(sim, 62000);
+    expect_lost(sim, "a2", true);
+}
+
 static void test_disabled_agent__stops_at_once_or_when_drained(void **state)
 {
     struct sim *sim = *state;
@@ -232,6 +262,7 @@ int main(void)
         TEST(test_kill__reaches_an_agent_that_was_away),
         TEST(test_lost_agent__is_listed_until_somebody_takes_it_off),
         TEST(test_lost_agent__that_died_while_the_master_was_away),
+        TEST(test_agent_of_an_older_version__is_on_the_list_once_it_connects),
         TEST(test_disabled_agent__stops_at_once_or_when_drained),
         TEST(test_disabled_slot__is_not_used),
         TEST(test_second_connection__of_the_same_agent_is_refused),

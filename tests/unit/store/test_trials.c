@@ -354,6 +354,7 @@ static void test_agent__decisions_outlive_its_connection(void **state)
                            .slot_draining = {false, true}, .disabled_slot_n = 2}, *out;
     size_t n;
     in.lost_us = 12345;
+    in.listed = true;
     OK(f, store_agent_put(f->st, &in, &f->err));
     OK(f, store_agents_all(f->st, &f->a, &out, &n, &f->err));
     assert_int_equal(n, 1);
