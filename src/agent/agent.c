@@ -207,25 +207,35 @@ static const char *boot_id(struct arena *a)
     return arena_strndup(a, strbuf_str(&text), strcspn(strbuf_str(&text), "\n"));
 }
 
-/* Each platform user has a uid of their own here, or the reason why not. */
-static const char *isolation_gap(const struct agent_config *c)
+struct isolation_gap {
+    const char *reason; /* "": there is none */
+    const char *consequence, *action;
+};
+
+/* Each platform user has a uid of their own here, and each task a view of its own, or the reason why not. */
+static struct isolation_gap find_isolation_gap(const struct agent_config *c)
 {
+    static const char everything[] = "a task can read, stop and change the tasks of other users, and their tokens";
     if (geteuid() != 0)
-        return "the agent is not root: every task runs as the agent's own user";
+        return (struct isolation_gap){"the agent is not root: every task runs as the agent's own user", everything,
+                                      "run the agent as root, or let it serve one user"};
     if (c->accounts.allow_root)
-        return "allow_root_tasks is set: tasks of users without a linked account run as root";
-    return "";
+        return (struct isolation_gap){"allow_root_tasks is set: tasks of users without a linked account run as root", everything,
+                                      "set allow_root_tasks: false"};
+    if (!c->mount_namespaces)
+        return (struct isolation_gap){"mount_namespaces is false: no task has a view of its own",
+                                      "tasks share /tmp, and see the command lines of other users' processes", "set mount_namespaces: true"};
+    return (struct isolation_gap){.reason = ""};
 }
 
 /* Once, at the start: afterwards `det agent list` shows it. */
 static int check_isolation(struct agent *a, struct error *err)
 {
-    a->isolation_gap = isolation_gap(a->config);
-    if (*a->isolation_gap)
-        log_warning("agent.not_isolated",
-                    "reason=%s consequence=\"a task can read, stop and change the tasks of other users, and their tokens\" action=%s",
-                    log_quote(a->isolation_gap),
-                    geteuid() == 0 ? "\"set allow_root_tasks: false\"" : "\"run the agent as root, or let it serve one user\"");
+    struct isolation_gap gap = find_isolation_gap(a->config);
+    a->isolation_gap = gap.reason;
+    if (*gap.reason)
+        log_warning("agent.not_isolated", "reason=%s consequence=%s action=%s", log_quote(gap.reason), log_quote(gap.consequence),
+                    log_quote(gap.action));
     return geteuid() == 0 && !a->config->accounts.allow_root ? account_check_range(&a->config->accounts.own, &account_files, err) : 0;
 }
 

@@ -124,7 +124,8 @@ static int write_spec(const struct runtime_task *t, struct error *err)
     struct arena *a = (struct arena *)&t->arena;
     bool trial = t->start->task_type == WIRE_TASK_TYPE_TRIAL;
     struct taskspec spec = {
-        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change, .uid = t->account.uid,
+        .argv = t->argv, .env = t->env.item, .cwd = t->work_dir, .change_user = t->account.change,
+        .isolated = t->start->isolated, .uid = t->account.uid,
         .gid = t->account.gid, .group = (uint32_t *)t->account.group, .group_n = t->account.group_n, .cgroup_procs = t->cgroup.procs,
         .oom_file = t->cgroup.oom_file, .pids_file = t->cgroup.pids_file,
         .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},

@@ -6,6 +6,8 @@
 
 #define MAGIC 0x32535444u /* "DTS2" */
 #define STRING_MIN 5      /* length and NUL */
+#define CHANGE_USER 1u    /* flags of a task */
+#define ISOLATED 2u
 #define READ_ONLY 1u      /* flags of a mount */
 #define MAKE_SOURCE 2u
 
@@ -40,7 +42,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_strings(out, s->argv);
     put_strings(out, s->env);
     put_string(out, s->cwd);
-    bytes_u32(out, s->change_user);
+    bytes_u32(out, (s->change_user ? CHANGE_USER : 0u) | (s->isolated ? ISOLATED : 0u));
     bytes_u32(out, s->uid);
     bytes_u32(out, s->gid);
     bytes_u32(out, (uint32_t)s->group_n);
@@ -87,7 +89,9 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.argv = get_strings(&c, a);
     s.env = get_strings(&c, a);
     s.cwd = arena_strdup(a, cursor_string(&c, NULL));
-    s.change_user = cursor_u32(&c) != 0;
+    uint32_t flags = cursor_u32(&c);
+    s.change_user = flags & CHANGE_USER;
+    s.isolated = flags & ISOLATED;
     s.uid = cursor_u32(&c);
     s.gid = cursor_u32(&c);
     s.group_n = cursor_count(&c, sizeof(uint32_t));

@@ -40,6 +40,8 @@ struct taskspec {
     /* false: the task stays who its supervisor is, and uid, gid and groups mean nothing. No value of uid or gid says so:
      * whoever chooses them from afar must not be able to choose this. */
     bool change_user;
+    /* Without a view of the file system that keeps it apart from others' tasks (hidden, tmp, /proc) it is not to run. */
+    bool isolated;
     uint32_t uid, gid;
     uint32_t *group;      /* supplementary groups */
     size_t group_n;

@@ -251,7 +251,8 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
         .user = task_user(owner, place, st->m->config, a), .fetch_context = s->trial_id != 0, .limits = &limits,
         .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
         .image = exp_config_image(config, st->device_kind), .rendezvous = s->trial_id != 0,
-        .preemption_timeout_s = s->preemption_timeout_s};
+        .preemption_timeout_s = s->preemption_timeout_s,
+        .isolated = strcmp(config_str(st->m->config, "security.task_isolation"), "required") == 0};
     if (s->trial_id)
         argv_of(config->entrypoint, &t, a);
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)

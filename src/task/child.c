@@ -292,15 +292,26 @@ static int try_start(const struct taskspec *spec, const char *refusal, struct ch
     return r;
 }
 
-/* All mounts, else the task's own directory alone, else none. */
+static int refuse_unisolated(const char *why, struct error *err)
+{
+    return error_set(err, ERR_PRECONDITION, "this machine cannot keep the task apart from those of others, as the cluster requires "
+                     "(security.task_isolation): %s", why);
+}
+
+/* All mounts, else the task's own directory alone, else none; for a task that is to be isolated, all or nothing. */
 int child_start(const struct taskspec *spec, struct child *ret, int *ret_code, struct error *err)
 {
     struct taskspec less = *spec;
     bool by_mounts;
+    *ret_code = 0;
+    if (spec->isolated && !spec->mount_n)
+        return refuse_unisolated("mount_namespaces is false in the agent's configuration", err);
     int r = try_start(spec, NULL, ret, ret_code, &by_mounts, err);
     while (r < 0 && by_mounts) {
         cleanup_error struct error refusal = ERROR_INIT;
         error_move(&refusal, err);
+        if (spec->isolated)
+            return refuse_unisolated(error_msg(&refusal), err);
         less.mount_n = less.mount_n > 1 ? 1 : 0;
         r = try_start(&less, error_msg(&refusal), ret, ret_code, &by_mounts, err);
     }

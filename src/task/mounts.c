@@ -174,6 +174,15 @@ static void tell(const char *what, const struct error *why)
     fprintf(stderr, "WARNING: %s: %s\n", what, error_msg(why));
 }
 
+/* What keeps the task apart from others cannot be had. */
+static int do_without(const struct view *v, const char *what, const struct error *why, struct error *err)
+{
+    if (v->spec->isolated)
+        return error_set(err, ERR_PRECONDITION, "%s: %s", what, error_msg(why));
+    tell(what, why);
+    return 0;
+}
+
 static void tell_mount(const struct taskspec_mount *m, const struct error *why)
 {
     fprintf(stderr, "WARNING: nothing is mounted at %s: %s\n", m->target, error_msg(why));
@@ -210,34 +219,40 @@ static int add_run_dir(struct view *v, struct error *err)
     return tree < 0 ? error_errno(err, "%s", v->run_dir) : add_mount(v, tree, v->spec->mount[0].target, err);
 }
 
-/* Before its path is hidden. -1 as well if there is none. */
-static int take_tmp(const struct taskspec *s)
+/* Before its path is hidden. -1 as well if there is none, without an error. */
+static int take_tmp(const struct taskspec *s, struct error *err)
 {
-    cleanup_close int fd = *s->tmp ? open(s->tmp, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    return fd < 0 ? -1 : mount_copy(fd);
+    if (!*s->tmp)
+        return -1;
+    cleanup_close int fd = open(s->tmp, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int tree = fd < 0 ? -1 : mount_copy(fd);
+    return tree < 0 ? error_errno(err, "%s", s->tmp) : tree;
 }
 
-static int put_tmp(struct view *v, int tree, struct error *err)
+/* why: the tree could not be taken. */
+static int put_tmp(struct view *v, int tree, const struct error *why, struct error *err)
 {
+    static const char without[] = "this task has no /tmp of its own";
     cleanup_error struct error single = ERROR_INIT;
-    if (tree < 0 || mount_tmp(v, tree, &single) == 0)
+    if (tree < 0)
+        return why->kind ? do_without(v, without, why, err) : 0;
+    if (mount_tmp(v, tree, &single) == 0)
         return 0;
     if (v->broken)
         return error_set(err, ERR_PRECONDITION, "%s", error_msg(&single));
-    tell("this task has no /tmp of its own", &single);
-    return 0;
+    return do_without(v, without, &single, err);
 }
 
 static int make_view(struct view *v, int *tree, struct error *err)
 {
-    cleanup_error struct error single = ERROR_INIT;
-    cleanup_close int tmp = take_tmp(v->spec);
+    cleanup_error struct error no_tmp = ERROR_INIT, no_proc = ERROR_INIT;
+    cleanup_close int tmp = take_tmp(v->spec, &no_tmp);
     if (hide_all(v, err) < 0)
         return -1;
-    if (hide_processes(v, &single) < 0)
-        tell("this task sees the processes of other users in /proc", &single);
+    if (hide_processes(v, &no_proc) < 0 && do_without(v, "this task sees the processes of other users in /proc", &no_proc, err) < 0)
+        return -1;
     take_sources(v, tree);
-    if (put_tmp(v, tmp, err) < 0 || add_mounts(v, tree, err) < 0)
+    if (put_tmp(v, tmp, &no_tmp, err) < 0 || add_mounts(v, tree, err) < 0)
         return -1;
     return add_run_dir(v, err);
 }

@@ -19,7 +19,8 @@
 #include "common/taskspec.h"
 
 /* In the child, before it takes the task's user. -1: the machine refuses, and this process is of no use any more (half a
- * view is none); start again without mounts. A single mount that cannot be had is told on stderr, the task's log.
+ * view is none); start again without mounts. A single mount that cannot be had is told on stderr, the task's log. For a task
+ * that is to be isolated, /proc or /tmp of the machine is no view either.
  * *ret_own_tmp: /tmp is the task's own. */
 int mounts_enter(const struct taskspec *spec, bool *ret_own_tmp, struct error *err);
 

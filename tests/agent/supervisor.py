@@ -24,12 +24,12 @@ def _strings(items):
 
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
-         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp=""):
+         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False):
     """uid None: the task stays who its supervisor is."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
         struct.pack("<I", 0x32535444), _strings(argv), _strings(env), _string(cwd),
-        struct.pack("<IIII", uid is not None, uid or 0, gid, len(groups)),
+        struct.pack("<IIII", (uid is not None) + 2 * isolated, uid or 0, gid, len(groups)),
         b"".join(struct.pack("<I", g) for g in groups), _strings(procs), _string(oom), _string(log_links),
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),

@@ -185,6 +185,35 @@ def test_where_the_kernel_refuses_one_line_says_so_and_the_task_runs(place, call
     assert len(lines) <= 2
 
 
+@pytest.mark.parametrize("calls", ["unshare", "mount", "fsopen"])
+def test_a_task_that_is_to_be_isolated_does_not_start_where_the_kernel_refuses(place, calls):
+    place.task.prefix += [sys.executable, str(REFUSE), calls]
+    own = place.path / "tmp"
+    own.mkdir()
+    options = {"uid": NOBODY.pw_uid, "gid": NOBODY.pw_gid} if place.who == "root" else {}
+    out = place.run_task("echo ran", hidden=[place.path], tmp=own, isolated=True, **options)
+    kind, code, _, text = place.task.exit
+    assert out == "" and (kind, code) == (sv.START_FAILED, 0) and not place.task.executed
+    assert "security.task_isolation" in text and "Operation not permitted" in text, text
+    assert text in place.task.text(2)
+
+
+def test_a_task_that_is_to_be_isolated_runs_where_it_is(place):
+    own = place.path / "tmp"
+    own.mkdir()
+    options = {"uid": NOBODY.pw_uid, "gid": NOBODY.pw_gid} if place.who == "root" else {}
+    assert place.run_task("echo ran", hidden=[place.path], tmp=own, isolated=True, **options) == "ran\n"
+    assert place.task.text(2) == ""
+
+
+def test_a_task_that_is_to_be_isolated_needs_mounts(place):
+    place.task.write(["echo", "ran"], isolated=True)
+    place.own(place.path)
+    place.task.start().connect().finish()
+    assert place.task.text(1) == "" and place.task.exit[0] == sv.START_FAILED
+    assert "mount_namespaces is false" in place.task.exit[3]
+
+
 def test_what_the_agent_keeps_is_hidden_and_the_tasks_own_directory_is_not(place):
     (place.path / "others/run").mkdir(parents=True)
     (place.path / "others/run/secret").write_text("of another task")

@@ -1,9 +1,11 @@
 """What a task tries against the agent itself, when that agent is an ordinary user's: the task has the same uid."""
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -11,6 +13,7 @@ from support.cluster import BUILD, TIMEOUT_S, Cluster, wait_for
 from support.det import det, run_det
 
 UID = 61999
+REFUSE = pathlib.Path(__file__).resolve().parents[1] / "support/refuse.py"
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason="only root can start an agent as another user"),
               pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv (util-linux) is missing")]
 AS_USER = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
@@ -205,6 +208,40 @@ def test_an_agent_of_root_is_taken_where_isolation_is_required():
             c.start_agent(allow_root_tasks=False)
             [agent] = c.get("/api/v1/agents").json["agents"]
             assert agent["isolated"] and not agent.get("isolationGap")
+
+
+@pytest.mark.parametrize("wanted", ["required", "preferred"])
+def test_a_machine_that_refuses_isolation_runs_tasks_where_it_is_required(wanted):
+    """The trial is launched again, later and later, as after any failure of a machine, and its log says why each time."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:
+        os.chmod(directory, 0o755)
+        with Cluster(directory, config={"security": {"initial_user_password": "Test-Passw0rd", "task_isolation": wanted}}) as c:
+            c.start_master()
+            c.start_agent(allow_root_tasks=False, prefix=[sys.executable, REFUSE, "unshare"])
+            c.login()
+            x = c.create(entrypoint="echo it ran")
+            [trial] = c.trial_ids(x)
+            if wanted == "preferred":
+                assert c.wait_experiment(x)["state"] == "STATE_COMPLETED"
+                assert "it ran" in c.trial_log(trial) and "this machine refuses" in c.trial_log(trial)
+                return
+            wait_for("two launches", lambda: c.trial_log(trial).count("this machine cannot keep the task apart") >= 2)
+            assert "it ran" not in c.trial_log(trial) and "(security.task_isolation)" in c.trial_log(trial)
+            assert c.get(f"/api/v1/trials/{trial}").json["trial"]["restarts"] == 0
+            assert c.post(f"/api/v1/experiments/{x}/kill").status == 200
+            assert c.wait_experiment(x)["state"] == "STATE_CANCELED"
+
+
+def test_an_agent_without_mount_namespaces_gets_work_where_isolation_is_required(new_cluster):
+    c = new_cluster(config={"security": {"initial_user_password": "Test-Passw0rd", "task_isolation": "required"}})
+    c.dir.chmod(0o755)
+    c.start_master()
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        agent = c.start_agent(wait=False, allow_root_tasks=False, mount_namespaces=False, run_root=directory)
+        assert agent.wait(TIMEOUT_S) == 1
+    c.agents.pop("agent0")
+    assert "mount_namespaces is false" in (c.dir / "agent0.log").read_text()
 
 
 @pytest.mark.parametrize("host, warns", [("127.0.0.1", False), ("localhost", False), ("192.0.2.1", True), ("master.example", True)])

@@ -105,7 +105,7 @@ def test_a_kernel_that_gives_a_task_no_view_of_its_own_is_told_in_its_log():
         place.agent.prefix = [sys.executable, str(REFUSE), "fsopen"]
         place.agent.start()
         place.master.wait_agent(2)
-        out = place.run("echo ran in $TMPDIR")
+        out = place.run("echo ran in $TMPDIR", isolated=False)
         assert "this machine refuses" in out and "Operation not permitted" in out and f"ran in {place.path}/agent/tasks/" in out
 
 
@@ -117,3 +117,17 @@ def test_the_tasks_tmp_is_closed_to_others_unless_the_task_is_roots(uid, mode):
         container = place.start("stat -c '%a %u' /tmp; sleep 1000", uid=uid)
         place.master.wait(lambda: place.master.text(container))
         assert place.master.text(container) == f"{mode} {uid}\n"
+
+
+@needs_root
+def test_a_kernel_that_gives_a_task_no_view_of_its_own_runs_it_where_isolation_is_required():
+    namespaces.need("root")
+    with site() as place:
+        place.agent.kill(15)
+        place.agent.prefix = [sys.executable, str(REFUSE), "fsopen"]
+        place.agent.start()
+        place.master.wait_agent(2)
+        container = place.start("echo ran", isolated=True)
+        end = place.master.finish(container)
+        assert end["kind"] == "EXIT_KIND_START_FAILED" and "security.task_isolation" in end["text"], end
+        assert "ran\n" not in place.master.text(container) and "CONTAINER_STATE_RUNNING" not in str(place.master.states_of(container))

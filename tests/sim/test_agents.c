@@ -168,8 +168,8 @@ static void test_agent_of_an_older_version__is_on_the_list_once_it_connects(void
     sim_run(sim, 10);
     sim_agent_away(sim, "a1", 10000000);
     sim_agent_away(sim, "a2", 100000);
-    for (size_t i = 0; i < sim->store.agent_n; i++)
-        sim->store.agent[i].listed = false;
+    for (size_t i = 0; i < sim->store->agent_n; i++)
+        sim->store->agent[i].listed = false;
     sim_crash_master(sim, 1000);
     sim_run(sim, 1500);
     assert_true(core_agent_by_id(sim->core, "a1", &v)); /* something ran there */
