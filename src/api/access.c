@@ -140,6 +140,15 @@ int access_may_change_of(const struct req *r, struct access_id id, int32_t owner
     return refuse_person(r, id, owner_name ? owner_name : "another one", err);
 }
 
+bool access_sees_secrets(const struct req *r, int32_t owner_id)
+{
+    if (r->who.kind == PRINCIPAL_NONE)
+        return false;
+    if (owner_id && r->who.user_id == owner_id)
+        return true;
+    return r->who.kind != PRINCIPAL_TASK && (r->api->sharing_open || (r->who.kind == PRINCIPAL_USER && r->who.admin));
+}
+
 static bool is_own(const struct req *r, struct access_id id)
 {
     const struct principal *who = &r->who;

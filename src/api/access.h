@@ -75,4 +75,11 @@ int access_may_change(struct req *r, struct access_id id, struct error *err);
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
                          struct error *err);
 
+/* ---- for whatever shows configurations (convert.h) ----------------------------------------------------------------- */
+
+/* Whether the one who asks may see the secrets in the configuration of an experiment, a trial's checkpoint or a template that belongs to
+ * this user (0: to nobody): its owner, with whatever credential, admins, and with security.sharing: open everybody but other
+ * people's tasks. Any thread. */
+bool access_sees_secrets(const struct req *r, int32_t owner_id);
+
 #endif

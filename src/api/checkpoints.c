@@ -202,7 +202,7 @@ static int get_checkpoint(struct req *r, const char *uuid, const struct wire_che
     if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
         return -1;
     struct wire_checkpoint *w = arena_new(&r->arena, struct wire_checkpoint);
-    checkpoint_to_wire(&c, &r->arena, w);
+    checkpoint_to_wire(r, &c, w);
     *ret = w;
     return 0;
 }
@@ -230,7 +230,7 @@ static int list(struct req *r, struct store_checkpoint_filter *f, const enum wir
     *ret = arena_array(&r->arena, struct wire_checkpoint, found.checkpoint_n + 1);
     *ret_n = found.checkpoint_n;
     for (size_t i = 0; i < found.checkpoint_n; i++)
-        checkpoint_to_wire(&found.checkpoint[i], &r->arena, &(*ret)[i]);
+        checkpoint_to_wire(r, &found.checkpoint[i], &(*ret)[i]);
     *ret_page = pagination(f->page, found.window, &r->arena);
     return 0;
 }

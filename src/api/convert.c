@@ -4,12 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/identity.h"
+#include "api/internal.h"
 #include "common/base64.h"
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/schema.h"
+#include "core/expconf_secrets.h"
 #include "store/checkpoints.h"
 #include "store/experiments.h"
+#include "store/templates.h"
 #include "store/trials.h"
 #include "store/users.h"
 
@@ -206,9 +211,9 @@ static enum wire_experiment_state experiment_display(const char *stored, enum di
     return shown[display];
 }
 
-void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a,
-                        struct wire_experiment *ret)
+void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret)
 {
+    bool secrets = access_sees_secrets(r, x->user_id);
     *ret = (struct wire_experiment){
         .id = x->id, .description = x->description, .start_time = x->start_us, .has_start_time = x->start_us != 0,
         .end_time = x->end_us, .has_end_time = x->end_us != 0, .state = experiment_display(x->state, display),
@@ -217,8 +222,9 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
         .searcher_metric = x->searcher_metric, .name = x->name, .notes = x->notes, .job_id = x->job_id,
         .forked_from = x->parent_id, .has_forked_from = x->has_parent, .progress = x->progress, .has_progress = x->has_progress,
         .project_id = x->project_id, .project_name = x->project_name, .workspace_id = x->workspace_id,
-        .workspace_name = x->workspace_name, .parent_archived = x->parent_archived, .config = x->config,
-        .original_config = x->original_config, .project_owner_id = x->project_owner_id, .checkpoint_size = x->checkpoint_size,
+        .workspace_name = x->workspace_name, .parent_archived = x->parent_archived, .config = secrets ? x->config : expconf_hide_secrets(x->config, SCHEMA_MASKED, &r->arena),
+        .original_config = secrets ? x->original_config : expconf_hide_secrets_yaml(x->original_config, &r->arena),
+        .project_owner_id = x->project_owner_id, .checkpoint_size = x->checkpoint_size,
         .checkpoint_count = x->checkpoint_count, .best_trial_searcher_metric = x->best_metric,
         .has_best_trial_searcher_metric = x->has_best, .best_trial_id = x->best_trial_id, .has_best_trial_id = x->has_best,
         .unmanaged = x->unmanaged, .failure = x->failure, .external_experiment_id = x->external_id,
@@ -230,7 +236,7 @@ void experiment_to_wire(const struct store_experiment *x, enum display_state dis
         ret->has_duration = true;
     }
     struct wire_experiment *w = ret;
-    string_list_of_json(x->labels, a, &w->labels, &w->labels_n, NULL);
+    string_list_of_json(x->labels, &r->arena, &w->labels, &w->labels_n, NULL);
 }
 
 /* ---- trials ---- */
@@ -294,12 +300,14 @@ static const struct wire_common_metrics *metrics_to_wire(const char *avg, struct
     return m;
 }
 
-void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struct wire_checkpoint *ret)
+void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct wire_checkpoint *ret)
 {
+    struct arena *a = &r->arena;
+    const char *config = access_sees_secrets(r, c->owner_id) ? c->experiment_config : expconf_hide_secrets(c->experiment_config, NULL, a);
     struct wire_checkpoint_training_metadata *t = arena_new(a, struct wire_checkpoint_training_metadata);
     *t = (struct wire_checkpoint_training_metadata){
         .trial_id = c->trial_id, .has_trial_id = c->trial_id != 0, .experiment_id = c->experiment_id,
-        .has_experiment_id = c->experiment_id != 0, .experiment_config = c->experiment_config, .hparams = c->hparams,
+        .has_experiment_id = c->experiment_id != 0, .experiment_config = config, .hparams = c->hparams,
         .training_metrics = metrics_to_wire(c->training_metrics, a), .validation_metrics = metrics_to_wire(c->validation_metrics, a),
         .searcher_metric = c->searcher_metric, .has_searcher_metric = c->has_searcher_metric};
     *ret = (struct wire_checkpoint){
@@ -340,4 +348,14 @@ void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct 
         .end_time = x->end_us ? arena_strdup(a, end) : NULL, .allocation_id = arena_strdup(a, x->id), .slots = x->slots,
         .exit_reason = exit_reason(x, a), .status_code = x->exit_code,
         .has_status_code = x->exit_kind == EXIT_OK || x->exit_kind == EXIT_FAILED};
+}
+
+/* ---- templates ---- */
+
+const struct wire_template *template_to_wire(struct req *r, const struct store_template *s)
+{
+    struct wire_template *w = arena_new(&r->arena, struct wire_template);
+    const char *config = access_sees_secrets(r, s->user_id) ? s->config : expconf_hide_secrets(s->config, SCHEMA_MASKED, &r->arena);
+    *w = (struct wire_template){.name = s->name, .config = config, .workspace_id = s->workspace_id};
+    return w;
 }

@@ -10,8 +10,10 @@
 #include "store/store.h"
 
 struct identity_user;
+struct req;
 struct store_checkpoint;
 struct store_experiment;
+struct store_template;
 struct store_trial;
 struct store_user;
 
@@ -22,15 +24,17 @@ void identity_of_store(const struct store_user *u, struct identity_user *ret);
 /* offset and limit are echoed as asked. */
 const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a);
 /* display: what the core shows for what runs (DISPLAY_STORED: the stored state). config and original_config as far as
- * they are in the row. */
-void experiment_to_wire(const struct store_experiment *x, enum display_state display, struct arena *a,
-                        struct wire_experiment *ret);
+ * they are in the row, without their secrets for those who may not see these (access_sees_secrets). */
+void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret);
 /* wait: why it waits, if it does. */
 void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);
 enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_state display);
 void trial_to_wire(const struct store_trial *t, enum display_state display, int64_t now_us, struct arena *a,
                    struct wire_trial *ret);
-void checkpoint_to_wire(const struct store_checkpoint *c, struct arena *a, struct wire_checkpoint *ret);
+/* Where secrets are not for the one who asks, a storage's credentials are null: clients that download directly then take those of their
+ * own surroundings, and go through the master if there are none. */
+void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct wire_checkpoint *ret);
+const struct wire_template *template_to_wire(struct req *r, const struct store_template *s);
 void allocation_to_wire(const struct allocation_row *x, struct arena *a, struct wire_task_allocation *ret);
 /* JSON object path → bytes into map entries. */
 void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 **ret, size_t *ret_n);

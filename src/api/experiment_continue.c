@@ -159,7 +159,7 @@ static int continue_reply(struct req *r, struct error *err)
     if (store_experiment_get(r->db, c->was.id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+    experiment_to_wire(r, &x, DISPLAY_STORED, w);
     if (store_trial_ids_of_experiment(r->db, c->was.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     ret->experiment = w;

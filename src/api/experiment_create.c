@@ -150,11 +150,11 @@ static int create_reply(struct req *r, struct error *err)
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     /* One that is active waits for the scheduler now. */
     bool queued = !x.unmanaged && strcmp(x.state, "ACTIVE") == 0;
-    experiment_to_wire(&x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, &r->arena, w);
+    experiment_to_wire(r, &x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, w);
     if (store_trial_ids_of_experiment(r->db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     *c->ret_experiment = w;
-    *c->ret_config = x.config;
+    *c->ret_config = w->config;
     if (c->ret_warnings)
         launch_warnings(r, c->exceeds_slots, c->ret_warnings, c->ret_warnings_n);
     tell_config_warnings(r, c);
@@ -276,9 +276,9 @@ int api_put_experiment(struct req *r, const struct wire_put_experiment_request *
         return error_set(err, ERR_INVALID, "only unmanaged experiments have external ids; set unmanaged");
     if (store_experiment_by_external_id(r->db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
         struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-        experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+        experiment_to_wire(r, &x, DISPLAY_STORED, w);
         ret->experiment = w;
-        ret->config = x.config;
+        ret->config = w->config;
         return 0;
     }
     if (none.kind != ERR_NOT_FOUND) {

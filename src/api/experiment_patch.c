@@ -173,7 +173,7 @@ static int reply(struct req *r, struct error *err)
     if (store_experiment_get(r->db, patch_of(r)->id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    experiment_to_wire(&x, DISPLAY_STORED, &r->arena, w);
+    experiment_to_wire(r, &x, DISPLAY_STORED, w);
     ret->experiment = w;
     return 0;
 }

@@ -11,7 +11,7 @@ static void to_wire(struct req *r, struct store_experiment *x, const struct stor
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     if (x->notes && *x->notes)
         x->notes = "omitted"; /* as in the other list */
-    experiment_to_wire(x, DISPLAY_STORED, &r->arena, w);
+    experiment_to_wire(r, x, DISPLAY_STORED, w);
     ret->experiment = w;
     if (!best)
         return;

@@ -45,11 +45,11 @@ static int get_experiment_read(struct req *r, struct error *err)
     if (store_experiment_get(r->db, in->experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    experiment_to_wire(&x, live->display, &r->arena, w);
+    experiment_to_wire(r, &x, live->display, w);
     if (store_trial_ids_of_experiment(r->db, in->experiment_id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     ret->experiment = w;
-    ret->config = x.config;
+    ret->config = w->config;
     if (live->active) {
         struct wire_job_summary *job = arena_new(&r->arena, struct wire_job_summary);
         job_summary_to_wire(&live->job, &live->wait, job);
@@ -91,7 +91,7 @@ static int show_experiments(struct req *r, struct error *err)
     for (size_t i = 0; i < n; i++) {
         if (x[i].notes && *x[i].notes)
             x[i].notes = "omitted"; /* as the clients know it: a list tells that there are notes */
-        experiment_to_wire(&x[i], DISPLAY_STORED, &r->arena, &ret->experiments[i]);
+        experiment_to_wire(r, &x[i], DISPLAY_STORED, &ret->experiments[i]);
     }
     return 0;
 }

@@ -1,12 +1,15 @@
 /* Tasks and their context. */
 #include <string.h>
 
+#include "api/access.h"
 #include "api/convert.h"
 #include "api/internal.h"
 #include "api/raw_handlers.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/schema.h"
 #include "core/core.h"
+#include "core/expconf_secrets.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/tasks.h"
@@ -26,7 +29,8 @@ int api_get_task(struct req *r, const struct wire_get_task_request *in, struct w
     codec_enum_number(&wire_enum_task_type, arena_printf(&r->arena, "TASK_TYPE_%s", t.type), &type);
     *w = (struct wire_task){
         .task_id = t.id, .task_type = (enum wire_task_type)type, .start_time = t.start_us, .has_start_time = true,
-        .end_time = t.end_us, .has_end_time = t.end_us != 0, .config = t.config, .parent_id = t.parent_id,
+        .end_time = t.end_us, .has_end_time = t.end_us != 0, .config = access_sees_secrets(r, 0) ? t.config : expconf_hide_secrets(t.config, SCHEMA_MASKED, &r->arena),
+        .parent_id = t.parent_id,
         .forked_from = t.forked_from, .allocations = arena_array(&r->arena, struct wire_task_allocation, n + 1), .allocations_n = n};
     for (size_t i = 0; i < n; i++)
         allocation_to_wire(&row[i], &r->arena, &w->allocations[i]);

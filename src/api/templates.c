@@ -11,13 +11,6 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-static const struct wire_template *template_to_wire(const struct store_template *s, struct arena *a)
-{
-    struct wire_template *w = arena_new(a, struct wire_template);
-    *w = (struct wire_template){.name = s->name, .config = s->config, .workspace_id = s->workspace_id};
-    return w;
-}
-
 /* ---- look ---- */
 
 int api_get_templates(struct req *r, const struct wire_get_templates_request *in, struct wire_get_templates_response *ret,
@@ -32,7 +25,7 @@ int api_get_templates(struct req *r, const struct wire_get_templates_request *in
     ret->templates = arena_array(&r->arena, struct wire_template, list.template_n + 1);
     ret->templates_n = list.template_n;
     for (size_t i = 0; i < list.template_n; i++)
-        ret->templates[i] = *template_to_wire(&list.template[i], &r->arena);
+        ret->templates[i] = *template_to_wire(r, &list.template[i]);
     ret->pagination = pagination(f.page, list.window, &r->arena);
     return 0;
 }
@@ -42,7 +35,7 @@ static int read_back(struct req *r, const char *name, const struct wire_template
     struct store_template t;
     if (store_template_get(r->db, name, &r->arena, &t, err) < 0)
         return -1;
-    *ret = template_to_wire(&t, &r->arena);
+    *ret = template_to_wire(r, &t);
     return 0;
 }
 

@@ -88,17 +88,6 @@ static int set_pool(struct req *r, const char *name, const char **ret, struct er
     return 0;
 }
 
-static bool holds_masked(struct json_object *v)
-{
-    bool found = json_object_is_type(v, json_type_string) && strcmp(json_object_get_string(v), SCHEMA_MASKED) == 0;
-    if (!json_object_is_type(v, json_type_object))
-        return found;
-    json_object_object_foreach(v, name, member) {
-        found |= name && holds_masked(member);
-    }
-    return found;
-}
-
 /* {} takes it away. Credentials are shown as stars, and stars are none. What an admin sets is open to the master, too
  * (storage_roots.h); what an owner sets only where an admin has opened a directory above it. */
 static int set_storage(const struct req *r, const char *json, struct store_workspace *w, struct error *err)
@@ -113,9 +102,6 @@ static int set_storage(const struct req *r, const char *json, struct store_works
         w->storage_by_admin = false;
         return 0;
     }
-    if (holds_masked(storage))
-        return error_set(err, ERR_INVALID, "checkpoint_storage_config holds ********, which stands for a secret that is "
-                         "not shown: give the secret itself");
     if (expconf_check_storage_section(storage, err) < 0)
         return -1;
     w->checkpoint_storage = json;

@@ -222,7 +222,7 @@ int config_change(struct config *c, const char *path, struct json_object *take_v
 
 struct json_object *config_effective(const struct config *c)
 {
-    return schema_mask(c->keys, c->tree);
+    return schema_mask(c->keys, c->tree, SCHEMA_MASKED);
 }
 
 /* ---- Mistakes and warnings --------------------------------------------------------------------------------------- */

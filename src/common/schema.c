@@ -183,33 +183,65 @@ int schema_problems_error(const struct schema_problems *p, struct error *err)
 
 /* ---- Secrets and older spellings --------------------------------------------------------------------------------- */
 
-static void mask_in_place(const struct schema_key *key, struct json_object *v)
+static bool is_empty_text(struct json_object *v)
+{
+    return json_object_is_type(v, json_type_string) && json_object_get_string_len(v) == 0;
+}
+
+/* What stands for the secret `v`. */
+static struct json_object *mask_of(struct json_object *v, const char *shown)
+{
+    if (!v || is_empty_text(v))
+        return json_object_get(v);
+    if (json_object_is_type(v, json_type_object)) {
+        struct json_object *object = json_object_new_object();
+        json_object_object_foreach(v, name, value)
+            json_object_object_add(object, name, mask_of(value, shown));
+        return object;
+    }
+    if (json_object_is_type(v, json_type_array)) {
+        struct json_object *list = json_object_new_array();
+        for (size_t i = 0; i < json_object_array_length(v); i++)
+            json_object_array_add(list, mask_of(json_object_array_get_idx(v, i), shown));
+        return list;
+    }
+    return shown ? json_object_new_string(shown) : NULL;
+}
+
+/* Also of a kind that does not have this member: a document that is not whole may be of another kind than it says. */
+static const struct schema_key *row_of_member(const struct schema_key *key, const char *name, const char *kind)
+{
+    const struct schema_key *row = schema_member(key, name, kind);
+    if (!row)
+        row = schema_member(key, name, NULL);
+    return row ? row : key->item;
+}
+
+static void mask_in_place(const struct schema_key *key, struct json_object *v, const char *shown)
 {
     if (json_object_is_type(v, json_type_object)) {
         const char *kind = schema_kind(key, v);
         json_object_object_foreach(v, name, value) {
-            const struct schema_key *member = schema_member(key, name, kind);
-            if (!member)
-                member = key->item;
+            const struct schema_key *member = row_of_member(key, name, kind);
             if (!member || !value)
                 continue;
-            if (!(member->flags & SCHEMA_SECRET))
-                mask_in_place(member, value);
-            else if (json_object_get_string_len(value) > 0)
-                json_object_object_add(v, name, json_object_new_string(SCHEMA_MASKED));
+            if (member->flags & SCHEMA_SECRET)
+                json_object_object_add(v, name, mask_of(value, shown));
+            else
+                mask_in_place(member, value, shown);
         }
     } else if (key->item && json_object_is_type(v, json_type_array)) {
         for (size_t i = 0; i < json_object_array_length(v); i++)
-            mask_in_place(key->item, json_object_array_get_idx(v, i));
+            mask_in_place(key->item, json_object_array_get_idx(v, i), shown);
     }
 }
 
-struct json_object *schema_mask(const struct schema_key *key, struct json_object *v)
+struct json_object *schema_mask(const struct schema_key *key, struct json_object *v, const char *shown)
 {
     struct json_object *copy = NULL;
     if (v && json_object_deep_copy(v, &copy, NULL) < 0)
         abort();
-    mask_in_place(key, copy);
+    mask_in_place(key, copy, shown);
     return copy;
 }
 

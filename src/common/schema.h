@@ -38,7 +38,7 @@ enum schema_type {
 #define SCHEMA_SCALAR (SCHEMA_BOOL | SCHEMA_INT | SCHEMA_NUMBER | SCHEMA_STRING | SCHEMA_DURATION | SCHEMA_SIZE)
 
 enum schema_flag {
-    SCHEMA_SECRET = 1 << 0,   /* printed as ******** */
+    SCHEMA_SECRET = 1 << 0,   /* printed as ********, which is no value of it */
     SCHEMA_RUNTIME = 1 << 1,  /* may change while the program runs */
     SCHEMA_REQUIRED = 1 << 2, /* must be set when its parent is: a field without which its parent makes no sense */
     SCHEMA_COMPLETE = 1 << 3, /* must be set in the end, after every merge */
@@ -151,8 +151,9 @@ void schema_each_unserved(const struct schema_key *key, struct json_object *v, s
 /* Takes out, in place, what the table does not know or is of another type: the rest can be filled and read. */
 void schema_prune(const struct schema_key *key, struct json_object *v);
 bool schema_has_type(unsigned types, struct json_object *v); /* null is of every type */
-/* A copy with secrets replaced by ********. Caller puts it. */
-struct json_object *schema_mask(const struct schema_key *key, struct json_object *v);
+/* A copy in which `shown` (NULL: null, as if it were not set) stands for each secret: for each value of a row that is marked so, or
+ * each value within it. Caller puts it. */
+struct json_object *schema_mask(const struct schema_key *key, struct json_object *v, const char *shown);
 
 /* The row of a dotted path (`db.password`, `resource_pools[0].pool_name`); NULL if there is none. */
 const struct schema_key *schema_find(const struct schema_key *root, const char *path);

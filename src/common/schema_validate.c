@@ -364,6 +364,12 @@ static void run_named_check(struct validation *w, const struct schema_key *key, 
         check->fn(v, strbuf_str(&w->path), w->place, w->problems);
 }
 
+/* Somebody sends back what was shown. */
+static bool is_mask(const struct schema_key *key, struct json_object *v)
+{
+    return (key->flags & SCHEMA_SECRET) && json_object_is_type(v, json_type_string) && strcmp(json_object_get_string(v), SCHEMA_MASKED) == 0;
+}
+
 static void check_typed(struct validation *w, const struct schema_key *key, struct json_object *v)
 {
     switch (json_object_get_type(v)) {
@@ -424,6 +430,10 @@ static void validate(struct validation *w, const struct schema_key *key, struct 
     }
     if (!schema_has_type(key->types, v)) {
         wrong_type(w, key, v);
+        return;
+    }
+    if (is_mask(key, v)) {
+        problem(w, "is " SCHEMA_MASKED ", which stands for a secret that is not shown: give the secret itself, or leave it out");
         return;
     }
     if (key->types & SCHEMA_ANY) {

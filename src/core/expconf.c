@@ -435,7 +435,7 @@ int expconf_check_storage_section(struct json_object *storage, struct error *err
 
 struct json_object *expconf_mask_storage(struct json_object *storage)
 {
-    return schema_mask(schema_find(keys(), "checkpoint_storage"), storage);
+    return schema_mask(schema_find(keys(), "checkpoint_storage"), storage, SCHEMA_MASKED);
 }
 
 int exp_config_from_json(const char *json, size_t n, struct exp_config **ret, struct error *err)

@@ -161,6 +161,7 @@ static void read_checkpoint(struct query *q, struct arena *a, void *row)
     c->steps_completed = take_i32(q);
     c->has_storage = take_opt_i32(q, &c->storage_id);
     c->experiment_id = take_i32(q);
+    c->owner_id = take_i32(q);
     c->hparams = take_opt_text(q, a);
     c->experiment_config = take_opt_text(q, a);
     c->training_metrics = take_opt_text(q, a);

@@ -18,7 +18,7 @@ struct store_checkpoint {
     int32_t steps_completed;
     bool has_storage; int32_t storage_id;
     /* read only, from the trial, its experiment and the validation at the same step */
-    int32_t experiment_id;
+    int32_t experiment_id, owner_id; /* of the experiment; 0: of none */
     const char *hparams, *experiment_config;    /* JSON */
     const char *training_metrics, *validation_metrics; /* JSON avg_metrics; NULL: none at this step */
     bool has_searcher_metric; double searcher_metric;

@@ -8,6 +8,7 @@ static void read_template(struct query *q, struct arena *a, void *row)
     t->name = take_text(q, a);
     t->config = take_text(q, a);
     t->workspace_id = take_i32(q);
+    t->user_id = take_i32(q);
 }
 
 static int not_found(const char *name, struct error *err)

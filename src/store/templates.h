@@ -9,7 +9,7 @@ struct store_template {
     const char *name;   /* unique in the cluster */
     const char *config; /* JSON object */
     int32_t workspace_id;
-    int32_t user_id; /* of a new one: who makes it, and owns it then (store/owners.h) */
+    int32_t user_id; /* who has made it, and owns it (store/owners.h); 0: nobody */
 };
 
 int store_template_insert(struct store *st, const struct store_template *t, struct error *err); /* ERR_CONFLICT: taken */

@@ -28,7 +28,7 @@ UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
 
 -- define: checkpoint_columns
 c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size,
-    c.steps_completed, c.storage_id, t.experiment_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
+    c.steps_completed, c.storage_id, t.experiment_id, x.user_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
 -- sqlite: IN ('integer', 'real')) AS searcher_metric
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'

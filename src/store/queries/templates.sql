@@ -11,13 +11,13 @@ UPDATE templates SET name = $2 WHERE name = $1;
 DELETE FROM templates WHERE name = $1;
 
 -- name: templates_by_name
-SELECT name, config, workspace_id FROM templates WHERE name = $1;
+SELECT name, config, workspace_id, user_id FROM templates WHERE name = $1;
 
 -- fragment: templates_count
 SELECT count(*) FROM templates WHERE 1 = 1
 
 -- fragment: templates_rows
-SELECT name, config, workspace_id FROM templates WHERE 1 = 1
+SELECT name, config, workspace_id, user_id FROM templates WHERE 1 = 1
 
 -- fragment: templates_filter_name
 -- sqlite: AND instr(lower(name), lower($1)) > 0
