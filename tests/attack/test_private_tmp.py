@@ -102,7 +102,7 @@ def test_a_kernel_that_gives_a_task_no_view_of_its_own_is_told_in_its_log():
     namespaces.need("root")
     with site() as place:
         place.agent.kill(15)
-        place.agent.prefix = [sys.executable, str(REFUSE), "fsopen"]
+        place.agent.prefix = [sys.executable, str(REFUSE), "unshare"]
         place.agent.start()
         place.master.wait_agent(2)
         out = place.run("echo ran in $TMPDIR", isolated=False)
