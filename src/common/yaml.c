@@ -13,6 +13,7 @@
 /* Aliases and merge keys copy what they name, so a few lines can ask for billions of values or for gigabytes of text.
  * Both limits are those of the whole document as it comes out, copies included, and hold while it is built. */
 #define YAML_VALUES_MAX 100000
+#define POSITIONS_MAX 20000 /* values whose place is known */
 #define YAML_BYTES_MAX (8 * 1024 * 1024) /* of all texts and names; and of the YAML itself */
 #define YAML_PATH_MAX 2048               /* of the names that lead to one value: paths are copied for each value */
 
@@ -35,12 +36,12 @@ struct anchor {
 struct loader {
     yaml_parser_t parser;
     yaml_event_t event; /* the current one */
-    struct yaml_positions *positions;
+    struct yaml_positions *positions; /* NULL: nobody wants them */
     struct anchor *anchor;
     struct strbuf path;
     int depth;
     size_t values, bytes; /* of the document so far */
-    size_t position_bytes;
+    size_t position_n, position_bytes;
     struct error *err;
 };
 
@@ -56,14 +57,15 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
     const char *path = strbuf_str(&l->path);
     size_t n = l->path.n;
     struct mark_entry *e;
-    /* Positions only make messages better. Paths that are long and many are not kept. */
-    if (l->position_bytes + n > YAML_BYTES_MAX)
+    /* Positions only make messages better, and cost more than the rest of reading. Paths that are long and many are not kept. */
+    if (!l->positions || l->position_n == POSITIONS_MAX || l->position_bytes + n > YAML_BYTES_MAX)
         return;
     unsigned hash;
     HASH_VALUE(path, n, hash);
     HASH_FIND_BYHASHVALUE(hh, l->positions->entry, path, n, hash, e);
     if (e)
         return;
+    l->position_n++;
     l->position_bytes += n;
     e = malloc(sizeof *e + n + 1);
     if (!e)
@@ -352,7 +354,8 @@ static int load_member(struct loader *l, struct json_object *object, struct json
         return error_at(l, mark, "the names that lead here have more than %d bytes together", YAML_PATH_MAX);
     if (json_object_object_get_ex(object, name, NULL)) {
         struct yaml_mark first = {0};
-        yaml_key_position(l->positions, strbuf_str(&l->path), &first);
+        if (yaml_key_position(l->positions, strbuf_str(&l->path), &first) < 0)
+            return error_at(l, mark, "the key \"%s\" is already there", name);
         return error_at(l, mark, "the key \"%s\" is already there, at line %d, column %d", name, first.line,
                         first.column);
     }
@@ -447,24 +450,44 @@ static void loader_release(struct loader *l)
     strbuf_release(&l->path);
 }
 
+static int parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions *positions, struct error *err)
+{
+    struct loader l = {.err = err, .positions = positions};
+    if (!yaml_parser_initialize(&l.parser))
+        abort();
+    yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
+    int r = load_stream(&l, ret);
+    loader_release(&l);
+    return r;
+}
+
+/* Nobody wants positions but the message about a key that is there twice: a document that cannot be read is read again for it. */
+static int parse_without_positions(const char *text, size_t n, struct json_object **ret, struct error *err)
+{
+    if (parse(text, n, ret, NULL, NULL) == 0)
+        return 0;
+    struct yaml_positions *positions = calloc(1, sizeof *positions);
+    if (!positions)
+        abort();
+    int r = parse(text, n, ret, positions, err);
+    yaml_positions_free(positions);
+    return r;
+}
+
 int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml_positions **positions,
                struct error *err)
 {
     if (n > YAML_BYTES_MAX)
         return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n, YAML_BYTES_MAX);
-    struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
-    if (!l.positions || !yaml_parser_initialize(&l.parser))
+    if (!positions)
+        return parse_without_positions(text, n, ret, err);
+    struct yaml_positions *found = calloc(1, sizeof *found);
+    if (!found)
         abort();
-    yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
-    struct json_object *v = NULL;
-    int r = load_stream(&l, &v);
-    loader_release(&l);
-    if (r < 0 || !positions)
-        yaml_positions_free(l.positions);
-    else
-        *positions = l.positions;
-    if (r < 0)
+    if (parse(text, n, ret, found, err) < 0) {
+        yaml_positions_free(found);
         return -1;
-    *ret = v;
+    }
+    *positions = found;
     return 0;
 }

@@ -220,6 +220,28 @@ static void test_yaml__positions_of_keys_and_values(void **state)
     yaml_positions_free(p);
 }
 
+/* They would cost more than all else; what is wrong further down is named without its line. */
+static void test_yaml__positions_are_kept_of_the_first_values_only(void **state)
+{
+    enum { MANY = 30000 };
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    cleanup_json struct json_object *v = NULL;
+    struct yaml_positions *positions = NULL;
+    struct yaml_mark mark;
+    char last[32];
+    for (int i = 0; i < MANY; i++)
+        strbuf_addf(&text, "k%d: 1\n", i);
+    assert_int_equal(yaml_parse(text.s, text.n, &v, &positions, NULL), 0);
+    assert_int_equal(json_object_object_length(v), MANY);
+    assert_int_equal(yaml_position(positions, "k9999", &mark), 0);
+    assert_int_equal(mark.line, 10000);
+    snprintf(last, sizeof last, "k%d", MANY - 1);
+    assert_int_equal(yaml_position(positions, last, &mark), -1);
+    yaml_positions_free(positions);
+    strbuf_addf(&text, "%s: 2\n", last);
+    expect_error(strbuf_str(&text), "line 30001, column 1: the key \"k29999\" is already there");
+}
+
 static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
 {
     const char *json =
@@ -266,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_yaml__a_document_without_aliases_has_the_same_limits),
         cmocka_unit_test(test_yaml__depth_is_limited_with_and_without_aliases),
         cmocka_unit_test(test_yaml__positions_of_keys_and_values),
+        cmocka_unit_test(test_yaml__positions_are_kept_of_the_first_values_only),
         cmocka_unit_test(test_yaml__prints_block_style_that_reads_back_the_same),
         cmocka_unit_test(test_yaml__quotes_what_other_readers_take_for_a_time),
     };
