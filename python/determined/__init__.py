@@ -21,6 +21,7 @@ from determined.errors import InvalidHP
 
 if TYPE_CHECKING:
     from determined import core as core
+    from determined import util as util
     from determined._trial_context import TrialContext as TrialContext
 
 LOG_FORMAT = "%(levelname)s: [%(process)s] %(name)s: %(message)s"
@@ -40,13 +41,14 @@ __all__ = [
     "errors",
     "get_cluster_info",
     "import_from_path",
+    "util",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load ``determined.core``, and what needs it, on first use, so that importing the root costs next to nothing."""
-    if name == "core":
-        return importlib.import_module("determined.core")
+    """Load what is more than the root on first use, so that importing the root costs next to nothing."""
+    if name in ("core", "util"):
+        return importlib.import_module(f"determined.{name}")
     if name == "TrialContext":
         return importlib.import_module("determined._trial_context").TrialContext
     raise AttributeError(f"module 'determined' has no attribute {name!r}")

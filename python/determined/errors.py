@@ -82,6 +82,8 @@ class MasterUnreachable(Exception):
 
     Attributes
     ----------
+    message : str
+        The whole sentence.
     url : str
         What was asked.
     attempts : int
@@ -90,6 +92,7 @@ class MasterUnreachable(Exception):
 
     def __init__(self, method: str, url: str, attempts: int, cause: object) -> None:
         super().__init__(f"{method} {url}: no answer from the master after {attempts} attempts: {cause}")
+        self.message = str(self)
         self.url = url
         self.attempts = attempts
 
@@ -99,11 +102,11 @@ class ApiError(Exception):
 
     Attributes
     ----------
-    status : int
-        HTTP status of the answer.
+    status, status_code : int
+        HTTP status of the answer; the latter is the released library's name.
     url : str
         What was asked.
-    message : str
+    message, response_error : str
         The master's own words.
     maybe_done : bool
         An earlier attempt of the same request broke off after it was sent, so the master may have carried it out and
@@ -112,9 +115,9 @@ class ApiError(Exception):
 
     def __init__(self, method: str, url: str, status: int, message: str, *, maybe_done: bool = False) -> None:
         super().__init__(f"{method} {url}: {status}: {message}")
-        self.status = status
+        self.status = self.status_code = status
         self.url = url
-        self.message = message
+        self.message = self.response_error = message
         self.maybe_done = maybe_done
 
 

@@ -1,48 +1,42 @@
-"""Users' code for the published library runs with ours: same names, same signatures.
+"""Users' code for the released library runs with ours: same names, same signatures.
 
-Needs the published library in an environment of its own (requirements/compat.txt), whose interpreter DET_COMPAT_PYTHON
-names; skipped without. What the published library has and ours has not yet is listed here, so the list can only shrink.
+Needs the released library in an environment of its own (requirements/compat.txt), whose interpreter DET_COMPAT_PYTHON
+names; skipped without. What it has and ours has not, or takes in another way, stands in docs/compatibility.md.
 """
 
 import json
 import pathlib
 
 import published_api
+import published_names
 import pytest
-from test_public_names import ABSENT
 
-MODULES = [
-    "determined",
-    "determined.core",
-    "determined.errors",
-    "determined.experimental",
-    "determined.experimental.client",
-    "determined.experimental.core_v2",
-    "determined.pytorch",
-    "determined.pytorch.experimental",
-    "determined.pytorch.samplers",
-    "determined.tensorboard.metric_writers",
-    "determined.tensorboard.metric_writers.pytorch",
-]
+import determined
 
-NOT_YET = {
-    # Part of the published library's own harness, not for users.
-    "determined.EnvContext",
-    "determined.TrialController",
-    # Each framework's context has its own; that of Keras has this, too.
-    "determined.TrialContext.from_config",
-    "determined.pytorch.deepspeed.DeepSpeedTrialController.pre_execute_hook",
-    # A directory of the published library's own sockets.
-    "determined.core.DistributedContext.tempdir",
-    "determined.core.DummyDistributedContext.tempdir",
-    "determined.experimental.core_v2.DistributedContext.tempdir",
-    # Set by the published wrap_model() for Apex's sake.
-    "determined.pytorch.CheckpointLoadContext.model",
-    "determined.pytorch.PyTorchTrialContext.model",
-    *(f"{module}.{name}" for module, names in ABSENT.items() if isinstance(names, dict) for name in names),
-}
+# Their names and signatures are compared in tests/frameworks, where the frameworks are.
+NEED_FRAMEWORKS = (
+    "determined.keras",
+    "determined.lightning",
+    "determined.transformers",
+    "determined.pytorch.deepspeed",
+)
+# test_bindings.py compares each function and class.
+BY_THE_CONTRACT = ("determined.common.api.bindings",)
+ABSENT = published_names.Table(published_names.ABSENT)
+DIFFERENT = published_names.Table(published_names.DIFFERENT)
+
+
+def _modules():
+    for module in published_names.names_of(pathlib.Path(determined.__path__[0])):
+        if not module.startswith((*NEED_FRAMEWORKS, *BY_THE_CONTRACT)) and not ABSENT.has_name(f"{module}.all"):
+            yield module
+
+
+MODULES = list(_modules())
+
 # Made by the library, never by users: their constructors take what our own parts need.
 MADE_BY_THE_LIBRARY = {
+    "BaseSession",
     "CheckpointContext",
     "Context",
     "DeepSpeedTrialController",
@@ -56,11 +50,6 @@ MADE_BY_THE_LIBRARY = {
     "TrainContext",
     "TrialContext",
 }
-# Deliberately not as published, each with its reason.
-DIFFERENT = {
-    "determined.pytorch.PyTorchTrialContext.configure_apex_amp",  # refuses whatever it is given: Apex is not maintained
-    "determined.pytorch.CheckpointLoadContext.configure_apex_amp",
-}
 
 
 @pytest.fixture(scope="module")
@@ -73,29 +62,33 @@ def _compatible(published, ours):
     if published is None or ours is None:
         return published == ours
     more = ours[len(published) :]
-    return ours[: len(published)] == published and all(
-        kind == "KEYWORD_ONLY" and default is not None for _, kind, default in more
-    )
+    same = [
+        [name, kind, default if theirs is not None else None]  # what they demand may be left out here
+        for (name, kind, default), (_, _, theirs) in zip(ours, published)
+    ]
+    return same == published and all(kind == "KEYWORD_ONLY" and default is not None for _, kind, default in more)
 
 
 def _differences(module, published, ours):
     for name, theirs in published.items():
         where = f"{module}.{name}"
-        if where in NOT_YET:
+        if ABSENT.has_name(where) or ABSENT.has_module(where):
             if name in ours:
-                yield f"{where}: exists now, take it off NOT_YET"
+                yield f"{where}: exists now, take it off the page"
             continue
         if name not in ours:
             yield f"{where}: missing"
         elif "members" in theirs:
-            if name not in MADE_BY_THE_LIBRARY and not _compatible(theirs["constructor"], ours[name]["constructor"]):
+            made = name in MADE_BY_THE_LIBRARY or DIFFERENT.has_name(where)
+            if not made and not _compatible(theirs["constructor"], ours[name]["constructor"]):
                 yield f"{where}: {theirs['constructor']} published, {ours[name]['constructor']} ours"
             yield from _member_differences(where, theirs["members"], ours[name]["members"])
             missing = set(theirs["attributes"]) - {*ours[name]["attributes"], *theirs["members"]}
             if name not in MADE_BY_THE_LIBRARY:
-                yield from (f"{where}.{a}: attribute missing" for a in sorted(missing) if f"{where}.{a}" not in NOT_YET)
+                unlisted = [a for a in sorted(missing) if not ABSENT.has_name(f"{where}.{a}")]
+                yield from (f"{where}.{a}: attribute missing" for a in unlisted)
         elif "function" in theirs:
-            if not _compatible(theirs["function"], ours[name]["function"]):
+            if not DIFFERENT.has_name(where) and not _compatible(theirs["function"], ours[name]["function"]):
                 yield f"{where}: {theirs} published, {ours[name]} ours"
         elif theirs != ours[name]:
             yield f"{where}: {theirs} published, {ours[name]} ours"
@@ -104,12 +97,12 @@ def _differences(module, published, ours):
 def _member_differences(where, published, ours):
     for name, theirs in published.items():
         member = f"{where}.{name}"
-        if member in NOT_YET:
+        if ABSENT.has_name(member):
             if name in ours:
-                yield f"{member}: exists now, take it off NOT_YET"
+                yield f"{member}: exists now, take it off the page"
         elif name not in ours:
             yield f"{member}: missing"
-        elif member not in DIFFERENT and theirs != ours[name] and not _compatible(theirs, ours[name]):
+        elif not DIFFERENT.has_name(member) and theirs != ours[name] and not _compatible(theirs, ours[name]):
             yield f"{member}: {theirs} published, {ours[name]} ours"
 
 

@@ -259,3 +259,36 @@ def test_tensorboard_files_of_several_users_go_below_directories_that_all_of_the
     assert [modes[p] for p in ("c", "c/tensorboard", "c/tensorboard/experiment")] == [0o1777] * 3
     own = ("c/tensorboard/experiment/7", "c/tensorboard/experiment/8/trial/11", "uuid/some/thing")
     assert [modes[p] for p in own] == [0o755] * 3
+
+
+def test_managers_of_the_released_names__do_the_same(config, source, tmp_path):
+    """``determined.common.storage``, for programs."""
+    from determined.common import storage
+
+    manager = storage.build({**config, "save_trial_best": 1}, container_path=None)
+    storage.validate_manager(manager)
+    assert isinstance(manager, storage.CloudStorageManager) == (config["type"] != "directory")
+    storage_id = str(uuid.uuid4())
+    manager.upload(source, storage_id, {"logs/", "logs/1.log", "code/", "code/model.py"})
+    manager.download(storage_id, tmp_path / "all")
+    assert (tmp_path / "all/logs/1.log").read_bytes() == (source / "logs/1.log").read_bytes()
+    assert _storage.from_config(config).resources(storage_id).keys() >= {"logs/1.log", "code/model.py"}
+    path = manager.pre_store_path(f"{storage_id}-2")
+    (path / "a").write_text("A")
+    manager.post_store_path(path, f"{storage_id}-2")
+    assert path.exists() == manager.store_path_is_direct_access()
+    assert manager.delete(f"{storage_id}-2", ["**/*"]) == manager.delete(storage_id, ["**/*"]) == {}
+    with pytest.raises(errors.CheckpointNotFound):
+        manager.delete(storage_id, ["**/*"])
+
+
+def test_a_manager_of_a_mounted_directory__looks_where_it_is_mounted(tmp_path):
+    from determined.common import storage
+
+    config = {"type": "shared_fs", "host_path": "/somewhere/else", "storage_path": "mine"}
+    with storage.build(config, container_path=str(tmp_path)).store_path("one") as path:
+        assert path == tmp_path / "mine" / "one"
+    with pytest.raises(TypeError, match="unknown keys"):
+        storage.build({**config, "colour": "red"}, None)
+    with pytest.raises(ValueError, match="leads out of"):
+        storage.build({**config, "storage_path": "../x"}, None)

@@ -9,7 +9,14 @@ what their official clients are asked for. Those clients are imported when a sto
 """
 
 from determined._storage._base import ALL_FILES, Selector, Storage
-from determined._storage._config import SHARED_FS_CONTAINER_PATH, from_config, from_shortcut, shortcut_to_config
+from determined._storage._config import (
+    SHARED_FS_CONTAINER_PATH,
+    from_config,
+    from_shortcut,
+    path_below,
+    shared_fs_path,
+    shortcut_to_config,
+)
 from determined._storage._directory import DirectoryStorage, default_base_path
 from determined._storage._resources import METADATA_FILE, changed_files, list_resources, matches
 
@@ -26,5 +33,7 @@ __all__ = [
     "from_shortcut",
     "list_resources",
     "matches",
+    "path_below",
+    "shared_fs_path",
     "shortcut_to_config",
 ]

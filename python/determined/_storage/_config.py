@@ -37,13 +37,9 @@ def _is_covered(host_path: str) -> bool:
     return mounts and os.path.ismount(SHARED_FS_CONTAINER_PATH) and os.path.ismount("/tmp")
 
 
-def _shared_fs_path(config: Dict[str, Any]) -> pathlib.Path:
-    """Directory of a shared_fs storage as this process sees it."""
+def path_below(root: str, config: Dict[str, Any]) -> pathlib.Path:
+    """Directory of a shared_fs storage whose ``host_path`` this process finds at ``root``."""
     host_path = config["host_path"]
-    # In a container the host's path is mounted at a fixed place; a task that runs as a plain process sees it as it
-    # is, and a directory of that fixed name on its machine may be somebody else's.
-    mounted = _is_covered(host_path) or (_info.in_container() and os.path.isdir(SHARED_FS_CONTAINER_PATH))
-    root = SHARED_FS_CONTAINER_PATH if mounted else host_path
     storage_path = config.get("storage_path") or ""
     if os.path.isabs(storage_path):
         storage_path = os.path.relpath(storage_path, host_path)
@@ -51,6 +47,15 @@ def _shared_fs_path(config: Dict[str, Any]) -> pathlib.Path:
     if os.path.commonpath([root, path]) != os.path.normpath(root):
         raise ValueError(f"checkpoint_storage: storage_path {config['storage_path']!r} leads out of {host_path!r}")
     return pathlib.Path(path)
+
+
+def shared_fs_path(config: Dict[str, Any]) -> pathlib.Path:
+    """Directory of a shared_fs storage as this process sees it."""
+    host_path = config["host_path"]
+    # In a container the host's path is mounted at a fixed place; a task that runs as a plain process sees it as it
+    # is, and a directory of that fixed name on its machine may be somebody else's.
+    mounted = _is_covered(host_path) or (_info.in_container() and os.path.isdir(SHARED_FS_CONTAINER_PATH))
+    return path_below(SHARED_FS_CONTAINER_PATH if mounted else host_path, config)
 
 
 def from_config(config: Dict[str, Any]) -> Storage:
@@ -67,7 +72,7 @@ def from_config(config: Dict[str, Any]) -> Storage:
     """
     kind = config.get("type")
     if kind == "shared_fs":
-        return DirectoryStorage(_shared_fs_path(config))
+        return DirectoryStorage(shared_fs_path(config))
     if kind == "directory":
         return DirectoryStorage(config["container_path"])
     if kind not in _OBJECT_STORES:

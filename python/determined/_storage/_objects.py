@@ -113,14 +113,15 @@ class ObjectStorage(Storage):
                 raise errors.NoDirectStorageAccess(f"no access to the checkpoint storage {self._url}: {e}") from e
 
     def describe(self, storage_id: str) -> str:
-        return f"{self._url}/{self._key(storage_id)}"
+        return f"{self._url}/{self.key_of(storage_id)}"
 
-    def _key(self, storage_id: str, name: str = "") -> str:
+    def key_of(self, storage_id: str, name: str = "") -> str:
+        """The key of a checkpoint's resource, or what those of all its resources begin with."""
         return f"{self._prefix}{check_id(storage_id)}/{name}"
 
     @contextlib.contextmanager
     def store_path(self, storage_id: str) -> Iterator[pathlib.Path]:
-        self._key(storage_id)
+        self.key_of(storage_id)
         with self._directory() as path:
             yield path
             names = set(list_resources(path))
@@ -138,7 +139,7 @@ class ObjectStorage(Storage):
 
     def upload(self, storage_id: str, source: pathlib.Path, names: Set[str]) -> None:
         def put(name: str) -> None:
-            key = self._key(storage_id, name)
+            key = self.key_of(storage_id, name)
             if name.endswith("/"):
                 self._put_directory(key)
             else:
@@ -154,7 +155,7 @@ class ObjectStorage(Storage):
         for path in {target} | {(target / name if name.endswith("/") else (target / name).parent) for name in names}:
             path.mkdir(parents=True, exist_ok=True)
         with self._access():
-            each(lambda name: self._get(self._key(storage_id, name), target / name), files)
+            each(lambda name: self._get(self.key_of(storage_id, name), target / name), files)
 
     @contextlib.contextmanager
     def restore_path(self, storage_id: str, selector: Optional[Selector] = None) -> Iterator[pathlib.Path]:
@@ -163,7 +164,7 @@ class ObjectStorage(Storage):
             yield path
 
     def resources(self, storage_id: str) -> Dict[str, int]:
-        root = self._key(storage_id)
+        root = self.key_of(storage_id)
         with self._access():
             found = {relative(key[len(root) :]): size for key, size in self._list(root) if key != root}
         if not found:
@@ -173,13 +174,13 @@ class ObjectStorage(Storage):
     def chunks(self, storage_id: str, name: str) -> Generator[bytes, None, None]:
         """The bytes of one file of a checkpoint, as they come."""
         with self._access():
-            yield from self._chunks(self._key(storage_id, name))
+            yield from self._chunks(self.key_of(storage_id, name))
 
     def delete(self, storage_id: str, globs: Sequence[str] = ALL_FILES) -> Dict[str, int]:
         found = self.resources(storage_id)
         gone = meant(found, globs)
         with self._access():
-            self._remove([self._key(storage_id, name) for name in sorted(gone)])
+            self._remove([self.key_of(storage_id, name) for name in sorted(gone)])
         return {name: size for name, size in found.items() if name not in gone}
 
     def put_file(self, source: pathlib.Path, name: str) -> None:

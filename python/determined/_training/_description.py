@@ -24,7 +24,7 @@ from determined._trial_context import TrialContext
 TRIAL_STATE_FILE = "trial_state.pkl"
 LOAD_DATA_FILE = "load_data.json"
 CODE_DIR = "code"
-_NOT_CODE = shutil.ignore_patterns("__pycache__", "*.pyc")
+NOT_CODE = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 @dataclasses.dataclass
@@ -117,7 +117,7 @@ def save_submitted_code(path: pathlib.Path) -> bool:
     submitted = run_dir() / "train" / "model"
     if not submitted.is_dir():
         return False
-    shutil.copytree(submitted, path / CODE_DIR, ignore=_NOT_CODE)
+    shutil.copytree(submitted, path / CODE_DIR, ignore=NOT_CODE)
     return True
 
 

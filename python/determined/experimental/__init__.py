@@ -1,5 +1,8 @@
 """Things for programs about the cluster, rather than for training: ``client``, the SDK, and ``core_v2``."""
 
+import importlib
+from typing import Any
+
 from determined.experimental import client
 from determined.experimental._api import OrderBy
 from determined.experimental._checkpoint import Checkpoint
@@ -25,6 +28,16 @@ __all__ = [
     "TrialOrderBy",
     "TrialReference",
     "TrialSortBy",
+    "checkpoint",
     "client",
+    "metrics",
+    "model",
     "test_one_batch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Modules of another place that programs know from here."""
+    if name in ("checkpoint", "metrics", "model"):
+        return importlib.import_module(f"determined.common.experimental.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

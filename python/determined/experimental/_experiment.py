@@ -69,7 +69,7 @@ class ExperimentOrderBy(enum.Enum):
     DESC = DESCENDING
 
 
-_OVER = {
+TERMINAL_STATES = {
     ExperimentState.COMPLETED,
     ExperimentState.CANCELED,
     ExperimentState.ERROR,
@@ -317,7 +317,7 @@ class Experiment:
         while True:
             self.reload()
             assert self.state is not None
-            if self.state in _OVER:
+            if self.state in TERMINAL_STATES:
                 return self.state
             if self.state == ExperimentState.PAUSED:
                 raise ValueError(f"experiment {self.id} is paused: activate() it before waiting for its end")

@@ -1,12 +1,13 @@
 """Reaching the master from a program: where it is, who asks, and how to trust it. Shares its files with ``det``."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import pathlib
 import urllib.parse
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from determined import _http, _info, errors
 
@@ -76,13 +77,23 @@ class TokenStore:
                 return _Stored(entry.get("active_user"), dict(entry.get("tokens") or {}))
         return _Stored(None, {})
 
-    def change(self, user: str, token: Optional[str]) -> None:
-        """Keep a token, or with None forget it."""
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Dict[str, Any]]:
+        """What it holds of this master, to be changed and kept at the end. No two programs do so at once."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(f"{self._path}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             whole = self._whole()
-            entry = whole["masters"].setdefault(self._master, {})
+            yield whole["masters"].setdefault(self._master, {})
+            temporary = f"{self._path}.temp"
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with open(handle, "w", encoding="utf-8") as f:
+                json.dump(whole, f, indent=4, sort_keys=True)
+            os.replace(temporary, self._path)
+
+    def change(self, user: str, token: Optional[str]) -> None:
+        """Keep a token, or with None forget it."""
+        with self._changing() as entry:
             tokens = entry.setdefault("tokens", {})
             if token is not None:
                 tokens[user] = token
@@ -90,11 +101,21 @@ class TokenStore:
                 tokens.pop(user, None)
                 if entry.get("active_user") == user:
                     del entry["active_user"]
-            temporary = f"{self._path}.temp"
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(handle, "w", encoding="utf-8") as f:
-                json.dump(whole, f, indent=4, sort_keys=True)
-            os.replace(temporary, self._path)
+
+    def activate(self, user: Optional[str]) -> None:
+        """Let a user be the one whose login counts unless another one is named; None: nobody is."""
+        with self._changing() as entry:
+            if user is None:
+                entry.pop("active_user", None)
+            elif user not in (entry.get("tokens") or {}):
+                raise ValueError(f"{user} is not logged in to {self._master}")
+            else:
+                entry["active_user"] = user
+
+    def clear(self) -> None:
+        """Forget all logins."""
+        with self._changing() as entry:
+            entry.clear()
 
 
 def stored_certificate(master: str) -> Optional[str]:

@@ -228,7 +228,7 @@ class TFKerasTrialContext(TrialContext):
         if self._tensorboard_writer is None:
             from determined.tensorboard.metric_writers.tensorflow import TFWriter
 
-            self._tensorboard_writer = TFWriter(self.get_tensorboard_path())
+            self._tensorboard_writer = TFWriter(log_dir=self.get_tensorboard_path())
         return self._tensorboard_writer
 
 

@@ -130,7 +130,8 @@ def sshd(debug: bool = False) -> List[str]:
     return [SSHD, "-p", port(), "-f", str(directory() / "sshd_config"), "-D", *(["-e"] if debug else [])]
 
 
-def _answers(address: str, number: int) -> bool:
+def answers(address: str, number: int) -> bool:
+    """Whether something that greets, as sshd does, listens there."""
     try:
         with socket.create_connection((address, number), timeout=1.0) as s:
             return bool(s.recv(1))
@@ -148,7 +149,7 @@ def wait_for(addresses: List[str], number: int) -> None:
     """
     deadline = time.monotonic() + PEER_PATIENCE_S
     for address in addresses:
-        while not _answers(address, number):
+        while not answers(address, number):
             if time.monotonic() > deadline:
                 raise _command.Refusal(f"no sshd answers at {address} port {number} after {PEER_PATIENCE_S:.0f} s")
             time.sleep(RETRY_S)

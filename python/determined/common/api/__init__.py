@@ -4,6 +4,7 @@ The names are those of the released library. Nothing of the training library nee
 """
 
 from determined.common.api import authentication, bindings, certs, errors
+from determined.common.api._names import not_found_errs, usernames_to_user_ids, workspace_by_name
 from determined.common.api._session import BaseSession, Session, TaskSession, UnauthSession
 from determined.common.api._util import (
     WARNING_MESSAGE_MAP,
@@ -36,11 +37,14 @@ __all__ = [
     "errors",
     "get_default_master_url",
     "get_ntsc_details",
+    "not_found_errs",
     "pprint_logs",
     "read_paginated",
     "salt_and_hash",
     "task_logs",
     "trial_logs",
+    "usernames_to_user_ids",
     "wait_for_ntsc_state",
     "wait_for_task_ready",
+    "workspace_by_name",
 ]

@@ -11,6 +11,13 @@ Self = TypeVar("Self", bound="BaseSession")
 
 ATTEMPTS = 6  # the first one and five more
 
+# A number, or an object that urllib3's users have, which holds one.
+Retries = Any
+
+
+def _attempts(max_retries: Retries) -> int:
+    return int(getattr(max_retries, "total", max_retries) or 0) + 1
+
 
 class Response:
     """An answer of the master.
@@ -78,6 +85,9 @@ class Response:
 class BaseSession:
     """What sessions with and without a login have in common.
 
+    Each request takes, besides its ``path``: ``params``, the query as a dictionary; ``headers``, more of them;
+    ``timeout`` in seconds. A body is what ``json`` becomes, or ``data`` as it is.
+
     Raises
     ------
     determined.common.api.errors.APIException
@@ -130,7 +140,7 @@ class BaseSession:
         timeout: Optional[int] = None,
         stream: bool = False,
     ) -> Response:
-        """GET; ``timeout`` in seconds. With ``stream`` the body is read as it comes."""
+        """GET ``path``. With ``stream`` the body is read as it comes. :class:`BaseSession` has the rest."""
         return self._do_request("GET", path, params, None, None, headers, timeout, stream)
 
     def delete(
@@ -141,7 +151,7 @@ class BaseSession:
         headers: Optional[Dict[str, Any]] = None,
         timeout: Optional[int] = None,
     ) -> Response:
-        """DELETE."""
+        """DELETE ``path``; see :class:`BaseSession`."""
         return self._do_request("DELETE", path, params, None, None, headers, timeout, False)
 
     def post(
@@ -154,7 +164,7 @@ class BaseSession:
         headers: Optional[Dict[str, Any]] = None,
         timeout: Optional[int] = None,
     ) -> Response:
-        """POST what ``json`` becomes, or ``data`` as it is."""
+        """POST what ``json`` becomes, or ``data`` as it is; see :class:`BaseSession`."""
         return self._do_request("POST", path, params, json, data, headers, timeout, False)
 
     def patch(
@@ -167,7 +177,7 @@ class BaseSession:
         headers: Optional[Dict[str, Any]] = None,
         timeout: Optional[int] = None,
     ) -> Response:
-        """PATCH; see :meth:`post`."""
+        """PATCH; see :class:`BaseSession`."""
         return self._do_request("PATCH", path, params, json, data, headers, timeout, False)
 
     def put(
@@ -180,10 +190,15 @@ class BaseSession:
         headers: Optional[Dict[str, Any]] = None,
         timeout: Optional[int] = None,
     ) -> Response:
-        """PUT; see :meth:`post`."""
+        """PUT; see :class:`BaseSession`."""
         return self._do_request("PUT", path, params, json, data, headers, timeout, False)
 
+    def with_retry(self: Self, max_retries: Retries) -> Self:
+        """The same with another number of further attempts."""
+        raise NotImplementedError
+
     def close(self) -> None:
+        """End its connections."""
         self._http.close()
 
     def __enter__(self: Self) -> Self:
@@ -199,32 +214,62 @@ class BaseSession:
 
 
 class UnauthSession(BaseSession):
-    """A session of nobody: for what the master tells everybody."""
+    """A session of nobody: for what the master tells everybody.
 
-    def __init__(self, master: str, cert: Optional[Cert], max_retries: int = ATTEMPTS - 1) -> None:
-        super().__init__(master, cert, "", max_retries + 1)
+    Parameters
+    ----------
+    master : str
+        Its address.
+    cert : Cert or None
+        How its certificate is checked.
+    max_retries : int
+        Further attempts, where nobody answers.
+    """
 
-    def with_retry(self, max_retries: int) -> "UnauthSession":
+    def __init__(self, master: str, cert: Optional[Cert], max_retries: Retries = ATTEMPTS - 1) -> None:
+        super().__init__(master, cert, "", _attempts(max_retries))
+
+    def with_retry(self: "N", max_retries: Retries) -> "N":
         """The same with another number of further attempts."""
-        return UnauthSession(self.master, self.cert, max_retries)
+        return type(self)(self.master, self.cert, max_retries)
 
 
 class Session(BaseSession):
-    """A session of a user who has logged in."""
+    """A session of a user who has logged in.
+
+    Parameters
+    ----------
+    master : str
+        Its address.
+    username, token : str
+        Who it is, and the token of the login.
+    cert : Cert or None
+        How the master's certificate is checked.
+    max_retries : int
+        Further attempts, where nobody answers.
+
+    Attributes
+    ----------
+    AUTH_HEADER : str
+        By which the token travels.
+    """
+
+    AUTH_HEADER = "Authorization"
 
     def __init__(
-        self, master: str, username: str, token: str, cert: Optional[Cert], max_retries: int = ATTEMPTS - 1
+        self, master: str, username: str, token: str, cert: Optional[Cert], max_retries: Retries = ATTEMPTS - 1
     ) -> None:
-        super().__init__(master, cert, token, max_retries + 1)
+        super().__init__(master, cert, token, _attempts(max_retries))
         self.username = username
         self.token = token
 
-    def with_retry(self: "S", max_retries: int) -> "S":
+    def with_retry(self: "S", max_retries: Retries) -> "S":
         """The same with another number of further attempts."""
         return type(self)(self.master, self.username, self.token, self.cert, max_retries)
 
 
 S = TypeVar("S", bound=Session)
+N = TypeVar("N", bound=UnauthSession)
 
 
 class TaskSession(Session):

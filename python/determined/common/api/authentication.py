@@ -28,23 +28,33 @@ def check_password_complexity(password: Optional[str]) -> None:
 
 
 def get_det_username_from_env() -> Optional[str]:
+    """The user that ``DET_USER`` names, if it does."""
     return os.environ.get("DET_USER")
 
 
 def get_det_user_token_from_env() -> Optional[str]:
+    """The token in ``DET_USER_TOKEN``, if there is one: a login that the platform gives to a task."""
     return os.environ.get("DET_USER_TOKEN")
 
 
 def get_det_password_from_env() -> Optional[str]:
+    """The password in ``DET_PASS``, if there is one."""
     return os.environ.get("DET_PASS")
 
 
 def get_det_session_token_from_env() -> Optional[str]:
+    """The token in ``DET_SESSION_TOKEN``, if there is one: what a task reports with."""
     return os.environ.get("DET_SESSION_TOKEN")
 
 
 def login(master_address: str, username: str, password: str, cert: Optional[certs.Cert] = None) -> _session.Session:
     """A new login.
+
+    Parameters
+    ----------
+    master_address, username, password : str
+    cert : Cert, optional
+        How the master's certificate is checked.
 
     Raises
     ------
@@ -59,25 +69,55 @@ def login(master_address: str, username: str, password: str, cert: Optional[cert
 
 
 class TokenStore:
-    """The logins that ``det`` and the library keep for one master."""
+    """The logins that ``det`` and the library keep for one master.
+
+    Parameters
+    ----------
+    master_address : str
+    path : pathlib.Path, optional
+        The file; by default that of ``det``.
+    """
 
     def __init__(self, master_address: str, path: Optional[pathlib.Path] = None) -> None:
         self._store = _login.TokenStore(_login.canonical_address(master_address), path)
 
     def get_active_user(self) -> Optional[str]:
+        """Whose login counts, unless a program names another user."""
         return self._store.read().active_user
 
     def get_all_users(self) -> List[str]:
+        """Who is logged in."""
         return list(self._store.read().tokens)
 
     def get_token(self, user: str) -> Optional[str]:
+        """A user's token; None for one who is not logged in."""
         return self._store.read().tokens.get(user)
 
     def drop_user(self, username: str) -> None:
+        """Forget a user's login."""
         self._store.change(username, None)
 
     def set_token(self, username: str, token: str) -> None:
+        """Keep the ``token`` of the user ``username``."""
         self._store.change(username, token)
+
+    def set_active(self, username: str) -> None:
+        """Let a user's login be the one that counts.
+
+        Raises
+        ------
+        ValueError
+            If that user is not logged in.
+        """
+        self._store.activate(username)
+
+    def clear_active(self) -> None:
+        """Let no user's login be the one that counts."""
+        self._store.activate(None)
+
+    def delete_token_cache(self) -> None:
+        """Forget all logins."""
+        self._store.clear()
 
 
 def _is_valid(session: _session.Session) -> bool:
@@ -98,6 +138,13 @@ def login_with_cache(
 
     In this order: the given password; ``DET_USER`` with ``DET_PASS`` or ``DET_USER_TOKEN``; a kept login; the user
     ``determined`` without a password. A new login is kept for the next program.
+
+    Parameters
+    ----------
+    master_address : str
+    requested_user, password : str, optional
+    cert : Cert, optional
+        How the master's certificate is checked.
     """
     address = _login.canonical_address(master_address)
     store = TokenStore(address)
@@ -117,7 +164,15 @@ def login_with_cache(
 
 
 def logout(master_address: str, requested_user: Optional[str], cert: Optional[certs.Cert]) -> Optional[str]:
-    """End the kept login of a user, or of the active one; returns who that was, None if nobody was logged in."""
+    """End the kept login of a user, or of the active one; returns who that was, None if nobody was logged in.
+
+    Parameters
+    ----------
+    master_address : str
+    requested_user : str or None
+    cert : Cert or None
+        How the master's certificate is checked.
+    """
     store = TokenStore(master_address)
     user = requested_user or store.get_active_user()
     token = store.get_token(user) if user else None
@@ -131,13 +186,19 @@ def logout(master_address: str, requested_user: Optional[str], cert: Optional[ce
 
 
 def logout_all(master_address: str, cert: Optional[certs.Cert]) -> None:
-    """End all kept logins."""
+    """End all kept logins with the master ``master_address``, whose certificate is checked by ``cert``."""
     for user in TokenStore(master_address).get_all_users():
         logout(master_address, user, cert)
 
 
 def login_from_task(master_address: str, cert: Optional[certs.Cert]) -> _session.TaskSession:
     """The session of the task that this program runs in.
+
+    Parameters
+    ----------
+    master_address : str
+    cert : Cert or None
+        How the master's certificate is checked.
 
     Raises
     ------

@@ -2,7 +2,8 @@
 
 import os
 import pathlib
-from typing import Optional
+import tempfile
+from typing import Any, Optional, Union
 
 from determined.experimental import _login
 
@@ -23,7 +24,27 @@ class Cert:
     def __init__(self, cert_pem: Optional[str] = None, noverify: bool = False, name: Optional[str] = None) -> None:
         self.cert_pem = cert_pem
         self.noverify = noverify
-        self.name = name
+        self._name = name
+        self._file: Any = None
+
+    @property
+    def name(self) -> Optional[str]:
+        """The name that the certificate bears, where that is not the host's."""
+        return self._name
+
+    @property
+    def bundle(self) -> Union[str, bool, None]:
+        """What the package ``requests`` takes as ``verify``.
+
+        A file with the certificates, False if nothing is to be checked, None for the system's.
+        """
+        if self.noverify or self.cert_pem is None:
+            return False if self.noverify else None
+        if self._file is None:
+            self._file = tempfile.NamedTemporaryFile("w", prefix="determined-", suffix=".pem")
+            self._file.write(self.cert_pem)
+            self._file.flush()
+        return str(self._file.name)
 
 
 def default_load(
@@ -35,6 +56,14 @@ def default_load(
     """What ``det`` would check the master's certificate with.
 
     That is the file that is named here or by ``DET_MASTER_CERT_FILE``, or else what somebody has trusted with ``det``.
+
+    Parameters
+    ----------
+    master_url : str
+    explicit_path, explicit_cert_name : str, optional
+        The file, and the name that the certificate bears.
+    explicit_noverify : bool
+        Check nothing.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Former place of the names that :mod:`determined.experimental` has."""
+"""Former place of the names that :mod:`determined.experimental` has; its modules have those of the client.
+
+Programs that were written for the released library import them from here.
+"""
 
 from determined.experimental import (
     Checkpoint,

@@ -31,7 +31,7 @@ class TFWriter(MetricWriter):
     >>> writer.flush()  # doctest: +SKIP
     """
 
-    def __init__(self, log_dir: Optional[Union[str, "os.PathLike[str]"]] = None) -> None:
+    def __init__(self, *, log_dir: Optional[Union[str, "os.PathLike[str]"]] = None) -> None:
         self._log_dir = str(log_dir if log_dir is not None else get_base_path({}))
         self.writer: Any = EventFileWriter(self._log_dir)
 

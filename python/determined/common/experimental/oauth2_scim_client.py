@@ -1,0 +1,5 @@
+"""Another place of names that :mod:`determined.experimental.client` has: OAuth clients, which are not here."""
+
+from determined.experimental._determined import Oauth2ScimClient
+
+__all__ = ["Oauth2ScimClient"]
