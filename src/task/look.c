@@ -42,12 +42,10 @@ static int become_user(const struct taskspec *s, struct error *err)
     return 0;
 }
 
-static int write_found(const struct python_found *found, struct error *err)
+static int write_whole(int fd, const struct strbuf *text, struct error *err)
 {
-    cleanup_strbuf struct strbuf out = STRBUF_INIT;
-    python_found_encode(found, &out);
-    for (size_t done = 0; done < out.n;) {
-        ssize_t n = write(STDOUT_FILENO, out.s + done, out.n - done);
+    for (size_t done = 0; done < text->n;) {
+        ssize_t n = write(fd, text->s + done, text->n - done);
         if (n < 0)
             return error_errno(err, "cannot tell what was found");
         done += (size_t)n;
@@ -55,9 +53,26 @@ static int write_found(const struct python_found *found, struct error *err)
     return 0;
 }
 
+static int write_found(const struct python_found *found, struct error *err)
+{
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    python_found_encode(found, &out);
+    return write_whole(STDOUT_FILENO, &out, err);
+}
+
 static const char *or_null(const char *value)
 {
     return *value ? value : NULL;
+}
+
+static struct python_search search_of(const struct taskspec *s)
+{
+    size_t n = 0;
+    while (s->argv[n])
+        n++;
+    return (struct python_search){.argv = (const char *const *)s->argv, .argv_n = n, .work_dir = s->cwd,
+                                  .path = or_null(taskspec_env(s, "PATH")), .python_path = or_null(taskspec_env(s, "PYTHONPATH")),
+                                  .user_base = or_null(taskspec_env(s, "PYTHONUSERBASE"))};
 }
 
 int look_for_python(const char *dir, struct error *err)
@@ -67,12 +82,29 @@ int look_for_python(const char *dir, struct error *err)
     struct python_found found = {.executable = "", .version = ""};
     if (read_order(dir, &a, &s, err) < 0 || become_user(&s, err) < 0)
         return -1;
-    size_t n = 0;
-    while (s.argv[n])
-        n++;
-    struct python_search search = {.argv = (const char *const *)s.argv, .argv_n = n, .work_dir = s.cwd, .path = or_null(taskspec_env(&s, "PATH")),
-                                   .python_path = or_null(taskspec_env(&s, "PYTHONPATH")),
-                                   .user_base = or_null(taskspec_env(&s, "PYTHONUSERBASE"))};
+    struct python_search search = search_of(&s);
     python_facts_find(&search, &a, &found);
     return write_found(&found, err);
+}
+
+/* What the command names counts; a trial's names none, and is started by DET_PYTHON_EXECUTABLE. */
+static const char *python_of_task(const struct taskspec *s, struct arena *a)
+{
+    struct python_search search = search_of(s);
+    const char **word = arena_array(a, const char *, search.argv_n + 1);
+    memcpy(word, search.argv, search.argv_n * sizeof(*word));
+    word[search.argv_n++] = taskspec_env(s, "DET_PYTHON_EXECUTABLE");
+    search.argv = word;
+    return python_facts_interpreter(&search, a);
+}
+
+void look_and_explain_missing(const struct taskspec *s, const struct missing_module *m, int fd)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    if (become_user(s, NULL) == 0) {
+        missing_module_explain(m, python_of_task(s, &a), &text);
+        write_whole(fd, &text, NULL);
+    }
+    _exit(0);
 }

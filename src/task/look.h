@@ -7,9 +7,15 @@
 #define DET_TASK_LOOK_H
 
 #include "common/error.h"
+#include "common/taskspec.h"
+#include "task/missing_module.h"
 
 /* Reads the order in the supervisor's directory `dir`, becomes the task's user, looks, and writes what it has found to its
  * standard output (common/python_found.h). */
 int look_for_python(const char *dir, struct error *err);
+
+/* In a process of its own: becomes the task's user, looks which Python the task would start, and writes to `fd` what is to be
+ * said of a module that was not found. Does not return. */
+void __attribute__((noreturn)) look_and_explain_missing(const struct taskspec *s, const struct missing_module *m, int fd);
 
 #endif

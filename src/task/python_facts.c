@@ -55,7 +55,7 @@ static const char *in_path(const struct python_search *s, const char *name, stru
     return NULL;
 }
 
-static const char *interpreter(const struct python_search *s, struct arena *a)
+const char *python_facts_interpreter(const struct python_search *s, struct arena *a)
 {
     const char *word;
     for (size_t i = 0; i < s->argv_n; i++) {
@@ -225,7 +225,7 @@ static void find_packages(const struct places *places, struct python_found *ret,
 
 bool python_facts_find(const struct python_search *s, struct arena *a, struct python_found *ret)
 {
-    const char *executable = interpreter(s, a);
+    const char *executable = python_facts_interpreter(s, a);
     if (!executable)
         return false;
     struct installation x = installation_of(executable, a);

@@ -17,7 +17,10 @@ struct python_search {
     const char *work_dir;
 };
 
-/* The first interpreter that the command names, else python3 of PATH; false: there is none. What cannot be found out about it
+/* The first interpreter that the command names, else python3 of PATH; NULL: there is none. */
+const char *python_facts_interpreter(const struct python_search *s, struct arena *a);
+
+/* What there is to know of it; false: there is none. What cannot be found out about it
  * stays empty. Looks at directories, some of them the user's own: in a process that nobody waits for (task/look.h). */
 bool python_facts_find(const struct python_search *s, struct arena *a, struct python_found *ret);
 

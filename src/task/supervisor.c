@@ -21,10 +21,12 @@
 #include "common/log.h"
 #include "common/strbuf.h"
 #include "task/child.h"
+#include "task/look.h"
 #include "task/proctree.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
 #define DRAIN_US 1000000     /* for processes that outlive the entrypoint */
+#define EXPLAIN_US 6000000   /* for the process that looks which Python this was; it gives up sooner */
 #define KILL_FIRST_US 10000  /* SIGKILL goes out again and again, since processes fork meanwhile … */
 #define KILL_LAST_US 500000  /* … but ever less often, since one may hang in the kernel */
 #define KILL_ROUNDS 200
@@ -82,6 +84,8 @@ static void on_line(void *ctx, const struct task_line *line)
     if (!s->unsent_bytes)
         s->unsent_since_us = clock_monotonic_us();
     s->unsent_bytes += line->text_n + 32;
+    if (line->stdtype == TASK_STDERR)
+        missing_module_look(&s->missing, line->text, line->text_n);
     spool_append(s->spool, line);
 }
 
@@ -346,6 +350,33 @@ static void check_limits(struct supervisor *s)
     supervisor_signal(s, SIGKILL);
 }
 
+/* The task has failed and everything that it wrote is here. What is to be said of a module that was not found comes from a
+ * process, as if the task wrote it: it looks at directories, which may hang. */
+static void explain_missing(struct supervisor *s)
+{
+    int p[2];
+    bool wanted = s->missing.name[0] && s->exit.code != 0 && !s->killing && !s->ended_for;
+    if (!wanted || pipe2(p, O_CLOEXEC | O_NONBLOCK) < 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0)
+        look_and_explain_missing(&s->spec, &s->missing, p[1]);
+    s->missing.name[0] = 0;
+    close(p[1]);
+    if (pid < 0) {
+        close(p[0]);
+        return;
+    }
+    s->output[1].fd = p[0];
+    s->has_children = true;
+    s->drain_until_us = clock_monotonic_us() + EXPLAIN_US;
+}
+
+static bool all_over(const struct supervisor *s)
+{
+    return s->phase == DRAINING && outputs_ended(s) && !s->has_children;
+}
+
 /* What has to follow from this turn for the task itself. */
 static void advance(struct supervisor *s)
 {
@@ -354,10 +385,12 @@ static void advance(struct supervisor *s)
     bool drained = s->phase == DRAINING && (outputs_ended(s) || clock_monotonic_us() >= s->drain_until_us);
     if (s->killing || drained)
         kill_all(s);
+    if (all_over(s))
+        explain_missing(s);
     cleanup_error struct error err = ERROR_INIT;
     if (spool_flush(s->spool, &err) < 0)
         log_warning("task.spool", "error=%s", log_quote(error_msg(&err)));
-    else if (s->phase == DRAINING && outputs_ended(s) && !s->has_children)
+    else if (all_over(s))
         record_exit(s);
 }
 

@@ -8,6 +8,7 @@
 #include "task/agentlink.h"
 #include "task/limits.h"
 #include "task/lines.h"
+#include "task/missing_module.h"
 #include "task/spool.h"
 #include "task/supervisor.h"
 
@@ -30,6 +31,7 @@ struct supervisor {
     struct agentlink link;
     struct output output[2];
     struct limits limits;
+    struct missing_module missing; /* what it did not find, to be explained at the end; cleared when it was */
     const char *ended_for; /* what the task did to be ended; NULL: nothing */
 
     enum phase phase;

@@ -51,6 +51,32 @@ def test_exit_is_told_as_a_shell_tells_it(task, argv, kind, code):
         assert argv[0] in task.exit[3] and argv[0] in task.text(2)
 
 
+MISSING = "ModuleNotFoundError: No module named 'no_such_package'"
+
+
+@pytest.mark.parametrize("words, said", [
+    (["python3", "-c", "import no_such_package.inner"], "no_such_package"),
+    (["sh", "-c", "python3 -m no_such_package; exit 3"], "no_such_package"),
+    (["sh", "-c", f"echo \"[rank=1] {MISSING}\" >&2; exit 1"], "no_such_package"),
+])
+def test_a_module_that_is_not_found_is_explained_with_the_interpreter(task, tmp_path, monkeypatch, words, said):
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    python.symlink_to("/usr/bin/python3")
+    monkeypatch.setenv("PATH", f"{python.parent}:/usr/bin:/bin")
+    task.write(words, env=["DET_PYTHON_EXECUTABLE=python3"]).start().connect().finish()
+    last = task.lines[-1]
+    assert last.level == 5 and last.text.startswith(f"the module '{said}' was not found."), task.text()
+    assert f"python3, which is {python}," in last.text and "docs/python-environment.md" in last.text
+    assert task.exit[0] == sv.EXITED and task.exit[1] != 0
+
+
+@pytest.mark.parametrize("script", [f"echo \"{MISSING}\" >&2; exit 0", f"echo \"{MISSING}\"; exit 1", "echo 'No module named ' >&2; exit 1"])
+def test_a_task_that_did_not_fail_for_a_module_hears_nothing_of_one(task, script):
+    task.write(["sh", "-c", script]).start().connect().finish()
+    assert len(task.lines) == 1
+
+
 def test_task_has_its_own_session_no_stdin_and_no_new_privileges(task):
     task.write(["sh", "-c", "cat; ps -o pid=,pgid=,sid= -p $$; grep NoNewPrivs /proc/self/status; ls /proc/self/fd"]).start()
     lines = task.connect().finish().text().splitlines()
