@@ -3,11 +3,13 @@
 import atexit
 import contextlib
 import ctypes
+import opcode
 import os
 import signal
 import subprocess
 import sys
 import threading
+import types
 from typing import Any, Dict, Iterator, List, NoReturn, Optional
 
 FORWARDED = tuple(
@@ -97,8 +99,16 @@ def leave(status: int) -> NoReturn:
     Python's and C's streams. A program with threads that it must wait for ends as any other.
     """
     waited_for = [t for t in threading.enumerate() if not t.daemon and t is not threading.current_thread()]
-    if waited_for or any(os.environ.get(name) for name in _INJECTIONS):
+    if waited_for or _something_is_injected():
         sys.exit(status)
+    _end(status)
+
+
+def _something_is_injected() -> bool:
+    return any(os.environ.get(name) for name in _INJECTIONS)
+
+
+def _end(status: int) -> NoReturn:
     with contextlib.suppress(Exception):
         atexit._run_exitfuncs()  # it prints the traceback of a handler that fails
     for stream in (sys.stdout, sys.stderr):
@@ -107,3 +117,46 @@ def leave(status: int) -> NoReturn:
     with contextlib.suppress(Exception):
         ctypes.CDLL(None).fflush(None)
     os._exit(status)
+
+
+def _has_returned(frame: types.FrameType) -> bool:
+    """Whether a frame has ended by a return, rather than by an exception or not at all."""
+    code, last = frame.f_code.co_code, frame.f_lasti
+    return 0 <= last < len(code) and opcode.opname[code[last]] in ("RETURN_VALUE", "RETURN_CONST")
+
+
+def _is_plain_program() -> bool:
+    """Whether this process is Python's own, which ends when the program does: in another one, more may follow."""
+    try:
+        return os.path.samefile("/proc/self/exe", sys.executable) and not sys.flags.interactive
+    except OSError:
+        return False
+
+
+def leave_when_program_ends() -> None:
+    """Let this program end like :func:`leave`, if it comes to its end by itself.
+
+    Nobody can tell the exit status of a program that is about to end, but for one: it is 0 when the outermost code has
+    returned. All others, which end by an exception or ``sys.exit()``, end as they would. The moment is when Python has
+    waited for the program's threads.
+    """
+    shut_down: Any = getattr(threading, "_shutdown", None)
+    if shut_down is None or hasattr(shut_down, "leaves") or not _is_plain_program():
+        return
+    if threading.current_thread() is not threading.main_thread():
+        return
+    frame, pid = sys._getframe(), os.getpid()
+    while frame.f_back is not None:
+        frame = frame.f_back
+    outermost = [frame]
+
+    def shutdown() -> None:
+        shut_down()
+        # The frame must be let go of: it holds what the program holds, which Python takes apart in an order of its own.
+        has_returned = bool(outermost) and _has_returned(outermost.pop())
+        # Children of multiprocessing come by here, too.
+        if has_returned and os.getpid() == pid and not _something_is_injected():
+            _end(0)
+
+    shutdown.leaves = True  # type: ignore[attr-defined]
+    threading._shutdown = shutdown  # type: ignore[attr-defined]

@@ -74,3 +74,74 @@ def test_a_trial__leaves_so_when_its_work_is_done(tmp_path, broken, status):
     done = run("-m", "determined.exec.harness", "--local", "config.json", "--test", "model_def:Trial", cwd=tmp_path)
     assert done.returncode == status, done.stderr
     assert "atexit" in done.stdout and "taken apart" not in done.stdout
+
+
+SCRIPT = """
+import atexit, os, sys, threading, time
+from determined import core
+
+class Left:
+    def __del__(self, write=sys.stdout.write):
+        write("taken apart ")
+
+left = Left()
+atexit.register(lambda: sys.stdout.write("atexit "))
+
+def late():
+    time.sleep(0.01)
+    sys.stdout.write("thread ")
+
+def main(how):
+    with core.init() as core_context:
+        core_context.train.report_training_metrics(1, {"loss": 1})
+    if how == "thread":
+        threading.Thread(target=late).start()
+    elif how == "child":
+        import multiprocessing
+        child = multiprocessing.get_context("fork").Process(target=sys.exit, args=(5,))
+        child.start()
+        child.join()
+        assert child.exitcode == 5
+    elif how == "sys.exit":
+        sys.exit(3)
+    elif how == "SystemExit":
+        raise SystemExit(4)
+    elif how == "raise":
+        raise RuntimeError("as the test wishes")
+    elif how == "caught":
+        try:
+            sys.exit(6)
+        except SystemExit:
+            pass
+
+main(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "quick"),
+    [
+        ("nothing", 0, True),
+        ("thread", 0, True),
+        ("child", 0, True),
+        ("caught", 0, True),
+        ("sys.exit", 3, False),
+        ("SystemExit", 4, False),
+        ("raise", 1, False),
+    ],
+)
+@pytest.mark.parametrize("as_module", [False, True])
+def test_a_script__leaves_so_when_it_comes_to_its_end(cluster, tmp_path, how, status, quick, as_module):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    words = ["-m", "script"] if as_module else ["script.py"]
+    done = run(*words, how, cwd=tmp_path, DET_RUN_DIR=str(cluster.run_dir))
+    assert done.returncode == status, done.stderr
+    assert "atexit" in done.stdout and ("taken apart" not in done.stdout) == quick
+    assert ("thread" in done.stdout) == (how == "thread")
+    assert [r[1] for r in cluster.master.reports("training")] == [{"loss": 1}]
+
+
+def test_a_script__off_the_cluster_ends_as_it_would_without_us(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = run("script.py", "nothing", cwd=tmp_path, DET_RUN_DIR=str(tmp_path / "nowhere"), HOME=str(tmp_path))
+    assert done.returncode == 0 and "taken apart" in done.stdout, done.stderr

@@ -27,7 +27,8 @@ import os, sys
 from determined.launch import _supervisor
 import logging
 logging.basicConfig()
-plan = _supervisor.Plan(whole_tree=True)
+done_s = os.environ.get("DET_TEST_DONE_S")
+plan = _supervisor.Plan(whole_tree=True, done_s=float(done_s) if done_s else None)
 main = lambda address: [word.replace("ADDRESS", address) for word in sys.argv[3:]]
 sys.exit(_supervisor.supervise(sys.argv[1], int(sys.argv[2]), plan, main))
 """
@@ -120,6 +121,20 @@ def test_what_the_others_say_of_their_own_failure__is_not_lost(tmp_path):
 def test_a_worker_that_ends_early_and_well__ends_nobody(tmp_path):
     run = Run.of(tmp_path, 3, "sh", "-c", "[ $RANK = 0 ] || sleep 1; echo done $RANK")
     assert run.end() == 0 and len(run.out.splitlines()) == 3
+
+
+def test_a_launcher_that_has_nothing_left_to_do__is_not_waited_for(tmp_path):
+    """It would stay for ever; what workers print to the last counts all the same."""
+    script = "[ $RANK = 0 ] || sleep 0.5; (sleep 0.5; echo later $RANK) & echo done $RANK"
+    run = Run.of(tmp_path, 2, "sh", "-c", script, how="linger-launch", DET_TEST_DONE_S="0.0")
+    assert run.end() == 0 and run.left() == [], run.err
+    assert sorted(run.out.splitlines()) == [f"[rank={r}] {word} {r}" for r in range(2) for word in ("done", "later")]
+
+
+def test_a_launcher_whose_worker_failed__ends_as_ever(tmp_path):
+    script = "[ $RANK = 1 ] && exit 7; exit 0"
+    run = Run.of(tmp_path, 2, "sh", "-c", script, DET_TEST_DONE_S="0.0")
+    assert run.end() == 7 and run.left() == [], run.err
 
 
 def test_a_launcher_that_hangs__is_ended(tmp_path):

@@ -2,7 +2,8 @@
 
 ``workers.py launch NUMBER ADDRESS SCRIPT...`` starts as many supervised workers as torchrun would, and like
 it waits for all, ends the others when one has failed, and says 1 whatever it was. ``hang-launch`` waits for all,
-whatever happens. ``workers.py work DIRECTORY`` is a worker: it leaves a file named by its pid and waits for the end.
+whatever happens; ``linger-launch`` has much to do when they have ended. ``workers.py work DIRECTORY`` is a worker: it
+leaves a file named by its pid and waits for the end.
 """
 
 import os
@@ -45,4 +46,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "work":
         work(Path(sys.argv[2]))
     else:
-        sys.exit(launch(int(sys.argv[2]), sys.argv[3], sys.argv[4:], hang=sys.argv[1] == "hang-launch"))
+        status = launch(int(sys.argv[2]), sys.argv[3], sys.argv[4:], hang=sys.argv[1] == "hang-launch")
+        if sys.argv[1] == "linger-launch":
+            time.sleep(600)
+        sys.exit(status)

@@ -10,7 +10,7 @@ import threading
 import types
 from typing import Any, Callable, Dict, List, Optional, Type, Union
 
-from determined import _http, _info, _storage, errors
+from determined import _http, _info, _process, _storage, errors
 from determined.core import _tensorboard
 from determined.core._checkpoint import CheckpointContext, DummyCheckpointContext
 from determined.core._distributed import DistributedContext, DummyDistributedContext
@@ -309,6 +309,8 @@ def _trial_context(
     preempt_mode: PreemptMode,
     tensorboard_mode: TensorboardMode,
 ) -> Context:
+    # Its slots are free when the program has ended.
+    _process.leave_when_program_ends()
     trial = info.trial
     configured = trial._config["checkpoint_storage"]
     storage = _chosen_storage(checkpoint_storage) or _storage.from_config(configured)

@@ -13,7 +13,8 @@ is killed, or is stopped (SIGSTOP)         them, SIGTERM to every other worker; 
                                            is that worker's
 main ends                                  SIGTERM to what it has left behind, SIGKILL 10 s later; main's status, or 77
                                            if that is 0 although workers have not ended
-all workers end with status 0              we wait for main or, where it never ends by itself (sshd), signal it
+all workers end with status 0              we wait for main or, where it never ends by itself (sshd), signal it; where
+                                           it has nothing left to do, it is killed when they are gone
 we get a signal                            we pass it on to main
 we are killed                              main is killed with us; workers notice that we hung up, and end
 =========================================  =========================================================================
@@ -64,12 +65,17 @@ class Plan(NamedTuple):
         Seconds before either.
     whole_tree : bool
         Whether to send it to everything below main, too.
+    done_s : float or None
+        Main has nothing left to do when all workers have ended with status 0, as where it has no processes on other
+        machines: it is killed this many seconds after they are gone. Taking itself apart would keep the slots for
+        another one to five. None waits for it.
     """
 
     on_fail: Optional[int] = signal.SIGTERM
     on_exit: Optional[int] = None
     grace_s: float = 3.0
     whole_tree: bool = False
+    done_s: Optional[float] = None
 
 
 class _Failure(NamedTuple):
@@ -272,6 +278,9 @@ class Supervision:
         if not client.finished and client.pid is not None and self.failure is None:
             # It had no time to say why, and nothing but SIGKILL is as quick.
             self.lost(client)
+        all_gone = not self._clients and self.finished >= self._workers
+        if all_gone and self.plan.done_s is not None and self.failure is None:
+            self._after(self.plan.done_s, self._dispense_with_main)
 
     def lost(self, client: _Client) -> None:
         """A worker's connection ended without a word."""
@@ -343,6 +352,12 @@ class Supervision:
         assert self.plan.on_exit is not None
         self.main_signalled = True
         self._signal_main(self.plan.on_exit)
+
+    def _dispense_with_main(self) -> None:
+        if self.main_status is None and not self._clients and self.failure is None:
+            self.main_signalled = True
+            for pid in [*_linux.descendants(self._pid), self._pid]:
+                _linux.send(pid, signal.SIGKILL)
 
     def _signal_main(self, number: int) -> None:
         if self.main_status is not None:

@@ -26,6 +26,8 @@ PLAN = _supervisor.Plan(on_fail=signal.SIGTERM, on_exit=signal.SIGTERM, grace_s=
 
 # DeepSpeed's own, at which rank 0 of the processes meets the others.
 MASTER_PORT = 29500
+# Its launcher passes on what workers print, where they cannot reach the task's log themselves.
+LAST_WORDS_S = 1.0
 HOST_FILE_VARIABLE = "DET_DEEPSPEED_HOSTFILE_PATH"
 ENV_FILE = ".deepspeed_env"
 # These are of the chief's container, not of the trial.
@@ -172,8 +174,9 @@ def _be_chief(
         return command(task, deepspeed, overrides, _command.worker(address, "RANK", script))
 
     sshd: List[subprocess.Popen] = []
+    plan = PLAN if several or overrides else PLAN._replace(done_s=LAST_WORDS_S)
     try:
-        return _supervisor.supervise(task.info.allocation_id, task.slots, PLAN, deepspeed_for, env)
+        return _supervisor.supervise(task.info.allocation_id, task.slots, plan, deepspeed_for, env)
     finally:
         for process in sshd:
             process.kill()

@@ -22,6 +22,8 @@ RANK_VARIABLES = "HOROVOD_RANK,OMPI_COMM_WORLD_RANK,PMI_RANK"
 AUTOTUNE_LOG = "/tmp/autotune_log.csv"
 START_TIMEOUT_S = "1200"
 GLOO_TIMEOUT_S = "240"
+# horovodrun passes on what workers print, where they cannot reach the task's log themselves.
+LAST_WORDS_S = 1.0
 SSHD_PLAN = _supervisor.Plan(on_fail=signal.SIGTERM, on_exit=signal.SIGTERM, whole_tree=True)
 
 
@@ -86,7 +88,7 @@ def _be_chief(task: _command.Task, overrides: List[str], script: List[str], env:
     return _supervisor.supervise(
         task.info.allocation_id,
         task.slots,
-        _supervisor.Plan(on_fail=signal.SIGINT),
+        _supervisor.Plan(on_fail=signal.SIGINT, done_s=LAST_WORDS_S if task.nodes == 1 and not overrides else None),
         lambda address: horovodrun(task, overrides, _command.worker(address, RANK_VARIABLES, script)),
         env,
     )

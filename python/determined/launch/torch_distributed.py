@@ -53,7 +53,8 @@ def main(args: List[str]) -> int:
     return _supervisor.supervise(
         task.info.allocation_id,
         task.slots,
-        _supervisor.Plan(),
+        # What the user has told torchrun may ask it for work at the end, such as keeping logs.
+        _supervisor.Plan(done_s=0.0 if task.nodes == 1 and not overrides else None),
         lambda address: torchrun(task, port, overrides, _command.worker(address, "RANK", script)),
         env,
     )
