@@ -157,6 +157,21 @@ def test_launch__of_a_trial_class_trains_as_configured(task, cluster, form):
     assert (task.directory / "hparams.txt").read_text() == "{'global_batch_size': 4, 'lr': 1}"
 
 
+def test_launch__of_a_trial_class_counts_epochs_by_records(task, cluster):
+    cluster.config.update(
+        records_per_epoch=8,
+        hyperparameters={"global_batch_size": 4, "lr": 1},
+        min_validation_period={"epochs": 2},
+        min_checkpoint_period={"epochs": 1},
+        checkpoint_policy="none",
+    )
+    cluster.config["searcher"]["max_length"] = {"epochs": 3}
+    process = task.launch("trials:PlainTrial")
+    assert process.returncode == 0, process.err
+    assert [s for s, _ in cluster.master.reports("validation")] == [4, 6]
+    assert [c["metadata"]["steps_completed"] for c in cluster.master.checkpoints.values()] == [2, 4, 6]
+
+
 @pytest.mark.parametrize(
     ("entrypoint", "message"),
     [

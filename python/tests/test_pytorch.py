@@ -482,6 +482,52 @@ def test_torch_loader__is_accepted_when_checks_are_off():
     assert len(fit(Allowed).seen) == 12  # more than the loader's five
 
 
+@pytest.mark.parametrize(
+    ("records", "size", "length"), [(2 * BATCH_SIZE, BATCH_SIZE, 6), (10, BATCH_SIZE, 7), (1, BATCH_SIZE, 1)]
+)
+def test_records_per_epoch__say_how_long_the_epochs_of_the_configuration_are(cluster, records, size, length):
+    cluster.config.update(records_per_epoch=records, hyperparameters={"global_batch_size": size})
+    cluster.config["searcher"]["max_length"] = {"epochs": 3}
+    cluster.write()
+    trial = fit(max_length=None)
+    assert len(trial.seen) == length
+    # What the trial is told, and what its callbacks see, are passes through its data.
+    started = [event[1] for event in trial.recorder.events if event[0] == "on_training_epoch_start"]
+    assert started == list(range(-(-length // EPOCH)))
+
+
+def test_records_per_epoch__count_for_operations_of_a_search(cluster):
+    cluster.config.update(records_per_epoch=3 * BATCH_SIZE, hyperparameters={"global_batch_size": BATCH_SIZE})
+    cluster.config["searcher"].update(name="async_halving", num_rungs=2, max_trials=4, max_length={"epochs": 3})
+    cluster.master.operations = [1]
+    cluster.write()
+    assert len(fit(max_length=None).seen) == 3
+
+
+def test_records_per_epoch__without_a_batch_size_are_a_pass_through_the_data_and_a_word(cluster, caplog):
+    cluster.config.update(records_per_epoch=4)
+    cluster.config["searcher"]["max_length"] = {"epochs": 2}
+    cluster.write()
+    assert len(fit(max_length=None).seen) == 2 * EPOCH
+    assert "the hyperparameter global_batch_size is missing" in caplog.text
+
+
+def test_records_per_epoch__make_epochs_of_data_without_an_end(cluster):
+    class Endless(NoisyTrial):
+        def __init__(self, context):
+            super().__init__(context)
+            context.experimental.disable_dataset_reproducibility_checks()
+
+        def build_training_data_loader(self):
+            return ((torch.zeros(BATCH_SIZE), torch.rand(BATCH_SIZE, 3)) for _ in iter(int, 1))
+
+    cluster.config.update(records_per_epoch=2 * BATCH_SIZE, hyperparameters={"global_batch_size": BATCH_SIZE})
+    cluster.write()
+    trial = fit(Endless, max_length=pytorch.Epoch(3))
+    started = [event[1] for event in trial.recorder.events if event[0] == "on_training_epoch_start"]
+    assert len(trial.seen) == 6 and started == [0, 1, 2]
+
+
 # The context
 
 

@@ -23,6 +23,8 @@ class TrialTrainer:
     """Runs a trial of one kind, which derived classes tell."""
 
     _controller_class: Type[TrainingLoop]
+    # Whether an epoch is what ``records_per_epoch`` says to the training loop itself, callbacks included.
+    _loop_goes_by_records = False
 
     def __init__(self, trial: LegacyTrial, context: TrialContext):
         self._trial = trial
@@ -154,17 +156,25 @@ class TrialTrainer:
         length = searcher.get("max_length")
         if not length:
             return None
-        return self._length_of(length if isinstance(length, dict) else {"batches": length})
+        return self._unit_of(length if isinstance(length, dict) else {"batches": length})
 
-    def _length_of(self, length: Dict[str, Any]) -> Optional[TrainUnit]:
-        hparams = self._context._hparams or {}
-        return unit_from_config(length, hparams.get("global_batch_size"))
+    def _unit_of(self, length: Dict[str, Any]) -> TrainUnit:
+        """What a length or period in the experiment configuration means."""
+        size = (self._context._hparams or {}).get("global_batch_size")
+        records = None if self._loop_goes_by_records else (self._context._exp_conf or {}).get("records_per_epoch")
+        if records and not size and (length or {}).get("epochs"):
+            logger.warning(
+                "records_per_epoch is %d, but the hyperparameter global_batch_size is missing: "
+                "an epoch is a pass through the training data",
+                records,
+            )
+        return unit_from_config(length, size, records)
 
     def _operation_length(self, trial: Optional[det.TrialInfo]) -> Optional[Callable[[int], TrainUnit]]:
         if trial is None or not asks_master(trial._config):
             return None
         unit = configured_unit(trial._config) or core.Unit.BATCHES
-        return lambda length: _checked_length(self._length_of({unit.value.lower(): length}))
+        return lambda length: _checked_length(self._unit_of({unit.value.lower(): length}))
 
 
 def _checked_length(max_length: Optional[TrainUnit]) -> TrainUnit:

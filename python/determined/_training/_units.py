@@ -43,10 +43,21 @@ class Batch(TrainUnit):
     """A number of batches."""
 
 
-def unit_from_config(config: Dict[str, Any], global_batch_size: Optional[int]) -> TrainUnit:
+def unit_from_config(
+    config: Dict[str, Any], global_batch_size: Optional[int], records_per_epoch: Optional[int] = None
+) -> TrainUnit:
     """The unit that ``{"batches": n}``, ``{"epochs": n}`` or ``{"records": n}`` in a configuration means.
 
     0 means never, and so does an empty dictionary. Records are counted in batches, rounded down, but not to nothing.
+
+    Parameters
+    ----------
+    config : dict
+    global_batch_size : int or None
+        The hyperparameter.
+    records_per_epoch : int, optional
+        If the configuration says how many records an epoch has, epochs are counted as so many records. Otherwise one is
+        a pass through the training data.
 
     Raises
     ------
@@ -55,6 +66,8 @@ def unit_from_config(config: Dict[str, Any], global_batch_size: Optional[int]) -
 
     >>> unit_from_config({"records": 1000}, global_batch_size=64)
     Batch(15)
+    >>> unit_from_config({"epochs": 2}, global_batch_size=64, records_per_epoch=1000)
+    Batch(31)
     """
     given = {name: n for name, n in (config or {}).items() if n is not None}
     if not given:
@@ -63,7 +76,9 @@ def unit_from_config(config: Dict[str, Any], global_batch_size: Optional[int]) -
     if len(given) > 1 or name not in ("batches", "epochs", "records") or not isinstance(count, int):
         raise ValueError(f"{config}: exactly one of batches, epochs and records, with an integer, makes a length")
     if name == "epochs":
-        return Epoch(count or NEVER)
+        if not count or not records_per_epoch or not global_batch_size:
+            return Epoch(count or NEVER)
+        count *= records_per_epoch
     if name == "batches" or not count:
         return Batch(count or NEVER)
     if not global_batch_size:

@@ -37,14 +37,13 @@ def module_spec(entrypoint: str) -> str:
     return ".".join(part for part in module.split("/") if part != ".") + ":" + name
 
 
-def _fit_arguments(config: det.ExperimentConfig, hparams: Dict[str, Any]) -> Dict[str, Any]:
+def _fit_arguments(config: det.ExperimentConfig, trainer: Any) -> Dict[str, Any]:
     """Arguments of ``Trainer.fit()`` from the configuration; its length comes from ``searcher.max_length`` there."""
-    from determined._training._units import Batch, unit_from_config
+    from determined._training._units import Batch
 
-    global_batch_size = hparams.get("global_batch_size")
     return {
-        "checkpoint_period": unit_from_config(config.get_min_checkpoint_period(), global_batch_size),
-        "validation_period": unit_from_config(config.get_min_validation_period(), global_batch_size),
+        "checkpoint_period": trainer._unit_of(config.get_min_checkpoint_period()),
+        "validation_period": trainer._unit_of(config.get_min_validation_period()),
         "reporting_period": Batch(config.scheduling_unit()),
         "checkpoint_policy": config.get("checkpoint_policy") or "best",
         "step_zero_validation": bool(config.get("perform_initial_validation", False)),
@@ -82,8 +81,25 @@ def _imported(entrypoint: str) -> type:
     return trial_class_from_entrypoint(module_spec(entrypoint))
 
 
-def run_trial(trial_class: type, config: det.ExperimentConfig, hparams: Dict[str, Any], **fit: Any) -> None:
-    """Build a trial of the class, and train; ``fit`` are arguments of ``Trainer.fit()`` beyond the configured."""
+def run_trial(
+    trial_class: type,
+    config: det.ExperimentConfig,
+    hparams: Dict[str, Any],
+    length: Optional[Dict[str, Any]] = None,
+    **fit: Any,
+) -> None:
+    """Build a trial of the class, and train.
+
+    Parameters
+    ----------
+    trial_class : type
+    config : ExperimentConfig
+    hparams : dict
+    length : dict, optional
+        How long to train, in the form of ``searcher.max_length``; off the cluster.
+    **fit
+        Arguments of ``Trainer.fit()`` beyond the configured.
+    """
     optimizations = config.get_optimizations_config()
     library = _library_of(trial_class)
     with library.init(hparams=hparams, exp_conf=config, **_init_arguments(library, optimizations)) as context:
@@ -92,7 +108,9 @@ def run_trial(trial_class: type, config: det.ExperimentConfig, hparams: Dict[str
         trainer._by_trainer = False
         begin, end = config.profiling_interval()
         trainer.configure_profiler(config.profiling_sync_timings(), config.profiling_enabled(), begin, end)
-        trainer.fit(**_fit_arguments(config, hparams), **fit)
+        if length is not None:
+            fit["max_length"] = trainer._unit_of(length)
+        trainer.fit(**_fit_arguments(config, trainer), **fit)
 
 
 def run_local(
@@ -100,14 +118,13 @@ def run_local(
 ) -> None:
     """Train off the cluster: all of it, or one batch and one of validation."""
     from determined._training import _trainer
-    from determined._training._units import Batch, unit_from_config
 
     hparams, chosen = _local.choose_hparams(config.get("hyperparameters") or {})
     if chosen:
         logger.info("there is no search off the cluster; this trains with %s", ", ".join(chosen))
-    length = Batch(1) if test_mode else unit_from_config(_local.max_length(config), hparams.get("global_batch_size"))
+    length = {"batches": 1} if test_mode else _local.max_length(config)
     _trainer.seed_off_cluster = trial_seed
-    run_trial(trial_class, config, hparams, max_length=length, test_mode=test_mode)
+    run_trial(trial_class, config, hparams, length, test_mode=test_mode)
 
 
 def main(args: Optional[List[str]] = None) -> int:

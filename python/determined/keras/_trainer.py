@@ -26,6 +26,7 @@ class Trainer(TrialTrainer):
     """
 
     _controller_class = TFKerasTrialController
+    _loop_goes_by_records = True
 
     def __init__(self, trial: TFKerasTrial, context: TFKerasTrialContext) -> None:
         super().__init__(trial, context)

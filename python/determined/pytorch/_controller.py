@@ -46,7 +46,7 @@ class PyTorchTrialController(TorchTrainingLoop):
         try:
             epoch_len = len(self._training_loader)
         except TypeError:
-            epoch_len = ENDLESS  # data without an end are one long epoch
+            epoch_len = self._configured_epoch_len() or ENDLESS  # data without an end are one long epoch
         if epoch_len == 0:
             raise errors.InvalidExperimentException("build_training_data_loader() returned a loader without any batch")
         self._epoch_len = self._context._epoch_len = distributed.broadcast(epoch_len)
@@ -62,6 +62,12 @@ class PyTorchTrialController(TorchTrainingLoop):
         self._validation = Validation(
             self._trial, self._context, self._callbacks, validation_loader, one_batch=self._plan.test_mode
         )
+
+    def _configured_epoch_len(self) -> int:
+        """Batches of an epoch by ``records_per_epoch``; 0 if nobody says so."""
+        records = int((self._context._exp_conf or {}).get("records_per_epoch") or 0)
+        size = (self._context._hparams or {}).get("global_batch_size")
+        return max(records // size, 1) if records and size else 0
 
     def _train_next(self, batches: Iterator[Any]) -> List[Dict[str, Any]]:
         batch_idx = self._state.batches_trained
