@@ -5,15 +5,10 @@ import socket
 import types
 
 import pytest
+from support.ports import free_port
 
 from determined import core
 from determined.core import _star
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def together(size, work, machines=1, **arguments):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from fake_master import TOKEN, FakeMaster
+from support.ports import free_port
 
 from determined import _http, errors
 
@@ -18,12 +19,6 @@ def session(master):
     session = _http.Session(master.url, TOKEN, retry=QUICK)
     yield session
     session.close()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_session__keeps_one_connection(master, session):

@@ -6,11 +6,11 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 
 import pytest
+from support.ports import free_port
 
 import determined as det
 from determined import _network
@@ -26,12 +26,6 @@ import os
 names = [os.path.basename(path) for path in (os.getcwd(), os.environ["DET_RUN_DIR"])]
 print(os.environ["DET_CHIEF_IP"], os.environ["DET_AGENT_ID"], *names, len(os.environ["DET_TRIAL_KEY"]))
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("", 0))
-        return s.getsockname()[1]
 
 
 class Containers:

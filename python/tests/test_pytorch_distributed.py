@@ -6,24 +6,18 @@ Starting them takes long, so each size runs its scenarios (distributed_program.p
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 
 import pytest
 import torch
+from support.ports import free_port
 from torch.utils.data import BatchSampler, SequentialSampler
 
 from tests.conftest import REPOSITORY
 
 HERE = pathlib.Path(__file__).parent
 TIMEOUT_S = 200
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def torchrun(size, *argv, cwd, **env):

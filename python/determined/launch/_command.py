@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import random
 import socket
 import sys
 import warnings
@@ -14,6 +15,7 @@ logger = logging.getLogger("determined")
 
 # Where the processes of a trial meet, unless the platform has given the trial another port (C10D_PORT).
 C10D_PORT = 29400
+OTHER_PORTS = range(16000, 29000)
 
 
 class UsageError(Exception):
@@ -76,6 +78,9 @@ def given_port() -> int:
 def free_port(address: str, wanted: int) -> int:
     """The port that is wanted, or another one if some program on this machine has it already.
 
+    The other one lies below the ports that the system gives to whoever connects: a process that connects to one of
+    those while nobody listens there yet may be given that very port, meet itself, and keep the others from listening.
+
     Parameters
     ----------
     address : str
@@ -83,16 +88,14 @@ def free_port(address: str, wanted: int) -> int:
     wanted : int
     """
     family, _, _, _, at = socket.getaddrinfo(address, wanted, type=socket.SOCK_STREAM)[0]
-    for port in (wanted, 0):
+    for port in (wanted, *random.sample(OTHER_PORTS, 20), 0):
         with socket.socket(family, socket.SOCK_STREAM) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 s.bind((at[0], port, *at[2:]))
             except OSError as e:
                 if e.errno == errno.EADDRINUSE:
-                    logger.warning(
-                        "port %d of this machine is taken: the trial's processes meet at another one", wanted
-                    )
+                    logger.warning("port %d of this machine is taken: the trial's processes meet at another one", port)
                     continue
                 return wanted  # an address that is translated on the way here, say: nobody can look
             return int(s.getsockname()[1])
