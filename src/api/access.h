@@ -39,7 +39,7 @@ struct access_rule {
 
 /* What each kind of credential may do with one route. */
 struct access_row {
-    struct access_rule none, person, user_token, admin, task, agent;
+    struct access_rule none, person, user_token, admin, task, agent, collector;
     const char *what; /* of routes for admins: "only an admin may …" */
 };
 extern const struct access_row route_access[ROUTES_N]; /* by route id; made by tools/gen-contract */

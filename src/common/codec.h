@@ -9,7 +9,7 @@
  *      Timestamps RFC 3339 Z. Map keys sorted. < > & escaped as \u003c … in strings.
  * in:  lowerCamelCase or snake_case names; unknown fields skipped; null means unset; numbers may be quoted; enums by
  * name
- *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD; bad UTF-8, trailing garbage
+ *      or known number; depth at most 100; duplicate keys: the last wins; U+0000 becomes U+FFFD (but in texts of logs); bad UTF-8, trailing garbage
  *      and wrong types are ERR_INVALID with the JSON path: `experiment.labels[2]: expected a string, found 7`. An empty text
  *      is an empty message. More memory than 1 MiB and 32 times the text, or than the arena's
  *      decoded_max, is ERR_TOO_LARGE.
@@ -58,6 +58,7 @@ enum codec_flag {
     CODEC_OBJECT = 1 << 5,   /* RAW that must be an object (Struct) */
     CODEC_LIST = 1 << 6,     /* RAW that must be an array (ListValue) */
     CODEC_ADDED = 1 << 7,    /* no field of release 0.38.1: its number is 1001 or higher */
+    CODEC_NUL = 1 << 8,      /* a string that keeps U+0000: as UTF8_NUL (common/utf8.h) in C */
 };
 
 struct codec_enum {

@@ -79,7 +79,7 @@ static int set_from_string(struct reader *r, const struct codec_field *f, struct
 {
     switch (f->type) {
     case CODEC_STRING:
-        *(const char **)slot = reader_text(r, text);
+        *(const char **)slot = f->flags & CODEC_NUL ? reader_text_with_nul(r, text) : reader_text(r, text);
         return 0;
     case CODEC_TIME:
         return codec_set_time(text->s, text->n, slot);

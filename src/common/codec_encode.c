@@ -19,6 +19,11 @@ static void put_string(const char *s, struct strbuf *out)
         strbuf_add_json(out, s, strlen(s));
 }
 
+static void put_string_with_nul(const char *s, struct strbuf *out)
+{
+    strbuf_add_json_with_nul(out, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+}
+
 /* 64-bit integers are strings, because JavaScript's numbers cannot hold them. */
 static void put_quoted(const char *text, size_t n, struct strbuf *out)
 {
@@ -64,7 +69,12 @@ static void put_value(const struct codec_field *f, const void *slot, struct strb
     char text[NUMBER_TEXT_MAX];
     const char *raw;
     switch (f->type) {
-    case CODEC_STRING: put_string(*(const char *const *)slot, out); break;
+    case CODEC_STRING:
+        if (f->flags & CODEC_NUL)
+            put_string_with_nul(*(const char *const *)slot, out);
+        else
+            put_string(*(const char *const *)slot, out);
+        break;
     case CODEC_BYTES: put_bytes(slot, out); break;
     case CODEC_BOOL: strbuf_adds(out, *(const bool *)slot ? "true" : "false"); break;
     case CODEC_INT32: strbuf_add(out, text, number_put_int64(*(const int32_t *)slot, text)); break;

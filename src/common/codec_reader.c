@@ -170,9 +170,9 @@ static uint32_t hex4(const char *s)
     return v;
 }
 
-/* s is behind `\u`; returns how many bytes were used. Half a surrogate pair becomes U+FFFD, so does U+0000, which C
- * strings cannot hold. */
-static size_t unescape_unicode(const char *s, const char *end, char **out)
+/* s is behind `\u`; returns how many bytes were used. Half a surrogate pair becomes U+FFFD, and U+0000, which C strings cannot
+ * hold, becomes `nul`. */
+static size_t unescape_unicode(const char *s, const char *end, const char *nul, char **out)
 {
     uint32_t code = hex4(s);
     size_t used = 4;
@@ -183,12 +183,15 @@ static size_t unescape_unicode(const char *s, const char *end, char **out)
             used = 10;
         }
     }
-    *out += utf8_put(code == 0 ? 0xfffd : code, *out);
+    if (code == 0)
+        *out = stpcpy(*out, nul);
+    else
+        *out += utf8_put(code, *out);
     return used;
 }
 
 /* In place of a six-byte escape stand at most three bytes, so the text only shrinks. */
-static size_t unescape(const struct reader_slice *in, char *out)
+static size_t unescape(const struct reader_slice *in, const char *nul, char *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     char *p = out;
@@ -197,7 +200,7 @@ static size_t unescape(const struct reader_slice *in, char *out)
         if (*s != '\\')
             *p++ = *s++;
         else if (s[1] == 'u')
-            s += 2 + unescape_unicode(s + 2, end, &p);
+            s += 2 + unescape_unicode(s + 2, end, nul, &p);
         else {
             *p++ = to[strchr(from, s[1]) - from];
             s += 2;
@@ -207,17 +210,20 @@ static size_t unescape(const struct reader_slice *in, char *out)
     return (size_t)(p - out);
 }
 
-/* Terminated, in the arena. */
-const char *reader_text(struct reader *r, struct reader_slice *in)
+static const char *text_of(struct reader *r, struct reader_slice *in, const char *nul)
 {
     if (!in->escaped)
         return arena_strndup(r->a, in->s, in->n);
     char *text = arena_alloc(r->a, in->n + 1);
-    in->n = unescape(in, text);
+    in->n = unescape(in, nul, text);
     in->s = text;
     in->escaped = false;
     return text;
 }
+
+/* Terminated, in the arena. */
+const char *reader_text(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_REPLACEMENT); }
+const char *reader_text_with_nul(struct reader *r, struct reader_slice *in) { return text_of(r, in, UTF8_NUL); }
 
 int reader_number(struct reader *r, struct reader_slice *ret)
 {

@@ -52,6 +52,7 @@ bool reader_word(struct reader *r, const char *word); /* takes it if it is there
 int reader_string(struct reader *r, struct reader_slice *ret);
 /* Unescaped and terminated, in the arena; *in then is that text. */
 const char *reader_text(struct reader *r, struct reader_slice *in);
+const char *reader_text_with_nul(struct reader *r, struct reader_slice *in); /* U+0000 becomes UTF8_NUL instead of U+FFFD */
 int reader_number(struct reader *r, struct reader_slice *ret);
 
 /* At the opening brace or bracket; fn takes each value. `key` is unescaped, and NULL in a list. */

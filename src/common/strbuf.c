@@ -1,5 +1,6 @@
 #include "common/strbuf.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,9 +97,13 @@ static void add_escape(struct strbuf *b, unsigned char c)
 
 /* One sequence at s[0 … n); returns its length. U+2028 and U+2029 end a line in JavaScript, so they are escaped,
  * too. */
-static size_t add_multibyte(struct strbuf *b, const char *s, size_t n)
+static size_t add_multibyte(struct strbuf *b, const char *s, size_t n, bool nul)
 {
     size_t len = utf8_sequence(s, n);
+    if (nul && n >= 2 && memcmp(s, UTF8_NUL, 2) == 0) {
+        strbuf_adds(b, "\\u0000");
+        return 2;
+    }
     if (len == 0) {
         strbuf_add(b, UTF8_REPLACEMENT, 3);
         return 1;
@@ -112,7 +117,7 @@ static size_t add_multibyte(struct strbuf *b, const char *s, size_t n)
     return len;
 }
 
-void strbuf_add_json(struct strbuf *b, const char *s, size_t n)
+static void add_json(struct strbuf *b, const char *s, size_t n, bool nul)
 {
     strbuf_reserve(b, n + 2);
     strbuf_addc(b, '"');
@@ -125,13 +130,23 @@ void strbuf_add_json(struct strbuf *b, const char *s, size_t n)
         }
         strbuf_add(b, s + from, i - from);
         if (class == 1)
-            i += add_multibyte(b, s + i, n - i);
+            i += add_multibyte(b, s + i, n - i, nul);
         else
             add_escape(b, (unsigned char)s[i++]);
         from = i;
     }
     strbuf_add(b, s + from, n - from);
     strbuf_addc(b, '"');
+}
+
+void strbuf_add_json(struct strbuf *b, const char *s, size_t n)
+{
+    add_json(b, s, n, /* nul= */ false);
+}
+
+void strbuf_add_json_with_nul(struct strbuf *b, const char *s, size_t n)
+{
+    add_json(b, s, n, /* nul= */ true);
 }
 
 void strbuf_truncate(struct strbuf *b, size_t n)

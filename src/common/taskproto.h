@@ -56,7 +56,7 @@ struct task_line {
     enum task_level level;
     bool has_rank;
     int32_t rank;
-    const char *text; /* valid UTF-8 without NUL */
+    const char *text; /* UTF-8, with UTF8_NUL (common/utf8.h) for U+0000 */
     size_t text_n;
 };
 

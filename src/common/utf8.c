@@ -1,5 +1,6 @@
 #include "common/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int is_tail(unsigned char c)
@@ -69,4 +70,23 @@ size_t utf8_put(uint32_t code, char out[4])
         out[i] = (char)(0x80 | (code & 0x3f));
     out[0] = (char)(mark[len] | code);
     return len;
+}
+
+char *utf8_with_zeros(const char *s, size_t n, size_t *ret_n)
+{
+    const char *nul = memmem(s, n, UTF8_NUL, 2);
+    if (!nul)
+        return NULL;
+    char *text = malloc(n), *out = text;
+    if (!text)
+        abort();
+    for (const char *end = s + n; nul; nul = memmem(s, (size_t)(end - s), UTF8_NUL, 2)) {
+        out = mempcpy(out, s, (size_t)(nul - s));
+        *out++ = '\0';
+        s = nul + 2;
+        n = (size_t)(end - s);
+    }
+    out = mempcpy(out, s, n);
+    *ret_n = (size_t)(out - text);
+    return text;
 }

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* U+0000 within texts that end with a zero byte: the overlong form, which no well-formed text has. Texts of logs may hold it;
+ * where bytes leave the program (JSON, regular expressions) it is U+0000 again. */
+#define UTF8_NUL "\xc0\x80"
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* Length of the well-formed sequence that s[0 … n) starts with: 1 … 4, or 0 if it starts with none. */
@@ -13,5 +16,7 @@ size_t utf8_sequence(const char *s, size_t n);
 size_t utf8_check(const char *s, size_t n);
 /* Writes up to 4 bytes, returns how many; surrogates and numbers beyond Unicode become U+FFFD. */
 size_t utf8_put(uint32_t code, char out[4]);
+/* The text with a zero byte for each UTF8_NUL, in new memory; NULL, and nothing else, if it has none. */
+char *utf8_with_zeros(const char *s, size_t n, size_t *ret_n);
 
 #endif

@@ -6,6 +6,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "common/cleanup.h"
+#include "common/utf8.h"
+
 enum { MATCH_LIMIT = 20000, DEPTH_LIMIT = 1000, HEAP_LIMIT_KIB = 1024 };
 
 struct compiled {
@@ -115,11 +118,13 @@ struct log_policy *log_policies_get(struct log_policies *p, size_t i) { return &
 bool log_policies_scan(struct log_policies *p, const char *text, size_t n)
 {
     bool found = false;
+    cleanup_free char *with_zeros = p->n ? utf8_with_zeros(text, n, &n) : NULL;
+    const char *shown = with_zeros ? with_zeros : text;
     for (size_t i = 0; i < p->n; i++) {
         struct compiled *c = &p->item[i];
         if (c->policy.matched || c->policy.gave_up)
             continue;
-        int rc = pcre2_match(c->code, (PCRE2_SPTR)text, n, 0, 0, c->match, p->limits);
+        int rc = pcre2_match(c->code, (PCRE2_SPTR)shown, n, 0, 0, c->match, p->limits);
         c->policy.matched = rc >= 0;
         c->policy.gave_up = rc < 0 && rc != PCRE2_ERROR_NOMATCH;
         found |= c->policy.matched;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/utf8.h"
 #include "store/log_find.h"
 #include "store/log_pattern.h"
 
@@ -82,7 +84,8 @@ struct store_texts log_regex_needs(const struct log_regex *r) { return r->shown.
 
 static int match(const struct log_regex *r, const pcre2_code *code, const char *text, size_t n)
 {
-    return pcre2_match(code, (PCRE2_SPTR)text, n, 0, 0, r->match, r->limits);
+    cleanup_free char *with_zeros = utf8_with_zeros(text, n, &n);
+    return pcre2_match(code, (PCRE2_SPTR)(with_zeros ? with_zeros : text), n, 0, 0, r->match, r->limits);
 }
 
 bool log_regex_may_match(const struct log_regex *r, const char *lines, size_t n)

@@ -79,10 +79,8 @@ static void add_clean(struct strbuf *out, const char *p, const char *end)
             n = (size_t)(nul - p);
         strbuf_add(out, p, n);
         p += n;
-        if (p < end) {
-            strbuf_adds(out, UTF8_REPLACEMENT);
-            p++;
-        }
+        if (p < end)
+            strbuf_adds(out, *p++ ? UTF8_REPLACEMENT : UTF8_NUL);
     }
 }
 

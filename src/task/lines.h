@@ -2,8 +2,8 @@
  *
  * A line ends at \n or at \r (progress bars), and \r\n is one end; either is kept as \n. A line that grows beyond
  * TASK_LINE_MAX bytes is cut there, at a character's border. Then, in this order: ` ?[rank=N] ?` in front becomes the
- * rank, ` ?LEVEL: ?` the level, both leave the text; what is not UTF-8 becomes U+FFFD, and so does NUL; eight asterisks
- * stand for a secret (many a script prints its whole environment, and a log has more readers than its task has owners). */
+ * rank, ` ?LEVEL: ?` the level, both leave the text; what is not UTF-8 becomes U+FFFD, a zero byte
+ * UTF8_NUL; eight asterisks stand for a secret (many a script prints its whole environment, and a log has more readers than its task has owners). */
 #ifndef DET_TASK_LINES_H
 #define DET_TASK_LINES_H
 

@@ -210,6 +210,17 @@ static void test_codec__strings_are_unescaped(void **state)
     assert_string_equal(x->notes, "\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd" "A");
 }
 
+static void test_codec__texts_of_logs_keep_u0000(void **state)
+{
+    struct wire_task_log *l = read_ok(&wire_msg_task_log, "{\"taskId\":\"a\\u0000b\",\"log\":\"a\\u0000b\\u0000\"}");
+    assert_string_equal(l->task_id, "a\xef\xbf\xbd" "b");
+    assert_string_equal(l->log, "a\xc0\x80" "b\xc0\x80");
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    codec_encode(&wire_msg_task_log, l, &out);
+    assert_non_null(strstr(out.s, "\"log\":\"a\\u0000b\\u0000\""));
+    assert_refused(&wire_msg_task_log, "{\"log\":\"a\xc0\x80\"}", "log: not valid JSON: line 1, column 10: expected UTF-8, found a byte that is not UTF-8");
+}
+
 static void test_codec__bytes_and_times(void **state)
 {
     struct wire_util_file *f = read_ok(&wire_msg_util_file,
@@ -511,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_codec__numbers_may_be_quoted_and_integral_in_any_form),
         cmocka_unit_test(test_codec__enums_by_name_or_number),
         cmocka_unit_test(test_codec__strings_are_unescaped),
+        cmocka_unit_test(test_codec__texts_of_logs_keep_u0000),
         cmocka_unit_test(test_codec__bytes_and_times),
         cmocka_unit_test(test_codec__raw_json_is_checked_and_kept_on_one_line),
         cmocka_unit_test(test_codec__errors_name_the_path_and_what_was_found),

@@ -65,7 +65,8 @@ static void test_lines__take_rank_then_level_from_the_front(void **state)
 static void test_lines__are_valid_text(void **state)
 {
     EXPECT("a\xff" "b\n", "<a\xef\xbf\xbd" "b$>");
-    EXPECT("a\0b\n", "<a\xef\xbf\xbd" "b$>");
+    EXPECT("a\0b\0\n", "<a\xc0\x80" "b\xc0\x80$>");
+    EXPECT("a\xc0\x80\n", "<a\xef\xbf\xbd\xef\xbf\xbd$>"); /* the form that stands for a zero byte is no UTF-8 */
     EXPECT("gr\xc3\xbc\xc3\x9f\n", "<gr\xc3\xbc\xc3\x9f$>");
     EXPECT("cut \xe2\x82\n", "<cut \xef\xbf\xbd\xef\xbf\xbd$>");
 }
