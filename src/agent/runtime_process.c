@@ -11,6 +11,7 @@
 #include "agent/context.h"
 #include "agent/runtime.h"
 #include "agent/taskfiles.h"
+#include "common/capabilities.h"
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -118,6 +119,20 @@ static int process_prepare(struct runtime_task *t, struct error *err)
     return 0;
 }
 
+/* The order is checked before anything runs: what a task was to lose it must not have. */
+static int capabilities_of(const struct wire_link_start_task *s, uint64_t *ret, struct error *err)
+{
+    uint64_t all = 0, one;
+    for (size_t i = 0; i < s->drop_capabilities_n; i++) {
+        if (capability_mask(s->drop_capabilities[i], &one) < 0)
+            return error_set(err, ERR_INVALID, "environment.drop_capabilities: this agent knows no Linux capability \"%s\"",
+                             s->drop_capabilities[i]);
+        all |= one;
+    }
+    *ret = all;
+    return 0;
+}
+
 static int write_spec(const struct runtime_task *t, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -131,6 +146,8 @@ static int write_spec(const struct runtime_task *t, struct error *err)
         .limit = {.memory_bytes = (uint64_t)t->limits.memory_bytes, .processes = (uint64_t)t->limits.processes, .disk_bytes = (uint64_t)t->limits.disk_bytes},
         .hidden = t->account.change ? NULL : t->config->secret_path, .boot_id = t->boot_id, .log_links = trial ? arena_printf(a, "%s/train/logs", t->dir.run) : "", .spool_max = SPOOL_MAX,
         .tmp = t->dir.tmp};
+    if (capabilities_of(t->start, &spec.drop_capabilities, err) < 0)
+        return -1;
     add_mounts(t, &spec);
     taskspec_encode(&spec, &text);
     const char *path = arena_printf(a, "%s/spec", t->dir.supervisor);

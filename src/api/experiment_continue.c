@@ -164,6 +164,7 @@ static int continue_reply(struct req *r, struct error *err)
         return -1;
     ret->experiment = w;
     launch_warnings(r, c->exceeds_slots, &ret->warnings, &ret->warnings_n);
+    launch_config_warnings(r, c->config, &ret->config_warnings, &ret->config_warnings_n);
     return 0;
 }
 

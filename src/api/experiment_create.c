@@ -134,9 +134,8 @@ static void fill_row(struct req *r, struct creation *c)
 
 static void tell_config_warnings(struct req *r, const struct creation *c)
 {
-    if (c->ret_config_warnings && c->config->warnings)
-        string_list_of_json(json_object_to_json_string_ext(c->config->warnings, JSON_C_TO_STRING_PLAIN), &r->arena,
-                            c->ret_config_warnings, c->ret_config_warnings_n, NULL);
+    if (c->ret_config_warnings)
+        launch_config_warnings(r, c->config, c->ret_config_warnings, c->ret_config_warnings_n);
 }
 
 /* ---- 2. after the commit: read back ---- */

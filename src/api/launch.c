@@ -3,6 +3,7 @@
 #include <openssl/rand.h>
 #include <string.h>
 
+#include "api/convert.h"
 #include "api/internal.h"
 #include "common/json.h"
 #include "core/core.h"
@@ -116,4 +117,10 @@ void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning 
     *ret = arena_new(&r->arena, enum wire_launch_warning);
     (*ret)[0] = WIRE_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED;
     *ret_n = 1;
+}
+
+void launch_config_warnings(struct req *r, const struct exp_config *config, const char ***ret, size_t *ret_n)
+{
+    if (config->warnings)
+        string_list_of_json(json_object_to_json_string_ext(config->warnings, JSON_C_TO_STRING_PLAIN), &r->arena, ret, ret_n, NULL);
 }

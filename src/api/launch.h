@@ -20,5 +20,7 @@ const char *launch_labels(const struct exp_config *config, struct arena *a); /* 
  * something to warn of. On the loop. */
 int launch_check_pool(struct req *r, const struct exp_config *config, bool *ret_exceeds_pool, struct error *err);
 void launch_warnings(struct req *r, bool exceeds_pool, enum wire_launch_warning **ret, size_t *ret_n);
+/* The sentences of config->warnings, for a reply. */
+void launch_config_warnings(struct req *r, const struct exp_config *config, const char ***ret, size_t *ret_n);
 
 #endif

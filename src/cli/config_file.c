@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/schema.h"
+#include "core/expconf.h"
 
 #define CONFIG_MAX (16 << 20)
 
@@ -74,6 +75,18 @@ int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text,
     return 0;
 }
 
+void config_file_warn_of_words(struct cli *cli, const struct strbuf *text)
+{
+    cleanup_json struct json_object *config = NULL, *sentences = NULL;
+    struct yaml_positions *positions = NULL;
+    if (yaml_parse(strbuf_str(text), text->n, &config, &positions, NULL) < 0)
+        return;
+    expconf_warn_words(positions, &sentences);
+    yaml_positions_free(positions);
+    for (size_t i = 0; sentences && i < json_object_array_length(sentences); i++)
+        cli_say(cli, CLI_YELLOW, "Warning: %s.", json_object_get_string(json_object_array_get_idx(sentences, i)));
+}
+
 int config_file_read_with(struct cli *cli, const char *path, const char *const *override, size_t override_n,
                           struct strbuf *ret_text, struct json_object **ret, struct error *err)
 {
@@ -84,6 +97,7 @@ int config_file_read_with(struct cli *cli, const char *path, const char *const *
         if (override_apply(config, override[i], err) < 0)
             return -1;
     if (override_n) {
+        config_file_warn_of_words(cli, ret_text);
         strbuf_reset(ret_text);
         yaml_print(config, ret_text);
     }

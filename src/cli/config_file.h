@@ -8,7 +8,10 @@
 /* Its tree, which is an object, and its text as it stands. Caller puts *ret. */
 int config_file_read(struct cli *cli, const char *path, struct strbuf *ret_text, struct json_object **ret,
                      struct error *err);
-/* The same with each KEY=VALUE of --config applied; the text is then written anew. */
+/* Says which of its words YAML 1.1 reads as truth values: for texts that are sent in another form, in which the master cannot
+ * see that any more. */
+void config_file_warn_of_words(struct cli *cli, const struct strbuf *text);
+/* As config_file_read(), with each KEY=VALUE of --config applied; the text is then written anew. */
 int config_file_read_with(struct cli *cli, const char *path, const char *const *override, size_t override_n,
                           struct strbuf *ret_text, struct json_object **ret, struct error *err);
 

@@ -9,6 +9,7 @@
 #ifndef DET_COMMON_JSON_H
 #define DET_COMMON_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <json-c/json.h>
 
@@ -31,6 +32,20 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
 int yaml_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 int yaml_key_position(const struct yaml_positions *p, const char *json_path, struct yaml_mark *ret);
 void yaml_positions_free(struct yaml_positions *p);
+
+/* A plain y, n, yes, no, on or off, in any case: YAML 1.1 reads it as true or false, YAML 1.2 and many people as a text. The
+ * first twenty of a document are remembered with its positions. */
+struct yaml_word {
+    char *path;   /* of the value; of the mapping that has the key */
+    bool is_key, value;
+    char text[4]; /* as it is written */
+    struct yaml_mark mark;
+};
+typedef void yaml_word_fn(void *ctx, const struct yaml_word *word);
+void yaml_each_word(const struct yaml_positions *p, yaml_word_fn *fn, void *ctx); /* p may be NULL */
+/* A sentence without its full stop: where it stands, how it is read, how to write what was meant. */
+void yaml_word_describe(const struct yaml_word *word, struct strbuf *out);
+
 void yaml_print(struct json_object *v, struct strbuf *out); /* block style, keys sorted, as `det … config` prints it */
 
 /* A double as Python's repr() writes it, the shortest text that reads back the same; NaN, Infinity, -Infinity. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/address_range.h"
+#include "common/capabilities.h"
 #include "common/cleanup.h"
 #include "common/schedule.h"
 
@@ -44,6 +45,13 @@ CHECK(check_address_range)
     cleanup_error struct error err = ERROR_INIT;
     if (address_range_parse(json_object_get_string(v), &range, &err) < 0)
         problem("%s", error_msg(&err));
+}
+
+CHECK(check_capability)
+{
+    uint64_t mask;
+    if (capability_mask(json_object_get_string(v), &mask) < 0)
+        problem("there is no Linux capability \"%s\" (man 7 capabilities lists them)", json_object_get_string(v));
 }
 
 CHECK(check_absolute_path)
@@ -271,6 +279,7 @@ const struct schema_check schema_builtin_checks[] = {
     {"absolute_path", check_absolute_path},
     {"address_range", check_address_range},
     {"at_most_30_characters", check_at_most_30_characters},
+    {"capability", check_capability},
     {"checkpoint_storage", check_checkpoint_storage},
     {"container_path", check_container_path},
     {"elastic_security", check_elastic_security},

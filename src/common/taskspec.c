@@ -65,6 +65,7 @@ void taskspec_encode(const struct taskspec *s, struct strbuf *out)
     put_string(out, s->pids_file);
     put_string(out, s->boot_id);
     put_string(out, s->tmp);
+    bytes_u64(out, s->drop_capabilities);
 }
 
 static void get_mounts(struct cursor *c, struct arena *a, struct taskspec *s)
@@ -110,6 +111,7 @@ int taskspec_decode(const void *data, size_t n, struct arena *a, struct taskspec
     s.pids_file = arena_strdup(a, cursor_string(&c, NULL));
     s.boot_id = arena_strdup(a, cursor_string(&c, NULL));
     s.tmp = arena_strdup(a, cursor_string(&c, NULL));
+    s.drop_capabilities = cursor_u64(&c);
     if (!cursor_done(&c) || !s.argv[0])
         return error_set(err, ERR_INVALID, "a damaged task order");
     *ret = s;

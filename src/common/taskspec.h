@@ -61,6 +61,7 @@ struct taskspec {
     const char *boot_id;   /* of the machine when the order was written; "" if unknown */
     /* "" or a directory that is the task's alone, which it sees as /tmp; without mounts, TMPDIR names it. */
     const char *tmp;
+    uint64_t drop_capabilities; /* bits by the kernel's numbers */
     uint64_t spool_max;   /* bytes of unacknowledged lines after which the task's output is no longer read */
 };
 

@@ -2,6 +2,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <uthash.h>
 #include <yaml.h>
 
@@ -23,8 +24,12 @@ struct mark_entry {
     char path[];
 };
 
+#define YAML_WORDS_MAX 20 /* a document that has more of them has been warned of well enough */
+
 struct yaml_positions {
     struct mark_entry *entry;
+    struct yaml_word word[YAML_WORDS_MAX];
+    size_t word_n;
 };
 
 struct anchor {
@@ -107,11 +112,47 @@ void yaml_positions_free(struct yaml_positions *p)
     if (!p)
         return;
     struct mark_entry *e, *next;
+    for (size_t i = 0; i < p->word_n; i++)
+        free(p->word[i].path);
     HASH_ITER(hh, p->entry, e, next) {
         HASH_DEL(p->entry, e);
         free(e);
     }
     free(p);
+}
+
+/* ---- Words that YAML 1.1 takes for truth values ------------------------------------------------------------------ */
+
+/* A plain scalar at the current path that was resolved to `v`. */
+static void remember_word(struct loader *l, bool is_key, const char *text, struct json_object *v)
+{
+    struct yaml_positions *p = l->positions;
+    if (!json_object_is_type(v, json_type_boolean) || strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0 ||
+        p->word_n == YAML_WORDS_MAX || l->path.n > YAML_PATH_MAX)
+        return;
+    struct yaml_word *word = &p->word[p->word_n++];
+    *word = (struct yaml_word){.path = strdup(strbuf_str(&l->path)), .is_key = is_key, .value = json_object_get_boolean(v),
+                               .mark = mark_of(l->event.start_mark)};
+    if (!word->path)
+        abort();
+    snprintf(word->text, sizeof(word->text), "%s", text);
+}
+
+void yaml_each_word(const struct yaml_positions *p, yaml_word_fn *fn, void *ctx)
+{
+    for (size_t i = 0; p && i < p->word_n; i++)
+        fn(ctx, &p->word[i]);
+}
+
+void yaml_word_describe(const struct yaml_word *w, struct strbuf *out)
+{
+    const char *value = w->value ? "true" : "false", *behind = *w->path ? ": " : "";
+    if (w->is_key)
+        strbuf_addf(out, "%s%sthe key %s (line %d) is read as \"%s\", as YAML 1.1 has it; write \"%s\" in quotes to keep the name",
+                    w->path, behind, w->text, w->mark.line, value, w->text);
+    else
+        strbuf_addf(out, "%s%s%s (line %d) is read as %s, as YAML 1.1 has it; write %s, or \"%s\" in quotes if the text is meant",
+                    w->path, behind, w->text, w->mark.line, value, value, w->text);
 }
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
@@ -243,7 +284,7 @@ static int load_alias(struct loader *l, struct json_object **ret)
 
 static int load_value(struct loader *l, struct yaml_mark key, struct json_object **ret);
 
-static int load_scalar(struct loader *l, struct json_object **ret)
+static int load_scalar(struct loader *l, bool is_key, struct json_object **ret)
 {
     const yaml_event_t *e = &l->event;
     const char *tag = (const char *)e->data.scalar.tag;
@@ -253,9 +294,11 @@ static int load_scalar(struct loader *l, struct json_object **ret)
         return error_at(l, e->start_mark, "a text may not contain the NUL character");
     if (spend(l, 1, n, e->start_mark) < 0)
         return -1;
-    bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (yaml_scalar_resolve(text, n, plain && e->data.scalar.plain_implicit, tag, ret) < 0)
+    bool plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && e->data.scalar.plain_implicit;
+    if (yaml_scalar_resolve(text, n, plain, tag, ret) < 0)
         return error_at(l, e->start_mark, "tag %s does not fit \"%s\"", tag ? tag : "?", text);
+    if (plain)
+        remember_word(l, is_key, text, *ret);
     return 0;
 }
 
@@ -299,7 +342,7 @@ static int load_key(struct loader *l, char **ret, bool *ret_merge)
     *ret_merge = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
                  strcmp((const char *)e->data.scalar.value, "<<") == 0;
     cleanup_json struct json_object *key = NULL;
-    if (load_scalar(l, &key) < 0)
+    if (load_scalar(l, /* is_key= */ true, &key) < 0)
         return -1;
     *ret = strdup(key ? json_object_get_string(key) : "null");
     if (!*ret)
@@ -405,7 +448,7 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
     struct json_object *value = NULL;
     int r = l->event.type == YAML_ALIAS_EVENT            ? load_alias(l, &value)
-            : l->event.type == YAML_SCALAR_EVENT         ? load_scalar(l, &value)
+            : l->event.type == YAML_SCALAR_EVENT         ? load_scalar(l, /* is_key= */ false, &value)
             : l->event.type == YAML_SEQUENCE_START_EVENT ? load_sequence(l, &value)
             : l->event.type == YAML_MAPPING_START_EVENT  ? load_mapping(l, &value)
                                                          : error_at(l, l->event.start_mark, "expected a value");

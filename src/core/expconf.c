@@ -146,20 +146,26 @@ int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct e
 /* ---- The request ------------------------------------------------------------------------------------------------- */
 
 /* The document of the request over its template, checked. Mistakes of the request's own document come with their
- * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. */
+ * lines; so do those that are found later, by *ret_positions (NULL with a template), which the caller frees. Sentences on its
+ * words join *warnings. */
 static int read_request(const char *yaml, size_t n, const struct expconf_context *ctx, struct json_object **ret,
-                        struct yaml_positions **ret_positions, struct error *err)
+                        struct yaml_positions **ret_positions, struct json_object **warnings, struct error *err)
 {
     cleanup_json struct json_object *config = NULL;
     if (!ctx->template_config) {
         if (parse(yaml, n, ctx, &config, ret_positions, err) < 0)
             return -1;
+        expconf_warn_words(*ret_positions, warnings);
         expconf_normalize(config);
         expconf_normalize_hyperparameters(config);
         *ret = take_ptr(config);
         return 0;
     }
-    if (expconf_read(yaml, n, &config, NULL, err) < 0 || check_version(config, err) < 0)
+    struct yaml_positions *positions = NULL;
+    int rc = expconf_read(yaml, n, &config, &positions, err);
+    expconf_warn_words(positions, warnings);
+    yaml_positions_free(positions);
+    if (rc < 0 || check_version(config, err) < 0)
         return -1;
     cleanup_error struct error merged_error = ERROR_INIT;
     if (expconf_merge(config, ctx->template_config, ret, &merged_error) == 0)
@@ -341,19 +347,10 @@ static int check_new(struct json_object *config, const struct expconf_context *c
     struct schema_place place = {.positions = positions, .root = "<config>"};
     check_complete(config, ctx->unmanaged, &place, &problems);
     expconf_check_searcher(config, &place, &problems);
+    expconf_check_capabilities(config, &place, &problems);
     int r = schema_problems_error(&problems, err);
     schema_problems_release(&problems);
     return r;
-}
-
-static void add_warning(void *ctx, const char *path, const struct schema_key *key)
-{
-    struct json_object **list = ctx;
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    strbuf_addf(&text, "%s has no effect: %s", path, key->ignored);
-    if (!*list)
-        *list = json_object_new_array();
-    json_object_array_add(*list, json_object_new_string_len(text.s, (int)text.n));
 }
 
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
@@ -365,9 +362,9 @@ int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ct
     const struct expconf_pool *pool = NULL;
     int r = expconf_check_text(n, ctx, err);
     if (r == 0)
-        r = read_request(yaml, n, ctx, &config, &positions, err);
+        r = read_request(yaml, n, ctx, &config, &positions, &warnings, err);
     if (r == 0) /* before the cluster's defaults join: the master has told its admin about those */
-        schema_each_unserved(keys(), config, add_warning, &warnings);
+        expconf_warn_unserved(config, &warnings);
     if (r == 0)
         r = expconf_resolve_pool(config, ctx, &pool, err);
     if (r == 0) {

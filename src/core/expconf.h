@@ -96,8 +96,9 @@ struct exp_storage {
  * printing its trees (json-c keeps the text within them); use `json`. */
 struct exp_config {
     const char *json; /* the effective configuration, compact: what the store keeps and the API returns */
-    /* A JSON list of sentences about keys of the submitted text, or of its template, that have no effect; NULL: none. Only of what
-     * expconf_prepare() makes: the effective form does not tell what somebody asked for. */
+    /* A JSON list of sentences about what somebody has asked for and does not get, or may not have meant: keys without effect,
+     * words that YAML 1.1 reads as truth values. NULL: none. Only of what expconf_prepare() and expconf_continue() make: the
+     * effective form does not tell what somebody wrote. */
     struct json_object *warnings;
     const char *original; /* the text as submitted; NULL if made from the effective form */
     struct json_object *tree; /* of json */
@@ -128,6 +129,8 @@ struct exp_config {
 int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tree, struct exp_searcher *ret,
                       struct error *err);
 
+/* Adds sentences on the words of a document that YAML 1.1 reads as truth values to *list, which is made when it is NULL. */
+void expconf_warn_words(const struct yaml_positions *positions, struct json_object **list);
 /* How long a submitted text may be: to be asked before anything reads it. */
 int expconf_check_text(size_t n, const struct expconf_context *ctx, struct error *err);
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */

@@ -88,7 +88,7 @@ static int check_override(struct json_object *effective, struct json_object *ove
 }
 
 static int read_override(const char *yaml, size_t n, struct json_object *effective, struct json_object **ret,
-                         struct error *err)
+                         struct json_object **warnings, struct error *err)
 {
     cleanup_json struct json_object *override = NULL;
     struct yaml_positions *positions = NULL;
@@ -97,29 +97,42 @@ static int read_override(const char *yaml, size_t n, struct json_object *effecti
     int rc = is_object(override) ? check_override(effective, override, err) : 0;
     if (rc == 0)
         rc = expconf_check_present(override, positions, err);
+    expconf_warn_words(positions, warnings);
     yaml_positions_free(positions);
     if (rc < 0)
         return -1;
     expconf_normalize(override);
     expconf_normalize_hyperparameters(override);
+    expconf_warn_unserved(override, warnings);
     *ret = take_ptr(override);
     return 0;
+}
+
+static int check_capabilities(struct json_object *config, struct error *err)
+{
+    struct schema_problems problems = SCHEMA_PROBLEMS_INIT;
+    struct schema_place place = {.root = "<config>"};
+    expconf_check_capabilities(config, &place, &problems);
+    int r = schema_problems_error(&problems, err);
+    schema_problems_release(&problems);
+    return r;
 }
 
 int expconf_continue(struct json_object *effective, const char *override, size_t n, const struct expconf_context *ctx,
                      struct exp_config **ret, struct error *err)
 {
-    cleanup_json struct json_object *upper = NULL, *config = NULL;
+    cleanup_json struct json_object *upper = NULL, *config = NULL, *warnings = NULL;
     const struct expconf_pool *pool;
-    if (expconf_check_text(n, ctx, err) < 0 || read_override(override, n, effective, &upper, err) < 0)
+    if (expconf_check_text(n, ctx, err) < 0 || read_override(override, n, effective, &upper, &warnings, err) < 0)
         return -1;
     config = overlay(experiment_config_keys, false, upper, effective);
     if (expconf_resolve_pool(config, ctx, &pool, err) < 0 || expconf_check_complete(config, true, err) < 0 ||
-        expconf_check_runnable(config, err) < 0)
+        expconf_check_runnable(config, err) < 0 || check_capabilities(config, err) < 0)
         return -1;
     cleanup_exp_config struct exp_config *view = expconf_view(expconf_fill(config), NULL, 0);
     if (expconf_check_limits(view, ctx, err) < 0)
         return -1;
+    view->warnings = take_ptr(warnings);
     *ret = take_ptr(view);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/capabilities.h"
 #include "common/cleanup.h"
 #include "core/expconf.h"
 #include "core/expconf_checks.h"
@@ -95,6 +96,18 @@ static bool is_name_of_searcher(const char *name)
     while (*c && strcmp(*c, name) != 0)
         c++;
     return *c;
+}
+
+void expconf_check_capabilities(struct json_object *config, const struct schema_place *place, struct schema_problems *problems)
+{
+    struct json_object *list = member(member(config, "environment"), "drop_capabilities");
+    uint64_t mask;
+    for (size_t i = 0; json_object_is_type(list, json_type_array) && i < json_object_array_length(list); i++) {
+        const char *name = json_object_get_string(json_object_array_get_idx(list, i));
+        if (capability_mask(name, &mask) < 0)
+            schema_problem(problems, place, "environment.drop_capabilities",
+                           "there is no Linux capability \"%s\" (man 7 capabilities lists them)", name);
+    }
 }
 
 void expconf_check_searcher(struct json_object *config, const struct schema_place *place,

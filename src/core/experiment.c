@@ -138,15 +138,18 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
 }
 
 /* The first trial's log is where people look when an experiment does something else than they thought. */
+static void log_config_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
+{
+    for (size_t i = 0; i < spec->warning_n && x->trial_at_n > 0; i++)
+        trial_log(c, x->trial_at[0], false, "warning: %s", spec->warning[i]);
+}
+
 static void log_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    if (x->trial_at_n == 0)
-        return;
-    if (searcher_warning(x->searcher, &text) > 0)
+    if (x->trial_at_n > 0 && searcher_warning(x->searcher, &text) > 0)
         trial_log(c, x->trial_at[0], false, "warning: %s", text.s);
-    for (size_t i = 0; i < spec->warning_n; i++)
-        trial_log(c, x->trial_at[0], false, "warning: %s", spec->warning[i]);
+    log_config_warnings(c, x, spec);
 }
 
 /* What was never stored, or has just been read back: its first change is kept as a snapshot. */
@@ -217,6 +220,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     x->unclaimed_n = ev->resume.trial_n;
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     x->rerun_completed = false;
+    log_config_warnings(c, x, &from->spec);
     if (x->sm.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     experiment_maybe_end(c, x);

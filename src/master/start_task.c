@@ -194,6 +194,16 @@ static void bind_mounts_of(const struct exp_config *config, struct wire_link_sta
     }
 }
 
+static void capabilities_of(const struct exp_config *config, struct wire_link_start_task *t, struct arena *a)
+{
+    struct json_object *list = json_object_object_get(config->environment, "drop_capabilities");
+    size_t n = list ? json_object_array_length(list) : 0;
+    t->drop_capabilities = arena_array(a, const char *, n + 1);
+    t->drop_capabilities_n = n;
+    for (size_t i = 0; i < n; i++)
+        t->drop_capabilities[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
+}
+
 /* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. The agent gives
  * a user whose uid is 0 after all of this a uid of their own, and needs to know for that who it is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
@@ -258,6 +268,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
     else if (collection_task_fill(db, s->task_id, s->experiment_id, config_json, &t, a, err) < 0)
         return -1;
     bind_mounts_of(config, &t, a);
+    capabilities_of(config, &t, a);
     add_file(CERT_FILE, 0644, st->cert_pem, &t);
     add_file(HOOK_FILE, 0744, task_default(st, "startup_hook"), &t);
     struct wire_link_master_message out = {.epoch = st->m->info.epoch, .start = &t};

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -96,6 +97,34 @@ static void become_user(const struct taskspec *spec, int status_fd)
         fail(status_fd, "cannot take the task's groups", NULL);
     if (setresuid(spec->uid, spec->uid, spec->uid) < 0)
         fail(status_fd, "cannot become the task's user", NULL);
+}
+
+/* What no program of the task can get back. Only who has CAP_SETPCAP may take something out of this set, which is why it comes
+ * before the change of user; nobody else needs to, as no_new_privs lets no program have more than the task has. */
+static void drop_from_bounding_set(const struct taskspec *spec)
+{
+    for (unsigned cap = 0; cap < 64; cap++)
+        if (spec->drop_capabilities >> cap & 1)
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
+
+/* What the task itself has: as root everything, as anybody else nothing, unless its agent was given something. */
+static void drop_capabilities(const struct taskspec *spec, int status_fd)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct set[_LINUX_CAPABILITY_U32S_3];
+    if (!spec->drop_capabilities)
+        return;
+    if (syscall(SYS_capget, &head, set) < 0)
+        fail(status_fd, "cannot read the task's capabilities", NULL);
+    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        uint32_t keep = ~(uint32_t)(spec->drop_capabilities >> 32 * i);
+        set[i].effective &= keep;
+        set[i].permitted &= keep;
+        set[i].inheritable &= keep; /* the ambient set is never more than this */
+    }
+    if (syscall(SYS_capset, &head, set) < 0)
+        fail(status_fd, "cannot drop the task's capabilities", NULL);
 }
 
 /* Without a control group the kernel counts what runs under the task's uid on this machine, all of it together. */
@@ -203,11 +232,13 @@ static void __attribute__((noreturn)) become_task(const struct taskspec *spec, b
     go_first();
     limit_processes(spec);
     bool own_tmp = enter_mounts(spec, refusal, status);
+    drop_from_bounding_set(spec);
     become_user(spec, status);
     /* After the change of user, which clears it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         fail(status, "cannot set no_new_privs", NULL);
+    drop_capabilities(spec, status);
     umask(022);
     if (chdir(spec->cwd) < 0)
         fail_at_given(status, "cannot change to the working directory", spec->cwd);

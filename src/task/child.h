@@ -1,6 +1,7 @@
 /* Starts the entrypoint of a task: own session and process group, stdin from /dev/null, stdout and stderr into pipes,
- * in its cgroups and mounts, as its user, with no_new_privs. It dies with the supervisor. Where the machine refuses the
- * mounts it runs without them, and its log begins with a line that says so; one that is to be isolated does not start. */
+ * in its cgroups and mounts, as its user, with no_new_privs and without the capabilities that the order drops. It dies with
+ * the supervisor. Where the machine refuses the mounts it runs without them, and its log begins with a line that says so; one
+ * that is to be isolated does not start. */
 #ifndef DET_TASK_CHILD_H
 #define DET_TASK_CHILD_H
 

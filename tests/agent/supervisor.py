@@ -24,7 +24,7 @@ def _strings(items):
 
 
 def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", log_links="", spool_max=64 << 20, mounts=(), hidden=(),
-         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False):
+         memory=0, processes=0, disk=0, pids_file="", boot_id="", tmp="", isolated=False, drop_capabilities=0):
     """uid None: the task stays who its supervisor is."""
     env = [f"PATH={os.environ['PATH']}", *env]
     return b"".join([
@@ -34,7 +34,7 @@ def spec(argv, env=(), cwd="/", uid=None, gid=0, groups=(), procs=(), oom="", lo
         struct.pack("<Q", spool_max), struct.pack("<I", len(mounts)),
         b"".join(_string(str(source)) + _string(target) + struct.pack("<I", sum(flags)) for source, target, *flags in mounts),
         _strings(list(map(str, hidden))), struct.pack("<QQQ", memory, processes, disk), _string(pids_file), _string(boot_id),
-        _string(str(tmp)),
+        _string(str(tmp)), struct.pack("<Q", drop_capabilities),
     ])
 
 

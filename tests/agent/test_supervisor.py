@@ -91,6 +91,50 @@ def test_task_runs_as_the_given_user_and_groups(task):
     assert task.text().strip().startswith("uid=12345 gid=12346 groups=12346,777")
 
 
+SHOW_CAPABILITIES = ["sh", "-c", "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status"]
+NET_RAW, CHOWN = 1 << 13, 1 << 0
+
+
+def capabilities(task):
+    return {name.rstrip(":"): int(value, 16) for name, value in (line.split() for line in task.text().splitlines())}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
+def test_a_task_of_root_loses_the_capabilities_that_are_dropped(task):
+    task.write(SHOW_CAPABILITIES, drop_capabilities=NET_RAW | CHOWN).start().connect().finish()
+    has = capabilities(task)
+    assert not any(value & (NET_RAW | CHOWN) for value in has.values()), has
+    assert has["CapPrm"] == has["CapEff"] == has["CapBnd"] and has["CapPrm"] & 1 << 5  # all others are as they were
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
+def test_a_task_of_root_can_lose_all_capabilities(task):
+    task.write(["sh", "-c", SHOW_CAPABILITIES[2] + "; chown 1:1 . 2>/dev/null || echo refused: 0"], cwd=str(task.dir), uid=0,
+               drop_capabilities=2**64 - 1).start().connect().finish()
+    has = capabilities(task)
+    assert has.pop("refused") == 0 and set(has.values()) == {0}, has
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_what_is_dropped_leaves_the_bounding_set_of_other_users_too(task):
+    task.write(SHOW_CAPABILITIES, uid=12345, gid=12346, drop_capabilities=NET_RAW).start().connect().finish()
+    has = capabilities(task)
+    assert has["CapPrm"] == has["CapInh"] == 0 and has["CapBnd"] and not has["CapBnd"] & NET_RAW
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can begin as another user")
+def test_under_an_agent_that_is_not_root_there_is_nothing_to_lose(place):
+    os.chmod(place, 0o777)
+    task = sv.Task(place / "t")
+    task.prefix = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+    task.write(SHOW_CAPABILITIES, drop_capabilities=NET_RAW)
+    for path in (task.dir, task.dir / "spec"):
+        os.chown(path, 12345, 12345)
+    task.start().connect().finish()
+    has = capabilities(task)
+    assert has["CapPrm"] == has["CapEff"] == has["CapInh"] == has["CapAmb"] == 0
+
+
 def test_kill_ends_the_whole_tree_even_what_has_detached(task):
     script = "setsid sh -c 'sh -c \"echo $$; exec sleep 1000\" & echo $$; exec sleep 1000' & echo $$; exec sleep 1000"
     task.write(["sh", "-c", script]).start().connect().pump(lambda t: len(t.lines) == 3)

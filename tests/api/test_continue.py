@@ -7,6 +7,7 @@ from concurrent import futures
 
 import pytest
 from support.cluster import Cluster, wait_for
+from support.det import run_det
 
 
 def go_on(c, experiment, override=None, status=200):
@@ -45,6 +46,21 @@ def test_a_completed_single_experiment_goes_on_as_it_was(cluster):
     assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
     assert cluster.experiment(x)["config"] == was
     assert len(cluster.get(f"/api/v1/trials/{cluster.trial_ids(x)[0]}").json["trial"]["taskIds"]) == 2
+
+
+def test_what_an_override_has_no_effect_with_is_told(cluster, tmp_path):
+    x = ended(cluster, "COMPLETED")
+    override = tmp_path / "override.yaml"
+    override.write_text("environment: {image: mine}\nhyperparameters: {n: 1}\n")
+    done = run_det(cluster, "experiment", "continue", x, "--config-file", override)
+    assert done.returncode == 0, done
+    for words in ("environment.image has no effect: ", 'hyperparameters: the key n (line 2) is read as "false"'):
+        assert f"Warning: {words}" in done.stderr
+        assert cluster.trial_log(cluster.trial_ids(x)[0]).count(f"warning: {words}") == 1
+    assert cluster.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    again = cluster.post("/api/v1/experiments/continue", {"id": x, "overrideConfig": ""})
+    assert again.status == 200 and not again.json.get("configWarnings")  # what it had is not told again
+    cluster.wait_experiment(x)
 
 
 def test_allocations_of_each_task_are_numbered_from_1(new_cluster):

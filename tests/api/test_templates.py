@@ -178,3 +178,41 @@ def test_keys_without_effect_say_so_at_creation_and_once_in_the_log(master, tmp_
         assert log.count(f"warning: {key} has no effect: tasks are processes of the machine") == 1
     config.write_text("entrypoint: run\nsearcher: {name: single, metric: m}\n")
     assert "no effect" not in run_det(master, "experiment", "create", config, "--paused").stderr
+
+
+YES_AND_NO = """\
+entrypoint: run
+searcher: {name: single, metric: m}
+hyperparameters:
+  n: 5
+  augment: off
+  optimizer: {type: categorical, vals: [y, "n", adam]}
+  dropout: false
+data: {on: 1}
+resources: {is_single_node: on}
+"""
+
+
+def test_words_that_yaml_1_1_takes_for_truth_values_are_told_at_creation(master, tmp_path):
+    """As release 0.38.1 reads them: names become "true" and "false"."""
+    config = tmp_path / "words.yaml"
+    config.write_text(YES_AND_NO)
+    done = run_det(master, "experiment", "create", config, "--paused")
+    assert done.returncode == 0, done
+    x = master.get("/api/v1/experiments?limit=-1").json["experiments"][-1]
+    parameters = x["config"]["hyperparameters"]
+    assert parameters["false"] == {"type": "const", "val": 5} and parameters["augment"]["val"] is False
+    assert parameters["optimizer"]["vals"] == [True, "n", "adam"] and x["config"]["data"] == {"true": 1}
+    told = [line for line in done.stderr.splitlines() if "as YAML 1.1 has it" in line]
+    assert [line.split(" as YAML")[0].removeprefix("Warning: ") for line in told] == [
+        'hyperparameters: the key n (line 4) is read as "false",', "hyperparameters.augment: off (line 5) is read as false,",
+        "hyperparameters.optimizer.vals[0]: y (line 6) is read as true,", 'data: the key on (line 8) is read as "true",']
+    assert master.trial_log(master.trial_ids(x["id"])[0]).count("as YAML 1.1 has it") == 4
+    # what det sends in another form it judges itself; a template's words are those of its file
+    assert run_det(master, "experiment", "create", config, "--paused", "--config", "name=x").stderr.count("as YAML 1.1 has it") == 4
+    put(master, "words", {"hyperparameters": {"n": 1}})
+    made = create(master, "words", hyperparameters={"y": 2})
+    assert "configWarnings" not in made.json or made.json["configWarnings"] == []
+    config.write_text("hyperparameters: {n: 1}\n")
+    assert 'the key n (line 1) is read as "false"' in run_det(master, "template", "create", "from-file", config).stderr
+

@@ -17,6 +17,8 @@ int experiment_follow(struct cli *cli, int32_t experiment_id, struct publish *po
 void experiment_tell_state(struct cli *cli, const struct wire_experiment *e); /* "ended: ERROR: why" */
 int experiment_tell_end(struct cli *cli, int32_t experiment_id, struct error *err);
 void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_launch_warning *warning, size_t n);
+/* Keys of its configuration that have no effect, and what else the master noticed in it. */
+void experiment_warn_of_config(struct cli *cli, const char *const *sentence, size_t n);
 
 /* experiment_test.c: the configuration of a very small experiment, from an effective one (JSON) into YAML. */
 int experiment_test_config(const char *effective, struct strbuf *ret, struct error *err);

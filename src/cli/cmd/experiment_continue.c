@@ -34,5 +34,6 @@ int cmd_experiment_continue(struct cli *cli, const struct args_experiment_contin
     fprintf(cli->out, "Continued experiment %" PRId64 "\n", args->experiment_id);
     fflush(cli->out);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
+    experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
     return args->follow_first_trial ? experiment_follow(cli, out.experiment->id, /* ports= */ NULL, err) : 0;
 }

@@ -107,6 +107,7 @@ static int create_test(struct cli *cli, const struct args_experiment_create *arg
     fflush(cli->out);
     if (submit(cli, args, &judged, &(struct context)CONTEXT_INIT, &out, err) < 0)
         return -1;
+    experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
     fputs("Experiment configuration validation succeeded! \U0001F389\nCreating test experiment...\n", cli->out);
     if (experiment_test_config(out.config, &config, err) < 0 || submit(cli, args, &test, context, &out, err) < 0)
         return -1;
@@ -138,8 +139,7 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
     print_created(cli, args, out.experiment);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     warn_of_retired_searcher(cli, out.config);
-    for (size_t i = 0; i < out.config_warnings_n; i++)
-        cli_say(cli, CLI_YELLOW, "Warning: %s.", out.config_warnings[i]);
+    experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
     if (ports)
         publish_warn(ports, cli, out.config);
     return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;

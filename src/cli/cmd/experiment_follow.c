@@ -27,6 +27,12 @@ void experiment_warn(struct cli *cli, int32_t experiment_id, const enum wire_lau
             "that can%s%s.", reason ? ": " : "", reason ? reason : "");
 }
 
+void experiment_warn_of_config(struct cli *cli, const char *const *sentence, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        cli_say(cli, CLI_YELLOW, "Warning: %s.", sentence[i]);
+}
+
 static int serve_ports(struct cli *cli, struct publish *ports, int32_t trial_id, struct error *err)
 {
     struct wire_get_trial_request in = {.trial_id = trial_id};

@@ -79,6 +79,7 @@ static int read_template(struct cli *cli, const char *path, struct template_file
     cleanup_json struct json_object *config = NULL;
     if (config_file_read(cli, path, &text, &config, err) < 0)
         return -1;
+    config_file_warn_of_words(cli, &text);
     json_print(config, &json);
     *ret = (struct template_file){path, arena_strdup(&cli->arena, strbuf_str(&text)), arena_strdup(&cli->arena, strbuf_str(&json))};
     return 0;

@@ -121,6 +121,7 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
         .mount = (struct taskspec_mount[]){{"/a", "/run/determined"}, {"/b", "/c", .read_only = true}},
         .mount_n = 2,
         .spool_max = 1 << 20,
+        .drop_capabilities = UINT64_MAX - 1,
     };
     struct strbuf out = STRBUF_INIT;
     struct arena a = ARENA_INIT;
@@ -135,6 +136,7 @@ static void test_taskspec__comes_back_and_refuses_every_shorter_form(void **stat
     assert_string_equal(got.oom_file, s.oom_file);
     assert_string_equal(got.log_links, "");
     assert_int_equal(got.spool_max, 1 << 20);
+    assert_int_equal(got.drop_capabilities, UINT64_MAX - 1);
     assert_int_equal(got.mount_n, 2);
     assert_string_equal(got.mount[1].target, "/c");
     assert_true(got.mount[1].read_only && !got.mount[1].make_source && !got.mount[0].read_only);

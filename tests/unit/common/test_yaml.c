@@ -242,6 +242,44 @@ static void test_yaml__positions_are_kept_of_the_first_values_only(void **state)
     expect_error(strbuf_str(&text), "line 30001, column 1: the key \"k29999\" is already there");
 }
 
+static void add_description(void *ctx, const struct yaml_word *word)
+{
+    yaml_word_describe(word, ctx);
+    strbuf_addc(ctx, '\n');
+}
+
+static void test_yaml__words_that_are_read_as_truth_values_are_remembered(void **state)
+{
+    const char *text = "n: 1\na:\n  - Off\n  - true\n  - \"no\"\n  - False\nb: {y: x, z: YES}\n";
+    cleanup_json struct json_object *v = NULL;
+    cleanup_strbuf struct strbuf out = STRBUF_INIT;
+    struct yaml_positions *p = NULL;
+    assert_int_equal(yaml_parse(text, strlen(text), &v, &p, NULL), 0);
+    yaml_each_word(p, add_description, &out);
+    yaml_positions_free(p);
+    assert_string_equal(strbuf_str(&out),
+        "the key n (line 1) is read as \"false\", as YAML 1.1 has it; write \"n\" in quotes to keep the name\n"
+        "a[0]: Off (line 3) is read as false, as YAML 1.1 has it; write false, or \"Off\" in quotes if the text is meant\n"
+        "b: the key y (line 7) is read as \"true\", as YAML 1.1 has it; write \"y\" in quotes to keep the name\n"
+        "b.z: YES (line 7) is read as true, as YAML 1.1 has it; write true, or \"YES\" in quotes if the text is meant\n");
+}
+
+static void test_yaml__only_the_first_of_many_such_words_are_remembered(void **state)
+{
+    cleanup_json struct json_object *v = NULL;
+    cleanup_strbuf struct strbuf text = STRBUF_INIT, out = STRBUF_INIT;
+    struct yaml_positions *p = NULL;
+    for (int i = 0; i < 100; i++)
+        strbuf_adds(&text, "- on\n");
+    assert_int_equal(yaml_parse(text.s, text.n, &v, &p, NULL), 0);
+    yaml_each_word(p, add_description, &out);
+    yaml_positions_free(p);
+    size_t n = 0;
+    for (const char *s = strbuf_str(&out); (s = strchr(s, '\n')); s++)
+        n++;
+    assert_int_equal(n, 20);
+}
+
 static void test_yaml__prints_block_style_that_reads_back_the_same(void **state)
 {
     const char *json =
@@ -289,6 +327,8 @@ int main(void)
         cmocka_unit_test(test_yaml__depth_is_limited_with_and_without_aliases),
         cmocka_unit_test(test_yaml__positions_of_keys_and_values),
         cmocka_unit_test(test_yaml__positions_are_kept_of_the_first_values_only),
+        cmocka_unit_test(test_yaml__words_that_are_read_as_truth_values_are_remembered),
+        cmocka_unit_test(test_yaml__only_the_first_of_many_such_words_are_remembered),
         cmocka_unit_test(test_yaml__prints_block_style_that_reads_back_the_same),
         cmocka_unit_test(test_yaml__quotes_what_other_readers_take_for_a_time),
     };
