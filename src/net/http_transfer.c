@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/no_proxy.h"
+
 #define CONNECT_TIMEOUT_S 10
 #define REPLY_MAX (256u << 20)
 #define REDIRECTS_MAX 10l
@@ -172,6 +174,54 @@ static char *place_of(CURLU *u)
     return strbuf_detach(&place);
 }
 
+/* ---- proxies ---- */
+
+/* The proxy that the environment names for this address, where libcurl looks for it; NULL: none. */
+static const char *proxy_in_environment(const char *place)
+{
+    bool tls = strncmp(place, "https:", 6) == 0;
+    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy", tls ? "all_proxy" : "ALL_PROXY",
+                          tls ? "ALL_PROXY" : ""};
+    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
+        const char *v = *name[i] ? getenv(name[i]) : NULL;
+        if (v && *v)
+            return v;
+    }
+    return NULL;
+}
+
+/* libcurl knows no ports in NO_PROXY, and its releases differ in ranges and names. So an address that is excepted joins the
+ * list that libcurl reads, by the name that libcurl has for it; where a redirect leads is judged by the rest of the list. */
+static void except_from_proxy(struct transfer *t, const char *list, const char *host)
+{
+    cleanup_strbuf struct strbuf longer = STRBUF_INIT;
+    if (strcmp(list, "*") == 0) /* which libcurl knows alone only */
+        strbuf_adds(&longer, list);
+    else
+        strbuf_addf(&longer, "%s,%s", list, t->options.tls_name ? t->options.tls_name : host);
+    curl_easy_setopt(t->easy, CURLOPT_NOPROXY, longer.s);
+    t->proxy = NULL;
+}
+
+/* u: where the request is to go. */
+static void set_proxy(struct transfer *t, CURLU *u)
+{
+    const char *list = getenv("no_proxy");
+    char *host = NULL, *port = NULL;
+    list = list ? list : getenv("NO_PROXY");
+    t->proxy = proxy_in_environment(t->place);
+    if (!t->proxy || !list)
+        return;
+    curl_url_get(u, CURLUPART_HOST, &host, 0);
+    curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    char *bare = host + (host[0] == '['); /* [::1] */
+    bare[strcspn(bare, "]")] = '\0';
+    if (no_proxy_excepts(list, bare, strtol(port, NULL, 10)))
+        except_from_proxy(t, list, bare);
+    curl_free(host);
+    curl_free(port);
+}
+
 int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool copy_body, struct error *err)
 {
     t->options = *f;
@@ -185,6 +235,7 @@ int transfer_prepare(struct transfer *t, const struct http_fetch *f, bool copy_b
                          f->url);
     }
     t->place = place_of(u);
+    set_proxy(t, u);
     set_tls(t, u, f);
     char *url = NULL;
     curl_url_get(u, CURLUPART_URL, &url, 0);
@@ -253,24 +304,10 @@ static const char *other_protocol(const struct transfer *t, CURLcode code)
     return NULL;
 }
 
-/* The proxy that the environment names for this address; NULL: none, or the address is excepted. What libcurl looks at. */
-static const char *proxy_of(const struct transfer *t)
-{
-    bool tls = strncmp(t->place, "https:", 6) == 0;
-    const char *name[] = {tls ? "https_proxy" : "http_proxy", tls ? "HTTPS_PROXY" : "all_proxy", tls ? "all_proxy" : "ALL_PROXY",
-                          tls ? "ALL_PROXY" : ""};
-    for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
-        const char *v = *name[i] ? getenv(name[i]) : NULL;
-        if (v && *v)
-            return v;
-    }
-    return NULL;
-}
-
 /* The proxy's host and port, without any password, if it is the proxy that has failed: libcurl names what it connects to. */
 static const char *failed_proxy(const struct transfer *t, CURLcode code)
 {
-    const char *proxy = proxy_of(t), *scheme = proxy ? strstr(proxy, "://") : NULL;
+    const char *proxy = t->proxy, *scheme = proxy ? strstr(proxy, "://") : NULL;
     const char *host = scheme ? scheme + 3 : proxy, *at = host ? strrchr(host, '@') : NULL;
     cleanup_strbuf struct strbuf name = STRBUF_INIT;
     if (!proxy)

@@ -12,6 +12,7 @@ struct transfer {
     struct http_fetch options; /* of its pointers only on_data, on_upload and ctx are used after transfer_prepare() */
     struct curl_slist *header, *connect_to;
     char *place; /* "http://host:port", for sentences: without path and secrets */
+    const char *proxy; /* of the environment, if it is used; NULL: none */
     char detail[CURL_ERROR_SIZE];
     struct http_fetch_reply reply;
     bool stopped; /* by on_data */
