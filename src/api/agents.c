@@ -161,11 +161,11 @@ int api_get_slot(struct req *r, const struct wire_get_slot_request *in, struct w
 
 /* ---- on and off ---- */
 
-static int switch_agent(struct req *r, const char *agent_id, bool enable, bool drain, const struct wire_agent **ret,
-                        struct error *err)
+static int switch_agent(struct req *r, const char *agent_id, bool enable, bool drain, const char *reason,
+                        const struct wire_agent **ret, struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .now_us = r->now_us,
-                            .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain}};
+                            .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain, .reason = reason}};
     if (req_core_step(r, &ev, NULL, err) < 0)
         return -1;
     return one_agent(r, agent_id, ret, err);
@@ -187,13 +187,27 @@ static int switch_slot(struct req *r, const char *agent_id, const char *slot_id,
 int api_enable_agent(struct req *r, const struct wire_enable_agent_request *in, struct wire_enable_agent_response *ret,
                      struct error *err)
 {
-    return switch_agent(r, in->agent_id, true, false, &ret->agent, err);
+    return switch_agent(r, in->agent_id, true, false, /* reason= */ NULL, &ret->agent, err);
+}
+
+/* It stands in a cell of a list, and in sentences on why jobs wait. */
+static int check_reason(const char *reason, struct error *err)
+{
+    if (strlen(reason) >= CORE_DISABLED_REASON_MAX)
+        return error_set(err, ERR_INVALID, "reason: at most %d bytes, found %zu", CORE_DISABLED_REASON_MAX - 1, strlen(reason));
+    for (const char *p = reason; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            return error_set(err, ERR_INVALID, "reason: must be one line of text without control characters");
+    return 0;
 }
 
 int api_disable_agent(struct req *r, const struct wire_disable_agent_request *in,
                       struct wire_disable_agent_response *ret, struct error *err)
 {
-    return switch_agent(r, in->agent_id, false, in->drain, &ret->agent, err);
+    const char *reason = in->reason && *in->reason ? in->reason : NULL;
+    if (reason && check_reason(reason, err) < 0)
+        return -1;
+    return switch_agent(r, in->agent_id, false, in->drain, reason, &ret->agent, err);
 }
 
 static int forget_key(struct req *r, struct error *err)

@@ -155,6 +155,7 @@ struct api_services {
     /* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
     int (*accept_agent)(void *ctx, struct http_request *http, const char *agent_id, bool joins, struct error *err);
     bool (*agent_token_matches)(void *ctx, const char *token); /* the one with which agents join */
+    bool (*collector_token_matches)(void *ctx, const char *token); /* the one that reads metrics */
     bool (*agent_key_matches)(void *ctx, const char *agent_id, const char *key); /* the agent's own */
     void (*agent_key_revoked)(void *ctx, const char *agent_id); /* its row is gone */
     bool (*healthy)(void *ctx); /* the store answers */

@@ -199,6 +199,12 @@ static int authenticate_agent(struct req *r, const char *token, struct error *er
     return 0;
 }
 
+static bool is_collector(const struct req *r, const struct access_row *access, const char *token)
+{
+    const struct api_services *s = &r->api->services;
+    return access->collector.word != ACCESS_NO && token && s->collector_token_matches(s->ctx, token);
+}
+
 /* A login, too, is refused to pages of others: it would make this browser somebody else's. */
 static int check_origin(struct req *r, bool open, struct error *err)
 {
@@ -218,6 +224,8 @@ static int authenticate(struct req *r, struct error *err)
     const char *token = request_token(r->http);
     if (access->agent.word != ACCESS_NO)
         return authenticate_agent(r, token, err);
+    if (is_collector(r, access, token))
+        return 0;
     if (identities_authenticate(r->api->identities, token, r->now_us, &r->who, err) < 0)
         return -1;
     know_task(r);

@@ -423,7 +423,7 @@ static int invalid_command(const struct cli_command *group, const char *word, st
     struct suggestion near = {.word = word};
     for (size_t i = 0; i < cli_command_n; i++) {
         const struct cli_command *c = &cli_commands[i];
-        if (!cli_command_is_child(group, c))
+        if (!cli_command_is_child(group, c) || c->hidden)
             continue;
         strbuf_addf(&all, "%s%s", all.n ? ", " : "", cli_command_word(c));
         suggestion_try(&near, cli_command_word(c));

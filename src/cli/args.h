@@ -38,6 +38,7 @@ struct cli_param {
     const char *def;
     const char *const *choice; /* NULL-terminated */
     const char *metavar, *help;
+    const char *live; /* "experiment", "agent" …: a shell completes it with those that the master has; NULL: with nothing */
     int32_t min; /* of a whole number; INT32_MIN: none */
 };
 
@@ -51,6 +52,7 @@ struct cli_command {
     bool group, deprecated;
     bool offline; /* needs no master */
     bool paged;   /* on a terminal, a long result goes to a pager */
+    bool hidden;  /* no help, page or completion names it: programs of ours call it */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;

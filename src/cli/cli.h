@@ -20,6 +20,7 @@ struct cli {
     FILE *in, *out, *err;
     bool in_terminal, out_terminal, err_terminal;
     size_t out_width, out_height;     /* of the terminal that `out` is; 0: it is none */
+    bool silent;                      /* nobody is asked anything: a shell's completion waits for the result */
     bool paged;                       /* `out` gathers text for the pager (pager.h); words about it go there, too */
     struct arena arena;               /* lives as long as the command */
     const struct cli_command *command;

@@ -113,7 +113,7 @@ static void print_children(const struct page *page, const struct cli_command *c)
 {
     fputs("\ncommands:\n", page->to);
     for (size_t i = 0; i < cli_command_n; i++)
-        if (cli_command_is_child(c, &cli_commands[i]))
+        if (cli_command_is_child(c, &cli_commands[i]) && !cli_commands[i].hidden)
             print_child(page, &cli_commands[i]);
     if (c->default_subcommand)
         fprintf(page->to, "\nWithout a command: %s.\n", c->default_subcommand);

@@ -115,6 +115,8 @@ static int read_line(struct cli *cli, FILE *from, const char **ret, struct error
 int terminal_ask_password(struct cli *cli, const char *prompt, const char **ret, struct error *err)
 {
     cleanup_fclose FILE *tty = NULL;
+    if (cli->silent)
+        return error_set(err, ERR_UNAUTHENTICATED, "nobody has logged in, and nobody is asked");
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     struct termios before;
     if (fd >= 0 && !(tty = fdopen(fd, "r+")))
@@ -145,6 +147,8 @@ int terminal_ask_line(struct cli *cli, const char *prompt, const char **ret, str
 
 bool terminal_ask_yes(struct cli *cli, const char *question)
 {
+    if (cli->silent)
+        return false;
     for (;;) {
         const char *answer;
         fprintf(cli->out, "%s [y/n]: ", question);

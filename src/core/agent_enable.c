@@ -1,6 +1,8 @@
 /* Agents and slots that users switch off and on again. It is kept with the agent's row, over restarts of both. */
 #include "core/agents.h"
 
+#include <stdio.h>
+
 #include "core/allocation.h"
 #include "core/effects.h"
 
@@ -26,7 +28,7 @@ static void kill_all_on(struct core *c, struct agent *agent)
         allocation_kill(c, k->allocation, "agent disabled");
 }
 
-int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct error *err)
+int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err)
 {
     struct agent *agent = find_connected(c, id, err);
     if (agent == NULL)
@@ -35,6 +37,8 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct
     agent->row.draining = !enable && drain;
     if (enable)
         agent->row.disabled_slot_n = 0; /* slots are enabled along */
+    if (enable || reason != NULL)
+        snprintf(agent->row.disabled_reason, sizeof(agent->row.disabled_reason), "%s", enable ? "" : reason);
     record_touch(c, &agent->record);
     agent_changed(c, agent);
     if (!enable && !drain)

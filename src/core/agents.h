@@ -14,7 +14,8 @@ enum { AGENTS_MAX = 10000 };
 int agent_connected(struct core *c, const struct core_event *ev, struct error *err);
 void agent_disconnected(struct core *c, const char *id);
 void agent_timer(struct core *c, struct timer *t);
-int agent_enable(struct core *c, const char *id, bool enable, bool drain, struct error *err);
+/* reason: why it is disabled; NULL: the one that is known, if any, stays. */
+int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err);
 int slot_enable(struct core *c, const char *id, int32_t device_id, bool enable, bool drain, struct error *err);
 void agent_container_changed(struct core *c, const char *agent_id, const struct core_container_report *r);
 

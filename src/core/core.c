@@ -194,7 +194,7 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     case CORE_AGENT_REMOVE:
         return agent_remove(c, ev->remove_agent, err);
     case CORE_AGENT_ENABLE:
-        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, err);
+        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, ev->enable.reason, err);
     case CORE_SLOT_ENABLE:
         return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
     case CORE_AGENT_CONNECTED:

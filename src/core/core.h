@@ -233,6 +233,7 @@ struct core_event {
             const char *agent_id;
             int32_t slot; /* device id; CORE_SLOT_ENABLE only */
             bool enable, drain;
+            const char *reason; /* CORE_AGENT_ENABLE: why it is disabled, shorter than CORE_DISABLED_REASON_MAX; NULL: nothing is said */
         } enable;                            /* CORE_AGENT_ENABLE, CORE_SLOT_ENABLE */
         struct {
             const char *agent_id, *pool /* "" or NULL: the first pool */, *version, *hostname;
@@ -439,6 +440,7 @@ struct core_agent_view {
     int64_t connected_us; /* since when; 0 while it is away or lost */
     int64_t lost_us;      /* since when it is given up; 0: it is not */
     bool enabled, draining;
+    const char *disabled_reason; /* "": none is known */
     size_t slot_n, container_n;
     int slots_used, aux_used;
     uint64_t revision; /* as long as it is the same, so is everything about the agent, its slots and containers */

@@ -87,6 +87,20 @@ static void add_sizes(const struct agent_size *largest, struct strbuf *out)
     }
 }
 
+/* Why the first of them was disabled that somebody said so of: " (node7: new disks)", with "; …" if there are others. */
+static void add_disabled_reason(const struct core *c, const struct pool *p, struct strbuf *out)
+{
+    size_t n = 0;
+    for (const struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next) {
+        if (agent->pool != p || agent->presence != AGENT_CONNECTED || agent->row.enabled || !agent->row.disabled_reason[0])
+            continue;
+        if (n++ == 0)
+            strbuf_addf(out, " (%s: %s", agent->row.id, agent->row.disabled_reason);
+    }
+    if (n > 0)
+        strbuf_adds(out, n > 1 ? "; …)" : ")");
+}
+
 /* "1 is disabled, 2 drain" */
 static void count_states(const struct core *c, const struct pool *p, struct strbuf *out)
 {
@@ -105,6 +119,7 @@ static void count_states(const struct core *c, const struct pool *p, struct strb
         strbuf_addf(out, "%s%zu draining", comma, draining), comma = ", ";
     if (disabled > 0)
         strbuf_addf(out, "%s%zu disabled", comma, disabled);
+    add_disabled_reason(c, p, out);
 }
 
 static void add_states(const struct core *c, const struct pool *p, struct arena *a, struct core_wait_notes *notes, struct strbuf *out)

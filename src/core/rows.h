@@ -18,6 +18,7 @@ enum {
     CORE_ALLOCATION_ID_MAX = 80, /* TASK_ID.N */
     CORE_AGENT_ID_MAX = 128,
     CORE_POOL_MAX = 64,
+    CORE_DISABLED_REASON_MAX = 256,
     CORE_ADDRESS_MAX = 128,
     CORE_DEVICES_MAX = 64, /* per agent */
 };
@@ -114,6 +115,7 @@ struct agent_row {
     /* It has connected since masters note that: it is waited for at each start, and on the list until it is taken off. Versions
      * before that have left rows of every agent that they ever knew. */
     bool listed;
+    char disabled_reason[CORE_DISABLED_REASON_MAX]; /* in somebody's words; "" while it is enabled, or if nobody said */
     int64_t lost_us;                           /* since then it is not waited for any more; 0: it is there, or may come back */
 };
 

@@ -124,7 +124,7 @@ void core_agent_view(const struct agent *agent, struct core_agent_view *ret)
         .isolation_gap = agent->isolation_gap, .hostname = agent->hostname ? agent->hostname : "", .connected_us = agent->connected_us,
         .lost_us = agent->row.lost_us,
         .enabled = agent->row.enabled && !away, .draining = agent->row.draining || away, .slot_n = agent->slot_n,
-        .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
+        .disabled_reason = agent->row.disabled_reason, .slots_used = agent_slots_used(agent), .aux_used = agent_aux_used(agent), .revision = agent->revision,
     };
     LIST_FOREACH(k, &agent->containers, in_agent)
         ret->container_n++;

@@ -237,3 +237,23 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err)
                          path);
     return 0;
 }
+
+/* ---- the token of collectors of metrics ---- */
+
+int accounts_collector_token(const struct config *c, char ret[128], struct error *err)
+{
+    enum { SHORTEST = 32, LONGEST = 127 };
+    const char *path = config_str(c, "observability.token_file");
+    cleanup_strbuf struct strbuf text = STRBUF_INIT;
+    *ret = '\0';
+    if (!path || !*path)
+        return 0;
+    if (file_read(path, 4096, &text, err) < 0)
+        return error_wrap(err, "observability.token_file");
+    size_t n = strcspn(strbuf_str(&text), "\r\n");
+    if (n < SHORTEST || n > LONGEST)
+        return error_set(err, ERR_INVALID, "observability.token_file: the first line of %s must be a token of %d to %d characters, found "
+                         "%zu; 'openssl rand -hex 32' makes one", path, SHORTEST, LONGEST, n);
+    snprintf(ret, LONGEST + 1, "%.*s", (int)n, strbuf_str(&text));
+    return 0;
+}

@@ -171,7 +171,7 @@ static int build_api(struct master *m, struct error *err)
         return error_set(err, ERR_NO_MEMORY, "no memory for the agents");
     if (api_new(m->loop, &services, &m->info, &m->defaults, m->core, &m->api, err) < 0)
         return -1;
-    return accounts_agent_token(m, m->agent_token, err);
+    return accounts_agent_token(m, m->agent_token, err) < 0 ? -1 : accounts_collector_token(m->config, m->collector_token, err);
 }
 
 static void on_new_pair(void *ctx, struct ssl_ctx_st *tls)

@@ -37,6 +37,7 @@ struct master {
     char *data_dir, *db_place;
     int lock_fd; /* of the data directory */
     char agent_token[128];
+    char collector_token[128]; /* "": there is none */
     struct agent_keys *agent_keys; /* of those who have joined */
     struct store *db; /* the writer's */
     struct writer *writer;
@@ -96,6 +97,7 @@ void accounts_make_first(struct master *m);
 void accounts_drop_first(struct master *m); /* prepared, but not made: the start failed */
 /* The agents' token: the configured one, else the data directory's, made at the first start. */
 int accounts_agent_token(struct master *m, char ret[128], struct error *err);
+int accounts_collector_token(const struct config *c, char ret[128], struct error *err); /* observability.token_file; "" if it is not set */
 
 /* core_options.c: pools and defaults of the configuration, for the core and for the API. */
 void core_options(struct master *m, struct core_opts *ret);

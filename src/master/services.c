@@ -60,11 +60,20 @@ static void agent_key_revoked(void *ctx, const char *agent_id)
     log_info("agent.key_revoked", "id=%s", log_quote(agent_id));
 }
 
+static bool is_same_secret(const char *given, const char *secret)
+{
+    size_t n = strlen(secret);
+    return n > 0 && strlen(given) == n && CRYPTO_memcmp(given, secret, n) == 0;
+}
+
 static bool agent_token_matches(void *ctx, const char *token)
 {
-    const struct master *m = ctx;
-    size_t n = strlen(m->agent_token);
-    return strlen(token) == n && CRYPTO_memcmp(token, m->agent_token, n) == 0;
+    return is_same_secret(token, ((const struct master *)ctx)->agent_token);
+}
+
+static bool collector_token_matches(void *ctx, const char *token)
+{
+    return is_same_secret(token, ((const struct master *)ctx)->collector_token);
 }
 
 static void log_stored(void *ctx, const char *task_id, size_t text_bytes)
@@ -130,6 +139,7 @@ struct api_services services_for_api(struct master *m)
         .passwords = m->passwords,
         .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
+        .collector_token_matches = collector_token_matches,
         .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,
         .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect,
         .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,

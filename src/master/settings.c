@@ -162,7 +162,8 @@ static void derive_database_type(struct config *c)
 /* Certificates that nobody has made yet (security.tls.self_signed) are not named by anybody. */
 static void check_files(struct config *c)
 {
-    static const char *const files[] = {"security.tls.cert", "security.tls.key", "resource_manager.client_ca"};
+    static const char *const files[] = {"security.tls.cert", "security.tls.key", "resource_manager.client_ca",
+                                        "observability.token_file"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         config_check_file(c, files[i]);
     if (strcmp(config_str(c, "db.type"), "postgres") == 0)

@@ -32,7 +32,7 @@ int store_agent_put(struct store *st, const struct agent_row *x, struct error *e
     print_slots(x, &slots);
     return query_send(st, Q_AGENTS_PUT, SQL_ARGS(sql_text(x->id), sql_text(x->pool), sql_bool(x->enabled),
                                                  sql_bool(x->draining), sql_text(slots.s), sql_bool(x->instance), sql_bool(x->listed),
-                                                 sql_time(x->lost_us)),
+                                                 sql_time(x->lost_us), sql_text(x->disabled_reason)),
                       err);
 }
 
@@ -53,6 +53,7 @@ static void read_agent(struct query *q, struct arena *a, void *row)
     x->instance = take_bool(q);
     x->listed = take_bool(q);
     x->lost_us = take_int(q);
+    take_chars(q, x->disabled_reason, sizeof(x->disabled_reason));
 }
 
 int store_agents_all(struct store *st, struct arena *a, struct agent_row **ret, size_t *ret_n, struct error *err)

@@ -2,6 +2,7 @@
 import pathlib
 import re
 
+import pytest
 from support.cluster import ROOT, wait_for
 
 SAMPLE = re.compile(r'^([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\S+)$')
@@ -54,6 +55,28 @@ def test_the_page_is_openmetrics_and_is_what_its_reference_says(cluster):
             check_histogram(family)
         else:
             assert all(set(sample[1]) == labels for sample in family["samples"]), name
+
+
+def test_a_collector_has_a_token_of_its_own_that_reads_metrics_and_nothing_else(new_cluster, tmp_path):
+    token = "0123456789abcdef0123456789abcdef"
+    (tmp_path / "token").write_text(token + "\n")
+    c = new_cluster(config={"observability": {"token_file": str(tmp_path / "token")}}).start_master()
+    for path in ("/metrics", "/debug/prom/metrics"):
+        assert parse(c.get(path, token=token).body.decode())
+        assert [c.get(path, token=wrong).status for wrong in (token[:-1], token + "0", "", None)] == [401] * 4
+    for path in ("/api/v1/agents", "/api/v1/experiments", "/api/v1/me", "/tasks", "/agents", "/no-such"):
+        assert c.get(path, token=token).status == 401, path
+
+
+@pytest.mark.parametrize("text, words", [("short\n", "must be a token of 32 to 127 characters, found 5"), ("\n" + "x" * 40, "found 0"),
+                                         (None, "cannot read")])
+def test_a_token_of_collectors_that_is_none_keeps_the_master_from_starting(new_cluster, tmp_path, text, words):
+    if text:
+        (tmp_path / "token").write_text(text)
+    c = new_cluster(config={"observability": {"token_file": str(tmp_path / "token")}}).start_master(wait=False)
+    assert c.master.wait(60) != 0
+    c.master = None
+    assert "observability.token_file: " in c.master_log() and words in c.master_log()
 
 
 def test_the_page_counts_what_there_is(cluster):

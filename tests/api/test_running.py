@@ -1,11 +1,14 @@
 """What the API shows and does while something runs: agents, slots, pools, jobs, tasks, and the routes that tasks call."""
 import base64
 import json
+import os
+import re
 import threading
 import urllib.parse
 
 import pytest
 from support.cluster import wait_for
+from support.det import run_det
 
 SLEEP = ["sh", "-c", "sleep 1000"]
 
@@ -90,6 +93,62 @@ def test_only_admins_switch_agents_and_slots(cluster, running, admin):
     assert cluster.post(f"/api/v1/agents/agent0/slots/{free}/enable", token=admin).json["slot"]["enabled"] is True
     assert cluster.wait_experiment(waits)["state"] == "STATE_COMPLETED"
     assert cluster.post("/api/v1/agents/none/disable", {}, token=admin).status == 404
+
+
+def test_a_disabled_agent_says_why_until_it_is_enabled(new_cluster):
+    c = new_cluster().start_master()
+    c.start_agent(slots=2)
+    c.login("admin")
+
+    def listed():
+        [agent] = json.loads(run_det(c, "agent", "list", "--json").stdout)
+        return agent.get("disabled_reason")
+
+    assert listed() is None
+    assert run_det(c, "agent", "disable", "agent0", "--drain", "--reason", "new disks", user="admin").returncode == 0
+    waits = c.create(entrypoint="true")
+    assert listed() == "new disks" and c.get("/api/v1/agents/agent0").json["agent"]["disabledReason"] == "new disks"
+    [job] = c.get("/api/v1/job-queues-v2?resourcePool=default").json["jobs"]
+    assert "takes new work: 1 draining (agent0: new disks)" in json.dumps(job)
+    c.stop_master()
+    c.start_master()
+    c.login("admin")
+    wait_for("the agent to be back", lambda: c.get("/api/v1/agents/agent0").json["agent"]["registeredTime"])
+    assert listed() == "new disks"
+    shown = run_det(c, "agent", "describe", "agent0").stdout
+    assert "new disks" in shown and "\nSlots:\n" in shown and shown.count("FREE") == 4
+    agent = json.loads(run_det(c, "agent", "describe", "agent0", "--json").stdout)
+    assert agent["id"] == "agent0" and len(agent["slots"]) == 2 and agent["disabledReason"] == "new disks"
+    for reason, words in (("x" * 256, "at most 255 bytes, found 256"), ("two\nlines", "one line of text")):
+        assert words in c.post("/api/v1/agents/agent0/disable", {"reason": reason}).json["error"]["error"]
+    assert c.post("/api/v1/agents/agent0/disable", {"drain": True}).json["agent"]["disabledReason"] == "new disks"
+    assert c.post("/api/v1/agents/agent0/enable").json["agent"].get("disabledReason") is None and listed() is None
+    assert c.wait_experiment(waits)["state"] == "STATE_COMPLETED"
+    assert "agent 'none' not found" in run_det(c, "agent", "describe", "none").stderr
+
+
+SHOW_CAPABILITIES = "grep -E 'Cap(Prm|Eff|Bnd)' /proc/self/status"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an agent that is not root takes nothing out of the bounding set")
+def test_dropped_capabilities_are_those_of_the_cluster_and_of_the_experiment(new_cluster):
+    c = new_cluster(config={"task_container_defaults": {"drop_capabilities": ["cap_mknod"]}}).start_master()
+    c.start_agent()
+    c.login()
+    x = c.create(entrypoint=SHOW_CAPABILITIES, environment={"drop_capabilities": ["NET_RAW", "CAP_CHOWN"]})
+    assert c.wait_experiment(x)["state"] == "STATE_COMPLETED"
+    log = c.trial_log(c.trial_ids(x)[0])
+    has = {name: int(value, 16) for name, value in re.findall(r"(Cap\w+):\s+([0-9a-f]+)", log)}
+    assert set(has) == {"CapPrm", "CapEff", "CapBnd"} and has["CapBnd"] & 1 << 5
+    assert not any(value & (1 << 13 | 1 << 0 | 1 << 27) for value in has.values())  # an agent of root's, for a user linked to root
+    assert "no effect" not in log
+
+
+def test_a_capability_that_does_not_exist_is_refused(cluster):
+    reply = cluster.post("/api/v1/experiments", {"config": json.dumps(cluster.experiment_config(environment={"drop_capabilities": ["NET_RAWW"]}))})
+    assert reply.status == 400
+    assert '<config>.environment.drop_capabilities (line 1, column ' in reply.json["error"]["error"]
+    assert 'there is no Linux capability "NET_RAWW"' in reply.json["error"]["error"]
 
 
 def test_pools_and_queues_count_what_runs(cluster, running):

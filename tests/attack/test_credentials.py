@@ -17,6 +17,7 @@ from support.cluster import CONTRACT, Cluster, Reply, client_hash, wait_for
 
 PERSONS = ("alice", "bob")
 PASSWORD = "Long-Enough-1"
+COLLECTOR = "a-token-that-collectors-of-metrics-show"
 # Tells its tokens to the test, reports a checkpoint and waits for its end.
 SCRIPT = """
 import json, os, pathlib, time
@@ -125,7 +126,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with Cluster(tmp_path_factory.mktemp("credentials")) as c:
+    directory = tmp_path_factory.mktemp("credentials")
+    (directory / "collector.token").write_text(COLLECTOR + "\n")
+    with Cluster(directory / "cluster", config={"observability": {"token_file": str(directory / "collector.token")}}) as c:
         c.start_master()
         c.start_agent(slots=3)
         yield World(c)
@@ -133,7 +136,7 @@ def world(tmp_path_factory):
 
 # ---- the table ----------------------------------------------------------------------------------------------------------
 
-CREDENTIALS = ("none", "person", "user_token", "admin", "task", "agent")
+CREDENTIALS = ("none", "person", "user_token", "admin", "task", "agent", "collector")
 
 
 class Rule:
@@ -152,7 +155,7 @@ def rules_of(row):
         return {credential: Rule("any" if credential != "none" else "open") for credential in CREDENTIALS}
     person = row["person"]
     limited = person == "admin" or Rule(person).owners_only
-    found = {"none": "no", "agent": "no", "user_token": "no" if person == "admin" else person,
+    found = {"none": "no", "agent": "no", "collector": "no", "user_token": "no" if person == "admin" else person,
              "admin": "any" if limited else person, **{k: row[k] for k in CREDENTIALS if k in row}}
     return {credential: Rule(found[credential]) for credential in CREDENTIALS}
 
@@ -256,6 +259,7 @@ ASKING = {
     "nobody": ("none", lambda w: None, False),
     "a login that has ended": ("none", lambda w: w.logged_out, False),
     "the agents' token": ("agent", lambda w: w.agent_token, False),
+    "the token of collectors": ("collector", lambda w: COLLECTOR, False),
     "another person": ("person", lambda w: w.login["bob"], False),
     "a login of another one's task": ("user_token", lambda w: w.task["bob"].user_token, False),
     "a login of an admin's task": ("user_token", lambda w: w.task["admin"].user_token, False),
@@ -272,7 +276,7 @@ def expected(rule, kind, owns):
     if rule.word in ("open", "read", "any"):
         return "allowed"
     if rule.word == "no":
-        return 401 if kind in ("none", "agent") else 403
+        return 401 if kind in ("none", "agent", "collector") else 403
     return "allowed" if rule.owners_only and owns else 403
 
 

@@ -280,27 +280,6 @@ def test_help_has_an_example_a_note_and_marks_what_is_planned(det):
     assert re.search(r"notebook +manage notebooks \(planned\)", det("--help"))
 
 
-def test_completion_knows_every_command_in_bash(det, tmp_path):
-    (tmp_path / "det.bash").write_text(det("completion", "bash"))
-    ask = f"source {tmp_path}/det.bash; COMP_WORDS=($0 \"$@\"); COMP_CWORD=$#; _det; echo ${{COMPREPLY[@]}}"
-
-    def complete(*words):
-        return subprocess.run(["bash", "-c", ask, "det", *words], capture_output=True, text=True, check=True).stdout.split()
-
-    assert complete("exp") == ["experiment"]
-    assert complete("e", "li") == ["list", "list-checkpoints", "list-trials"]
-    assert complete("e", "ls", "--st") == ["--state"]
-    assert complete("e", "list", "--state", "RUN") == ["RUNNING"]
-    assert complete("completion", "f") == ["fish"]
-
-
-def test_completion_for_fish_and_zsh_has_the_table(det):
-    fish = det("completion", "fish")
-    assert "complete -c det -n '__det_at \"experiment\"' -f -a kill -d 'kill experiments'\n" in fish
-    assert "complete -c det -n '__det_at \"experiment list\"' -l limit -r" in fish
-    assert "bashcompinit" in det("completion", "zsh")
-
-
 # Errors
 
 
@@ -335,6 +314,23 @@ def test_a_proxy_that_is_down_is_named_without_its_password(det):
     assert "through the proxy 127.0.0.1:1" in done.stderr and "secret" not in done.stderr
     assert det("user", "whoami", HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="10.0.0.0/8,127.0.0.0/8")
     assert "through the proxy" in det.run("user", "whoami", HTTP_PROXY="http://127.0.0.1:1").stderr
+
+
+def test_no_proxy_takes_ranges_names_and_ports(det):
+    port = det.url.rsplit(":", 1)[1]
+    by_name = f"http://localhost:{port}"
+    for address, excepted in [(det.url, "127.0.0.0/8"), (det.url, f"127.0.0.1:{port}"), (det.url, f"10.0.0.0/8,127.0.0.0/8:{port}"),
+                              (det.url, "*"), (det.url, "10.0.0.0/8, *"), (by_name, "localhost"), (by_name, ".localhost"),
+                              (by_name, f"localhost:{port}")]:
+        assert det("-m", address, "user", "whoami", HTTP_PROXY="http://127.0.0.1:1", NO_PROXY=excepted), (address, excepted)
+    for address, others in [(det.url, "127.0.0.1:1"), (det.url, "127.0.1.0/24"), (by_name, "127.0.0.0/8"), (by_name, "host")]:
+        done = det.run("-m", address, "user", "whoami", HTTP_PROXY="http://127.0.0.1:1", NO_PROXY=others)
+        assert "through the proxy" in done.stderr, (address, others)
+
+
+def test_a_master_that_is_down_is_not_blamed_on_a_proxy_that_is_not_used(det):
+    done = det.run("-m", "http://127.0.0.1:2", "user", "whoami", HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="127.0.0.0/8")
+    assert done.returncode != 0 and "proxy" not in done.stderr
 
 
 def test_yaml_errors_show_the_line_with_a_caret(det, tmp_path):

@@ -26,6 +26,10 @@ REPLACED = (
     # systemd would run these; the commands are those of the units.
     ("systemctl enable --now determined-master",
      "determined-master --config-file {dir}/etc/determined/master.yaml --data-dir {dir}/var/lib/determined >{dir}/master.log 2>&1 & echo $! >>{dir}/pids"),
+    ("systemctl restart determined-master",
+     "kill $(head -n 1 {dir}/pids) && tail --pid=$(head -n 1 {dir}/pids) -f /dev/null && sed -i 1d {dir}/pids && "
+     "{{ determined-master --config-file {dir}/etc/determined/master.yaml --data-dir {dir}/var/lib/determined >>{dir}/master.log 2>&1 & }} && "
+     "sed -i 1i$! {dir}/pids && curl -sf --retry 60 --retry-connrefused --retry-delay 1 http://localhost:{port}/health"),
     ("systemctl enable --now determined-agent",
      "determined-agent run --config-file {dir}/etc/determined/agent.yaml --data-dir {dir}/agent >{dir}/agent.log 2>&1 & echo $! >>{dir}/pids"),
     ("chown determined ", "chown root "),  # the user is made by systemd-sysusers
@@ -169,8 +173,11 @@ def test_every_block_of_the_installation(reader):
 
 
 def test_every_block_of_the_python_environment(reader):
+    reader.type("det deploy local cluster-up")
+    for _ in range(2):
+        reader.type("det experiment create examples/core_api/const.yaml examples/core_api --follow")
     for text in run_of("docs/python-environment.md"):
-        reader.type(text)
+        reader.type(text, more=[(" 12", " 1"), (" 40", " 2")])
 
 
 def test_every_block_of_operations(reader):

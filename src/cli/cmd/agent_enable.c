@@ -53,7 +53,7 @@ int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, st
     if (choose(cli, args->agent_id, args->all, &agent, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        struct wire_disable_agent_request in = {.agent_id = agent[i], .drain = args->drain};
+        struct wire_disable_agent_request in = {.agent_id = agent[i], .drain = args->drain, .reason = args->reason};
         if (api_call(cli, ROUTE_ID_DISABLE_AGENT, &in, NULL, err) < 0)
             return -1;
         cli_say(cli, CLI_PLAIN, "Disabled agent %s.", agent[i]);

@@ -55,6 +55,8 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
                            json_object_new_string(text_join(a, agent->addresses, agent->addresses_n, ", ")));
     if (agent->has_isolated)
         json_object_object_add(v, "isolated", json_object_new_boolean(agent->isolated));
+    if (agent->disabled_reason)
+        json_object_object_add(v, "disabled_reason", json_object_new_string(agent->disabled_reason));
     if (agent->isolation_gap)
         json_object_object_add(v, "isolation_gap", json_object_new_string(agent->isolation_gap));
     return v;
@@ -70,6 +72,8 @@ static void agent_row(struct table *t, const struct wire_agent *agent, bool for_
     table_text(t, text_join(&t->arena, agent->resource_pools, agent->resource_pools_n, ", "));
     table_bool(t, agent->enabled);
     table_bool(t, agent->draining);
+    if (for_people)
+        table_text(t, agent->disabled_reason);
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
     if (for_people)
         table_bool(t, agent->isolated);
@@ -94,8 +98,11 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
     bool for_people = cli->out_terminal && !args->csv; /* scripts for release 0.38.1 count its columns */
-    table_columns(&t, (const char *const[]){"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool",
-                                            "Enabled", "Draining", "Addresses", for_people ? "Isolated" : NULL, NULL});
+    static const char *const told[] = {"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled", "Draining",
+                                       "Reason", "Addresses", "Isolated", NULL};
+    static const char *const as_released[] = {"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled",
+                                              "Draining", "Addresses", NULL};
+    table_columns(&t, for_people ? told : as_released);
     for (size_t i = 0; i < out.agents_n; i++)
         agent_row(&t, &out.agents[i], for_people);
     table_show(cli, &t, args->csv);

@@ -70,10 +70,8 @@ static struct json_object *slot_document(const struct slot_view *v)
     return o;
 }
 
-static void slot_row(struct table *t, const struct slot_view *v)
+static void slot_cells(struct table *t, const struct slot_view *v)
 {
-    table_text(t, v->agent);
-    table_text(t, v->pools);
     table_text(t, v->slot);
     table_bool(t, v->enabled);
     table_bool(t, v->draining);
@@ -81,6 +79,24 @@ static void slot_row(struct table *t, const struct slot_view *v)
     table_text(t, v->task);
     table_text(t, v->type);
     table_text(t, v->device);
+}
+
+static void slot_row(struct table *t, const struct slot_view *v)
+{
+    table_text(t, v->agent);
+    table_text(t, v->pools);
+    slot_cells(t, v);
+}
+
+void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks)
+{
+    cleanup_table struct table t = TABLE_INIT;
+    table_columns(&t, (const char *const[]){"Slot ID", "Enabled", "Draining", "Allocation ID", "Task Name", "Type", "Device", NULL});
+    for (size_t i = 0; i < agent->slots_n; i++) {
+        struct slot_view v = slot_view(&cli->arena, agent, &agent->slots[i].value, tasks);
+        slot_cells(&t, &v);
+    }
+    table_show(cli, &t, false);
 }
 
 int cmd_slot_list(struct cli *cli, const struct args_slot_list *args, struct error *err)

@@ -161,6 +161,18 @@ static void test_closed_agents__are_told_from_missing_ones(void **state)
     assert_null(core_misfit(f->core, "default", 4, false, &f->arena));
     enable(f, "a2", false, false);
     assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled");
+    struct core_event ev = {.type = CORE_AGENT_ENABLE, .enable = {.agent_id = "a2", .reason = "new disks"}};
+    assert_int_equal(step(f, ev, NULL), 0);
+    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
+    ev.enable.reason = NULL; /* nothing new is said */
+    assert_int_equal(step(f, ev, NULL), 0);
+    ev.enable.agent_id = "a1";
+    ev.enable.reason = "moved";
+    assert_int_equal(step(f, ev, NULL), 0);
+    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 2 disabled (a1: moved; …)");
+    enable(f, "a1", true, false);
+    enable(f, "a1", false, true);
+    assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 draining, 1 disabled (a2: new disks)");
     assert_int_equal(step(f, (struct core_event){.type = CORE_AGENT_DISCONNECTED, .agent = {.agent_id = "a2"}}, NULL), 0);
     assert_string_equal(reason(f, x), "no agent of pool default takes new work: 1 lost, 1 draining");
 }

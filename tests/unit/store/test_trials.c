@@ -351,7 +351,7 @@ static void test_agent__decisions_outlive_its_connection(void **state)
 {
     struct fixture *f = *state;
     struct agent_row in = {.id = "a1", .pool = "gpu", .enabled = true, .draining = true, .disabled_slot = {3, 11},
-                           .slot_draining = {false, true}, .disabled_slot_n = 2}, *out;
+                           .slot_draining = {false, true}, .disabled_slot_n = 2, .disabled_reason = "new disks"}, *out;
     size_t n;
     in.lost_us = 12345;
     in.listed = true;
