@@ -201,7 +201,7 @@ void resources_to_wire(const char *json, struct arena *a, struct wire_map_int64 
 
 /* ---- experiments ---- */
 
-static enum wire_experiment_state experiment_display(const char *stored, enum display_state display)
+enum wire_experiment_state experiment_state_to_wire(const char *stored, enum display_state display)
 {
     static const enum wire_experiment_state shown[] = {
         [DISPLAY_QUEUED] = WIRE_EXPERIMENT_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_EXPERIMENT_STATE_PULLING,
@@ -216,7 +216,7 @@ void experiment_to_wire(struct req *r, const struct store_experiment *x, enum di
     bool secrets = access_sees_secrets(r, x->user_id);
     *ret = (struct wire_experiment){
         .id = x->id, .description = x->description, .start_time = x->start_us, .has_start_time = x->start_us != 0,
-        .end_time = x->end_us, .has_end_time = x->end_us != 0, .state = experiment_display(x->state, display),
+        .end_time = x->end_us, .has_end_time = x->end_us != 0, .state = experiment_state_to_wire(x->state, display),
         .archived = x->archived, .num_trials = x->num_trials, .display_name = x->display_name, .user_id = x->user_id,
         .username = x->username, .resource_pool = x->resource_pool, .searcher_type = x->searcher_type,
         .searcher_metric = x->searcher_metric, .name = x->name, .notes = x->notes, .job_id = x->job_id,

@@ -25,6 +25,7 @@ void identity_of_store(const struct store_user *u, struct identity_user *ret);
 const struct wire_pagination *pagination(struct page asked, struct page_window w, struct arena *a);
 /* display: what the core shows for what runs (DISPLAY_STORED: the stored state). config and original_config as far as
  * they are in the row, without their secrets for those who may not see these (access_sees_secrets). */
+enum wire_experiment_state experiment_state_to_wire(const char *stored, enum display_state display);
 void experiment_to_wire(struct req *r, const struct store_experiment *x, enum display_state display, struct wire_experiment *ret);
 /* wait: why it waits, if it does. */
 void job_summary_to_wire(const struct core_job_view *job, const struct core_wait_view *wait, struct wire_job_summary *ret);

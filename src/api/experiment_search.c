@@ -1,12 +1,13 @@
 /* POST /experiments-search: the list of the web interface, with the filter language of store/search.h. */
 #include "api/convert.h"
+#include "api/experiment_live.h"
 #include "api/internal.h"
 #include "gen/handlers.h"
 #include "store/search.h"
 #include "store/trials.h"
 
-static void to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
-                    struct wire_search_experiment_experiment *ret)
+static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x, const struct store_trial *best,
+                                       struct wire_search_experiment_experiment *ret)
 {
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     if (x->notes && *x->notes)
@@ -14,10 +15,11 @@ static void to_wire(struct req *r, struct store_experiment *x, const struct stor
     experiment_to_wire(r, x, DISPLAY_STORED, w);
     ret->experiment = w;
     if (!best)
-        return;
+        return w;
     struct wire_trial *t = arena_new(&r->arena, struct wire_trial);
     trial_to_wire(best, DISPLAY_STORED, r->now_us, &r->arena, t);
     ret->best_trial = t;
+    return w;
 }
 
 /* The best trial of each, by id. */
@@ -41,12 +43,13 @@ static int show_experiments(struct req *r, struct error *err)
     size_t n, best_n;
     if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0 || best_trials(r, x, n, &best, &best_n, err) < 0)
         return -1;
+    struct wire_experiment **all = arena_array(&r->arena, struct wire_experiment *, n + 1);
     ret->experiments = arena_array(&r->arena, struct wire_search_experiment_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++)
-        to_wire(r, &x[i], x[i].has_best ? store_row_by_id(best, best_n, sizeof(*best), x[i].best_trial_id) : NULL,
-                &ret->experiments[i]);
-    return 0;
+        all[i] = to_wire(r, &x[i], x[i].has_best ? store_row_by_id(best, best_n, sizeof(*best), x[i].best_trial_id) : NULL,
+                         &ret->experiments[i]);
+    return experiments_show_live(r, all, n);
 }
 
 /* Found by the searcher, read by any reader. */

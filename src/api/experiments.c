@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "api/experiment_live.h"
 #include "api/internal.h"
 #include "api/model_files.h"
 #include "api/raw.h"
@@ -86,14 +87,16 @@ static int show_experiments(struct req *r, struct error *err)
     size_t n;
     if (store_experiments_shown(r->db, found->ids, &r->arena, &x, &n, err) < 0)
         return -1;
+    struct wire_experiment **all = arena_array(&r->arena, struct wire_experiment *, n + 1);
     ret->experiments = arena_array(&r->arena, struct wire_experiment, n + 1);
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++) {
         if (x[i].notes && *x[i].notes)
             x[i].notes = "omitted"; /* as the clients know it: a list tells that there are notes */
         experiment_to_wire(r, &x[i], DISPLAY_STORED, &ret->experiments[i]);
+        all[i] = &ret->experiments[i];
     }
-    return 0;
+    return experiments_show_live(r, all, n);
 }
 
 /* Found by the searcher, read by any reader. */

@@ -1,5 +1,6 @@
 """What the API shows and does while something runs: agents, slots, pools, jobs, tasks, and the routes that tasks call."""
 import base64
+import csv
 import json
 import os
 import re
@@ -80,6 +81,23 @@ def test_the_list_of_agents_is_never_behind(cluster, running, admin, request):
     cluster.post("/api/v1/agents/agent0/enable", token=admin)
     cluster.post(f"/api/v1/experiments/{x}/kill")
     wait_for("the slot to be free", lambda: both() == before)
+
+
+def test_lists_of_experiments_say_how_far_they_are(cluster, running, request):
+    """As GetExperiment does; they are found by the state that is stored."""
+    waits = cluster.create(entrypoint="true", resources={"slots_per_trial": 2})
+    request.addfinalizer(lambda: cluster.post(f"/api/v1/experiments/{waits}/kill") and cluster.wait_experiment(waits))
+    wanted = {running[0]: "STATE_RUNNING", waits: "STATE_QUEUED"}
+    for x, state in wanted.items():
+        assert cluster.experiment(x)["state"] == state
+    for path in ("/api/v1/experiments?limit=-1", "/api/v1/experiments?states=STATE_ACTIVE"):
+        found = {x["id"]: x["state"] for x in cluster.get(path).json["experiments"]}
+        assert wanted.items() <= found.items() and "STATE_ACTIVE" not in found.values(), path
+    found = {x["experiment"]["id"]: x["experiment"]["state"] for x in
+             cluster.post("/api/v1/experiments-search", {"limit": 100, "filter": "{}"}).json["experiments"]}
+    assert wanted.items() <= found.items()
+    rows = {row["ID"]: row["State"] for row in csv.DictReader(run_det(cluster, "e", "list", "--csv").stdout.splitlines())}
+    assert (rows[str(running[0])], rows[str(waits)]) == ("RUNNING", "QUEUED")
 
 
 def test_only_admins_switch_agents_and_slots(cluster, running, admin):

@@ -25,20 +25,23 @@ size_t tasks_count(const struct tasks_form *form, const struct wire_get_tasks_re
     return n;
 }
 
-/* The agent, or all of them as Python prints a list. */
-static const char *agents_of(struct arena *a, const allocation *s)
+/* The agent, or all of them as Python prints a list; people see names alone. */
+static const char *agents_of(struct arena *a, const allocation *s, const char **ret_brief)
 {
-    struct strbuf all = STRBUF_INIT;
+    struct strbuf all = STRBUF_INIT, brief = STRBUF_INIT;
     size_t n = 0;
     const char *only = NULL;
     for (size_t i = 0; i < s->resources_n; i++) {
         for (size_t k = 0; k < s->resources[i].agent_devices_n; k++) {
             only = s->resources[i].agent_devices[k].key;
-            strbuf_addf(&all, "%s'%s'", n++ ? ", " : "", only);
+            strbuf_addf(&all, "%s'%s'", n ? ", " : "", only);
+            strbuf_addf(&brief, "%s%s", n++ ? ", " : "", only);
         }
     }
     const char *ret = n == 1 ? only : arena_printf(a, "[%s]", strbuf_str(&all));
+    *ret_brief = arena_strdup(a, strbuf_str(&brief));
     strbuf_release(&all);
+    strbuf_release(&brief);
     return ret;
 }
 
@@ -69,7 +72,8 @@ static void task_row(struct table *t, const allocation *s)
     table_text(t, s->name);
     table_int(t, s->slots_needed);
     table_time(t, s->has_registered_time, s->registered_time);
-    table_text(t, agents_of(&t->arena, s));
+    const char *brief, *agents = agents_of(&t->arena, s, &brief);
+    table_brief(t, agents, brief);
     if (s->scheduler_type && strcmp(s->scheduler_type, "priority") == 0)
         table_text(t, s->has_priority ? arena_printf(&t->arena, "%d", s->priority) : NULL);
     else
