@@ -2,7 +2,7 @@
  *
  * Room is found step by step, and no further than needed: titles go over several lines; the widest columns of text are
  * shortened, then ids; then up to two columns on the right are left out (a line below the table names them) before
- * columns of text get so short that they say little. */
+ * columns of text get, step by step, so short that they say little. */
 #include "cli/table_internal.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "common/strbuf.h"
 
 enum { BETWEEN = 3, EDGES = 2 };         /* " | ", and a blank at either end */
-enum { TEXT_GOOD = 14, TEXT_MIN = 8, FEW = 2 }; /* how short a column of text may become; how many may be left out first */
+enum { TEXT_GOOD = 14, TEXT_MIN = 8, TEXT_STEP = 2, FEW = 2 }; /* how short a column of text may become; how many may be left out first */
 
 static const char *shown(const struct table *t, size_t i) { return t->brief[i] ? t->brief[i] : t->cell[i]; }
 
@@ -155,9 +155,10 @@ static size_t fit(struct grid *g, size_t width)
 {
     size_t *cells = arena_array(&g->arena, size_t, g->column_n + 1), few = g->column_n > FEW ? g->column_n - FEW : 1;
     memcpy(cells, g->width, g->column_n * sizeof(*cells));
-    for (size_t n = g->column_n; n >= few; n--)
-        if (set_widths(g, cells, n, width, TEXT_GOOD))
-            return n;
+    for (size_t least = TEXT_GOOD; least > TEXT_MIN; least -= TEXT_STEP)
+        for (size_t n = g->column_n; n >= few; n--)
+            if (set_widths(g, cells, n, width, least))
+                return n;
     for (size_t n = g->column_n; n > 1; n--)
         if (set_widths(g, cells, n, width, TEXT_MIN))
             return n;

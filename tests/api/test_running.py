@@ -96,8 +96,14 @@ def test_lists_of_experiments_say_how_far_they_are(cluster, running, request):
     found = {x["experiment"]["id"]: x["experiment"]["state"] for x in
              cluster.post("/api/v1/experiments-search", {"limit": 100, "filter": "{}"}).json["experiments"]}
     assert wanted.items() <= found.items()
-    rows = {row["ID"]: row["State"] for row in csv.DictReader(run_det(cluster, "e", "list", "--csv").stdout.splitlines())}
-    assert (rows[str(running[0])], rows[str(waits)]) == ("RUNNING", "QUEUED")
+    for words, states in (([], {"RUNNING", "QUEUED"}), (["--state", "running"], {"RUNNING"}), (["--state", "QUEUED"], {"QUEUED"}),
+                          (["--state", "ACTIVE"], {"RUNNING", "QUEUED"}), (["--state", "ERROR", "--state", "QUEUED"], {"QUEUED"})):
+        rows = {row["ID"]: row["State"] for row in csv.DictReader(run_det(cluster, "e", "list", "--csv", *words).stdout.splitlines())}
+        assert {rows.get(str(x)) for x in wanted} - {None} == states, words
+        assert not words or set(rows.values()) <= {*states, "ERROR"}, words
+    listed = json.loads(run_det(cluster, "e", "list", "--json", "--state", "QUEUED", "--limit", 1).stdout)
+    assert [x["state"] for x in listed] == ["STATE_QUEUED"]
+    assert json.loads(run_det(cluster, "e", "list", "--json", "--state", "RUNNING", "--limit", 1, "--offset", 100).stdout) == []
 
 
 def test_only_admins_switch_agents_and_slots(cluster, running, admin):

@@ -203,7 +203,7 @@ def test_job_list_tells_equal_names_apart(on_terminal, det):
     assert rows[0][-3:] == ["Experiment", "Estimated Start", "Reason"]
     assert rows[2][-3:] == ["1", "2026-11-21 08:00:00+00:00", "needs 1 slot: none is free in pool default"]
     assert len(det("job", "list").splitlines()[0].split("|")) == 9
-    assert "digits (1)" in on_terminal("job", "list") and "digits (1)" not in det("job", "list")
+    assert "1: digits" in on_terminal("job", "list") and "1: digits" not in det("job", "list")
 
 
 # Following an experiment

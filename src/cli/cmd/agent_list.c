@@ -62,18 +62,33 @@ static struct json_object *agent_document(struct arena *a, const struct wire_age
     return v;
 }
 
-static void agent_row(struct table *t, const struct wire_agent *agent, bool for_people)
+static void join_cells(struct table *t, const struct wire_agent *agent)
 {
-    table_text(t, agent_local_id(agent->id));
     table_text(t, agent->version);
     table_time(t, agent->has_registered_time, agent->registered_time);
+}
+
+static void work_cells(struct table *t, const struct wire_agent *agent)
+{
     table_int(t, (int64_t)agent->slots_n);
     table_int(t, (int64_t)agent->containers_n);
     table_text(t, text_join(&t->arena, agent->resource_pools, agent->resource_pools_n, ", "));
     table_bool(t, agent->enabled);
     table_bool(t, agent->draining);
-    if (for_people)
+}
+
+/* Scripts count the columns of release 0.38.1. On a terminal, which leaves out what it has no room for on the right, those come
+ * first that tell whether an agent works. */
+static void agent_row(struct table *t, const struct wire_agent *agent, bool for_people)
+{
+    table_text(t, agent_local_id(agent->id));
+    if (!for_people)
+        join_cells(t, agent);
+    work_cells(t, agent);
+    if (for_people) {
         table_text(t, agent->disabled_reason);
+        join_cells(t, agent);
+    }
     table_text(t, text_join(&t->arena, agent->addresses, agent->addresses_n, ", "));
     if (for_people)
         table_bool(t, agent->isolated);
@@ -97,9 +112,9 @@ int cmd_agent_list(struct cli *cli, const struct args_agent_list *args, struct e
             cli_say(cli, CLI_YELLOW, "Agent %s is lost since %s; 'det agent remove %s' takes it off the list.",
                     agent_local_id(out.agents[i].id), format_time(&cli->arena, true, out.agents[i].lost_time),
                     agent_local_id(out.agents[i].id));
-    bool for_people = cli->out_terminal && !args->csv; /* scripts for release 0.38.1 count its columns */
-    static const char *const told[] = {"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled", "Draining",
-                                       "Reason", "Addresses", "Isolated", NULL};
+    bool for_people = cli->out_terminal && !args->csv;
+    static const char *const told[] = {"Agent ID", "Slots", "Containers", "Resource Pool", "Enabled", "Draining", "Reason", "Version",
+                                       "Registered Time", "Addresses", "Isolated", NULL};
     static const char *const as_released[] = {"Agent ID", "Version", "Registered Time", "Slots", "Containers", "Resource Pool", "Enabled",
                                               "Draining", "Addresses", NULL};
     table_columns(&t, for_people ? told : as_released);

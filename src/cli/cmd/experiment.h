@@ -34,6 +34,10 @@ struct experiment_list_form {
     bool csv, json;
     bool failure; /* a column for why it ended in error: set by experiment_list() itself */
     const char *pages; /* all, or 1 */
+    /* Of what `in` finds, only experiments that are shown in one of these states (0: in any), from the skip-th on, at most `most`
+     * (0: all). The master looks for stored states: what runs and what waits is ACTIVE to it. */
+    const enum wire_experiment_state *shown;
+    size_t shown_n, skip, most;
 };
 /* Asks for page after page of `in` and prints one table, or one document. */
 int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, const struct experiment_list_form *form,

@@ -36,10 +36,11 @@ static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
     return n;
 }
 
-/* On a terminal: names alone would not tell experiments apart, and nearly all jobs are experiments. */
+/* On a terminal: names alone would not tell experiments apart, and nearly all jobs are experiments. The number stands in front, for
+ * long names are shortened at their end. */
 static const char *brief_name(struct arena *a, const struct wire_job *f)
 {
-    return f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? arena_printf(a, "%s (%s)", f->name, f->entity_id) : NULL;
+    return f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? arena_printf(a, "%s: %s", f->entity_id, f->name) : NULL;
 }
 
 static const char *brief_type(const char *type, bool experiment)
@@ -125,7 +126,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
 {
     cleanup_table struct table t = TABLE_INIT;
     cleanup_strbuf struct strbuf notes = STRBUF_INIT;
-    enum { PAGE = 100 };
+    enum { PAGE = 100, WIDE = 110 };
     bool is_priority = false, terminal = cli->out_width > 0 && !args->csv;
     struct wire_get_jobs_v2_request in = {.resource_pool = args->resource_pool,
                                           .offset = (int32_t)args->offset,
@@ -137,7 +138,9 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
                                             "Submitted", terminal ? "Slots" : "Slots (acquired/needed)", "Status", "User", NULL});
-    if (args->details)
+    /* A narrow terminal has the experiment's number before its name and the rest below the table: no columns for them. */
+    bool details = args->details && (!terminal || cli->out_width >= WIDE);
+    if (details)
         table_columns(&t, (const char *const[]){"Experiment", "Estimated Start", "Reason", NULL});
     for (;;) {
         struct wire_get_jobs_v2_response out;
@@ -147,7 +150,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         for (size_t i = 0; i < out.jobs_n; i++)
             if (out.jobs[i].full || out.jobs[i].limited) {
                 job_row(&t, &out.jobs[i], is_priority, id_n);
-                if (args->details)
+                if (details)
                     detail_cells(&t, &out.jobs[i]);
                 note_reason(cli, &out.jobs[i], id_n, &notes);
             }

@@ -128,7 +128,7 @@ static int tell_environment(struct cli *cli, const struct args_trial_describe *a
     if (args->environment)
         environments_print(cli, &e, args->csv);
     else if (summary)
-        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s%s--environment says more.", summary, is_for_people(cli, args) ? ".\n" : "; ");
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s%s--environment says more.", summary, is_for_people(cli, args) ? ".\ndet trial describe ID " : "; ");
     return 0;
 }
 
