@@ -1,7 +1,7 @@
 /* Agents and slots that users switch off and on again. It is kept with the agent's row, over restarts of both. */
 #include "core/agents.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "core/allocation.h"
 #include "core/effects.h"
@@ -28,6 +28,13 @@ static void kill_all_on(struct core *c, struct agent *agent)
         allocation_kill(c, k->allocation, "agent disabled");
 }
 
+static void keep_reason(struct agent_row *row, const char *reason)
+{
+    size_t n = strnlen(reason, sizeof(row->disabled_reason) - 1);
+    memcpy(row->disabled_reason, reason, n);
+    row->disabled_reason[n] = '\0';
+}
+
 int agent_enable(struct core *c, const char *id, bool enable, bool drain, const char *reason, struct error *err)
 {
     struct agent *agent = find_connected(c, id, err);
@@ -38,7 +45,7 @@ int agent_enable(struct core *c, const char *id, bool enable, bool drain, const 
     if (enable)
         agent->row.disabled_slot_n = 0; /* slots are enabled along */
     if (enable || reason != NULL)
-        snprintf(agent->row.disabled_reason, sizeof(agent->row.disabled_reason), "%s", enable ? "" : reason);
+        keep_reason(&agent->row, enable ? "" : reason);
     record_touch(c, &agent->record);
     agent_changed(c, agent);
     if (!enable && !drain)

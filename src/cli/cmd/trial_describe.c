@@ -127,8 +127,10 @@ static int tell_environment(struct cli *cli, const struct args_trial_describe *a
     const char *summary = environments_summary(&cli->arena, &e);
     if (args->environment)
         environments_print(cli, &e, args->csv);
+    else if (summary && is_for_people(cli, args))
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s.\n'det trial describe %d --environment' says more.", summary, (int)args->trial_id);
     else if (summary)
-        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s%s--environment says more.", summary, is_for_people(cli, args) ? ".\ndet trial describe ID " : "; ");
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s; --environment says more.", summary);
     return 0;
 }
 
