@@ -127,7 +127,7 @@ void yaml_positions_free(struct yaml_positions *p)
 static void remember_word(struct loader *l, bool is_key, const char *text, struct json_object *v)
 {
     struct yaml_positions *p = l->positions;
-    if (!json_object_is_type(v, json_type_boolean) || strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0 ||
+    if (!p || !json_object_is_type(v, json_type_boolean) || strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0 ||
         p->word_n == YAML_WORDS_MAX || l->path.n > YAML_PATH_MAX)
         return;
     struct yaml_word *word = &p->word[p->word_n++];
