@@ -1,5 +1,6 @@
 """What `make install` leaves is enough to run a cluster from."""
 import os
+import shutil
 import subprocess
 
 from support.cluster import BUILD, ROOT, Cluster
@@ -54,3 +55,12 @@ def test_sample_configurations_docs_and_examples_are_installed_and_good(tmp_path
         checked = subprocess.run([BUILD / program, "config", "check", checked], capture_output=True, text=True, check=False, cwd=tmp_path,
                                  env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
         assert checked.returncode == 0 and "warning" not in checked.stderr, checked.stderr
+
+
+def test_shells_find_the_completions(tmp_path):
+    install(tmp_path)
+    for shell, name in (("bash", "bash-completion/completions/det"), ("zsh", "zsh/site-functions/_det"), ("fish", "fish/vendor_completions.d/det.fish")):
+        [script] = (tmp_path / "dest").rglob(f"share/{name}")
+        assert script.read_text() == subprocess.run([BUILD / "det", "completion", shell], capture_output=True, text=True, check=True).stdout
+        if shutil.which(shell):
+            subprocess.run([shell, "-n", script], check=True)
