@@ -1,5 +1,6 @@
 #include "cmocka_setup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -30,11 +31,34 @@ static void test_utf8__finds_the_first_bad_byte(void **state)
     assert_int_equal(utf8_check(good, strlen(good)), strlen(good));
 }
 
+static void expect_zeros(const char *text, size_t n, const char *wanted, size_t wanted_n)
+{
+    size_t got_n = 12345;
+    char *got = utf8_with_zeros(text, n, &got_n);
+    assert_non_null(got);
+    assert_int_equal(got_n, wanted_n);
+    assert_memory_equal(got, wanted, wanted_n);
+    free(got);
+}
+
+static void test_utf8__the_form_of_u0000_becomes_a_zero_byte(void **state)
+{
+    size_t n = 7;
+    assert_null(utf8_with_zeros("", 0, &n));
+    assert_null(utf8_with_zeros("plain \xc3\xbc", 8, &n));
+    assert_null(utf8_with_zeros("\xc0", 1, &n)); /* half of it */
+    assert_int_equal(n, 7);
+    expect_zeros("\xc0\x80", 2, "", 1);
+    expect_zeros("a\xc0\x80" "b\xc0\x80\xc0\x80" "c", 9, "a\0b\0\0c", 6);
+    expect_zeros("\xc0" "x\xc0\x80", 4, "\xc0" "x\0", 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_utf8__every_code_point_comes_back_as_one_sequence),
         cmocka_unit_test(test_utf8__finds_the_first_bad_byte),
+        cmocka_unit_test(test_utf8__the_form_of_u0000_becomes_a_zero_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
