@@ -90,19 +90,20 @@ static void by_time(const struct wire_common_timestamp_field_filter *t, struct s
 
 static int by_range(const struct wire_common_polymorphic_filter *f, struct store_series_query *q, struct error *err)
 {
-    if (strcmp(f->name, "batches") == 0 && f->integer_range) {
+    const char *name = f->name ? f->name : "";
+    if (strcmp(name, "batches") == 0 && f->integer_range) {
         q->start_batches = least_of(f->integer_range);
         q->end_batches = greatest_of(f->integer_range);
         q->has_end = true;
-    } else if (strcmp(f->name, "epoch") == 0 && f->double_range) {
+    } else if (strcmp(name, "epoch") == 0 && f->double_range) {
         BY_EPOCH(f->double_range, q);
-    } else if (strcmp(f->name, "epoch") == 0 && f->integer_range) {
+    } else if (strcmp(name, "epoch") == 0 && f->integer_range) {
         BY_EPOCH(f->integer_range, q);
-    } else if (strcmp(f->name, "time") == 0 && f->time_range) {
+    } else if (strcmp(name, "time") == 0 && f->time_range) {
         by_time(f->time_range, q);
     } else {
         return error_set(err, ERR_INVALID, "timeSeriesFilter: name is \"%.40s\"; allowed are batches with integerRange, epoch"
-                         " with doubleRange or integerRange, and time with timeRange", f->name);
+                         " with doubleRange or integerRange, and time with timeRange", name);
     }
     return 0;
 }
