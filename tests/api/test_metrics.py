@@ -78,6 +78,14 @@ def test_series_have_ranges(master, trial, query, first, last):
     assert [p["batches"] for p in found["trials"][0]["metrics"][0]["data"]] == list(range(first, last + 1))
 
 
+@pytest.mark.parametrize("query", ["timeSeriesFilter.doubleRange.gte=-Infinity", "timeSeriesFilter.timeRange.lt=1970-01-01T00:00:00Z",
+                                   "timeSeriesFilter.name=steps&timeSeriesFilter.integerRange.lt=1", "timeSeriesFilter.name=epoch"])
+def test_a_range_of_nothing_known_is_refused(master, trial, query):
+    _, t = trial
+    reply = master.get(f"{TRIALS}/time-series?trialIds={t}&maxDatapoints=100&metricIds=training.loss&{query}")
+    assert reply.status == 400 and "timeSeriesFilter" in reply.json["error"]["reason"]
+
+
 def lttb(points, n):
     """Steinarsson's Largest-Triangle-Three-Buckets, as his thesis has it."""
     every = fractions.Fraction(len(points) - 2, n - 2)
