@@ -83,7 +83,7 @@ def test_series_have_ranges(master, trial, query, first, last):
 def test_a_range_of_nothing_known_is_refused(master, trial, query):
     _, t = trial
     reply = master.get(f"{TRIALS}/time-series?trialIds={t}&maxDatapoints=100&metricIds=training.loss&{query}")
-    assert reply.status == 400 and "timeSeriesFilter" in reply.json["error"]["reason"]
+    assert reply.status == 400 and "timeSeriesFilter" in reply.json["error"]["error"]
 
 
 def lttb(points, n):
