@@ -62,7 +62,7 @@ static struct exp_length length(struct json_object *v)
 
 /* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
-/* What a name of the configuration runs as: README of the contract, decided differences. */
+/* What a name of the configuration runs as: docs/spec/searchers.md#retired-searchers. */
 static const struct {
     const char *name;
     enum exp_searcher_kind kind;

@@ -203,7 +203,7 @@ static void act(struct core *c, struct trial *t)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
 }
 
-/* The order of these rules is the contract's. */
+/* Rules, in this order: docs/spec/lifecycle.md#patching-a-trials-state. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 {
     if (run_state_is_terminal(t->sm.state) || run_state_is_terminal(wanted))

@@ -1,4 +1,4 @@
-/* Searches: what people filter and sort experiments and runs by, in the language of the contract.
+/* Searches: what people filter and sort experiments and runs by, in the language of docs/reference/searches.md.
  *
  *     filter   {"filterGroup": GROUP, "showArchived": true}
  *     GROUP    {"kind": "group", "conjunction": "and" | "or", "children": [GROUP | FIELD, …]}

@@ -10,7 +10,7 @@
  *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
  * The structs below are parts of the caller's own objects; what stands below "the scheduler's own" is not to be touched.
- * Rules: contract/README.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
+ * Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 
