@@ -1,4 +1,4 @@
-/* Streams of lines: {"result": …} per line, chunked, as the contract's streaming RPCs answer.
+/* Streams of lines: {"result": …} per line, chunked, docs/spec/wire.md#streams.
  *
  * A stream handler checks its request and returns `req_stream(r, topic, fetch)`. `fetch` runs on a reader thread
  * whenever the client has taken what was sent: it appends lines with stream_add() and says how to go on. So a slow

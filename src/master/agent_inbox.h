@@ -3,8 +3,8 @@
  * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker;
  * what comes after them waits until they were heard: a task's exit must not overtake its last lines.
  *
- * When thousands of agents speak at once, they have a share of the loop: after AGENT_HEARING_US of hearing, what else
- * they say waits until others have had a turn. */
+ * When thousands of agents speak at once, the loop hears them for AGENT_HEARING_US in each of its turns. What else they have said waits
+ * for the next turn, so that other work of the loop goes on. */
 #ifndef DET_MASTER_AGENT_INBOX_H
 #define DET_MASTER_AGENT_INBOX_H
 

@@ -1,6 +1,7 @@
 /* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the
  * experiment's configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
- * What the contract calls the master's part of the environment is made here; the agent adds its own. */
+ * The master's part of the environment (docs/spec/task-environment.md#variables-from-the-master) is made here; the agent adds
+ * its own. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -169,7 +169,8 @@ static void tell_of_hidden_packages(void)
     globfree(&found);
 }
 
-/* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. Returns whether /tmp is the task's own. */
+/* Without mounts, the task's files are not at /run/determined (docs/spec/task-environment.md#files), and whoever looks for them
+ * there has to know. Returns whether /tmp is the task's own. */
 static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
 {
     bool own_tmp = false;
