@@ -6,13 +6,16 @@
  * job costs one fsync, under load thousands of jobs share one. The loop runs completions for TURN_US_MAX in each of its turns;
  * the rest waits for the next turn.
  *
- * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a
- * callback on the loop once a ticket's transaction is durable. Tickets complete in order.
+ * Replies and messages that tell of a change wait for its commit: writer_ticket() numbers the jobs, and writer_when_committed()
+ * runs a callback on the loop once a ticket's transaction is durable. Tickets complete in order.
  *
- * Failures: a job's own error goes to its completion. A full disk, or a server that is away, rolls the group back and
- * tries the same group again every second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an
- * fsync above all, ends the program: after it nobody can know what is on disk; the next start recovers from the store.
- * So does the fence: when another master took a higher epoch, this one must not write again. */
+ * Failures:
+ *  - a job's own error goes to its completion;
+ *  - when the disk is full, or the database server is away, the group is rolled back and tried again every second. Meanwhile
+ *    writer_admits() refuses new work from outside (503);
+ *  - when a commit fails for another reason, above all in fsync, the program ends: nobody can know what is on disk. The next
+ *    start recovers from the store;
+ *  - when another master has taken a higher epoch, the program ends as well: this one must not write again. */
 #ifndef DET_MASTER_WRITER_H
 #define DET_MASTER_WRITER_H
 
