@@ -1,8 +1,8 @@
 /* An experiment: which trials it has, which state they should be in, and when it is over.
  *
- * Users ask for states, the searcher asks for trials and for the end; the experiment tells its trials. It moves to its
- * terminal state when it is stopping and its last trial has ended. experiment_search.c has what it and its searcher say to
- * each other. */
+ * Users ask for states, and the searcher asks for trials and for the end; the experiment tells its trials. An experiment that is
+ * stopping ends when its last trial has ended. The traffic between an experiment and its searcher is in experiment_search.c.
+ * Rules: docs/spec/lifecycle.md. */
 #ifndef DET_CORE_EXPERIMENT_H
 #define DET_CORE_EXPERIMENT_H
 
