@@ -1,7 +1,7 @@
 /* A search method: the part of a searcher that decides what to try next. One file each, one row in searcher.c's table.
  *
- * Nothing here can fail: what comes in has been checked. Metrics are such that smaller is better, and finite. Trials
- * are known by their number. Actions are made with method_create() and its sisters. */
+ * Methods cannot fail: whatever is given to them has been checked. Smaller metrics are better, and all are finite. Trials are known
+ * by their number. Actions are made with method_create(), method_validate_after(), method_close() and method_stop(). */
 #ifndef DET_CORE_SEARCHER_METHOD_H
 #define DET_CORE_SEARCHER_METHOD_H
 

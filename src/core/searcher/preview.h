@@ -1,4 +1,4 @@
-/* What a search is going to do, without doing it: how many trials train for how long. */
+/* The plan of a search, before anything runs: how many trials train for how long (docs/spec/searchers.md#preview). */
 #ifndef DET_CORE_SEARCHER_PREVIEW_H
 #define DET_CORE_SEARCHER_PREVIEW_H
 
