@@ -1,4 +1,4 @@
-/* Within the store: one column of a table in memory. A row has a number, a text, or nothing there. */
+/* Within the store: one column of a table in memory. Each row has a number, a text, or nothing in it. */
 #ifndef DET_STORE_COLUMN_H
 #define DET_STORE_COLUMN_H
 

@@ -4,8 +4,8 @@
  * metric is a column of its own, stored in a row of its own, so that a chart reads one column. The order of the keys of
  * a report is its shape; a block has few shapes, mostly one. Batch metrics are kept as texts, apart.
  *
- * A block is made from reports and other blocks by a builder, and never changes: what has to change is taken apart and
- * made anew. What is read is not trusted: every length is checked, and a damaged block is ERR_IO. */
+ * A builder makes a block of reports and other blocks. A block never changes: if something in it has to change, a new block is made.
+ * The bytes of a block are not trusted: every length is checked, and a damaged block is ERR_IO. */
 #ifndef DET_STORE_METRIC_BLOCK_H
 #define DET_STORE_METRIC_BLOCK_H
 

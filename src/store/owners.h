@@ -1,4 +1,4 @@
-/* Whose an object is. What an object is called here is api/access.h's business: a row of the table there names the query. */
+/* Finds the owner of an object. The table in api/access.h says which query finds the owner of which kind of object. */
 #ifndef DET_STORE_OWNERS_H
 #define DET_STORE_OWNERS_H
 

@@ -1,4 +1,4 @@
-/* Which workspaces may use which resource pools. A pool that is bound to none is there for all. */
+/* Which workspaces may use which resource pools. All workspaces may use a pool that is bound to none. */
 #ifndef DET_STORE_POOL_BINDINGS_H
 #define DET_STORE_POOL_BINDINGS_H
 

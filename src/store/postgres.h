@@ -7,9 +7,9 @@
  *     postgres_wire.c         values in the form of the wire
  *     engine_postgres.c       transactions, and the table of operations
  *
- * What SQLite gives by itself is made here: one writer at a time (an advisory lock that each write transaction takes),
- * and a connection that is there: one that was lost is opened again at the next transaction or single read, never in
- * the middle of a transaction, whose first half went with it. */
+ * Two things that SQLite has by itself are made here. There is one writer at a time: each write transaction takes an advisory lock.
+ * And a connection that was lost is opened again, at the beginning of the next transaction or single read. It is never opened again
+ * within a transaction, since the first half of the transaction was lost with the connection. */
 #ifndef DET_STORE_POSTGRES_H
 #define DET_STORE_POSTGRES_H
 

@@ -1,10 +1,12 @@
-/* Files of checkpoints that are to go, and experiments whose checkpoints are to be thinned out.
+/* Files of checkpoints that are to be removed, and experiments whose checkpoints are to be collected (docs/decisions/0004).
  *
- * A removal has two phases. It is marked (store_removal_add); somebody removes the files; and one transaction notes what
- * is left of the checkpoint and takes the mark away (store_removal_done). Whatever is cut short in between is done again.
+ * A removal has two phases. First a mark says which files are to be removed (store_removal_add()). Then the files are removed, and
+ * one transaction notes what is left of the checkpoint and takes the mark away (store_removal_done()). Whatever a crash cuts short in
+ * between is done again.
  *
- * Somebody is the master, or, where it can't open the storage, a task on an agent: the mark is handed over, claimed for a
- * task in the transaction that asks for it, and let go when that ends without having reported what is left. */
+ * The master removes the files, or, where it cannot open the storage, a task on an agent. For that the mark is handed over; the
+ * transaction that asks for the task claims the mark for it; and if the task ends without having reported what is left, the mark is
+ * free again. */
 #ifndef DET_STORE_REMOVALS_H
 #define DET_STORE_REMOVALS_H
 
@@ -24,10 +26,11 @@ struct store_collection {
     int32_t experiment_id; /* 0: nothing is asked for */
     int64_t asked;         /* how often, since it was done last */
 };
-/* To be thinned out by its policy. Asking twice is asking once, unless somebody has begun meanwhile. */
+/* Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between. */
 int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err);
 int store_collection_next(struct store *st, struct store_collection *ret, struct error *err);
-/* *ret_done is false if it was asked for since `c` was read, as by a new policy: then nothing is done, and `c` is stale. */
+/* *ret_done is false if another collection was asked for since `c` was read, for example by a new policy: then nothing is done, and
+ * `c` is out of date. */
 int store_collection_done(struct store *st, const struct store_collection *c, bool *ret_done, struct error *err);
 
 /* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
