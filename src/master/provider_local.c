@@ -1,11 +1,10 @@
-/* Machines that are none: each instance is an agent, started as a process of the master's own machine. A stand-in for a
- * cloud, to try out and to test elastic pools; its slots stand for nothing unless agent_config_file_contents says what
- * they are.
+/* The provider `local`: each of its machines is an agent, started as a process of the master's own machine. It takes the place
+ * of a cloud, to try out and to test elastic pools. Its slots stand for no devices, unless agent_config_file_contents says which.
  *
  *     <data_dir>-instances/<pool>/<id>/   agent.json, token, agent.log, and the agent's own data
  *
- * The tag of an instance is that directory: it stands in the agent's arguments (--data-dir), so the table of processes
- * tells what runs, whoever has started it. A directory without a process is an instance that has stopped. */
+ * The tag of an instance is that directory. It stands in the agent's arguments (--data-dir), so that the system's list of
+ * processes shows what runs, whoever has started it. A directory without a process is an instance that has stopped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
