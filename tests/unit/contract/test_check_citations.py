@@ -59,6 +59,9 @@ class CheckCitations(unittest.TestCase):
     def test_a_function_that_another_file_has(self):
         self.found("docs/a.md", "`TRIAL_RETRY_MAX_US` in `src/core/trial.c`\n", "1: src/core/trial.c has no TRIAL_RETRY_MAX_US")
 
+    def test_a_rule_without_a_place(self):
+        self.found("src/core/a.c", "/* By the contract's rule. */\n", '1: "contract\'s rule" cites nothing: name a heading of docs/spec')
+
     def test_what_is_no_citation_of_the_tree(self):
         self.found("src/core/a.c", 'const char *s = "/* docs/gone.md */";\n/* src/cli/cmd/NOUN_VERB.c, model/train.py, time.h */\n#include <time.h>\n')
 
