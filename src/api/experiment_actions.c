@@ -8,7 +8,7 @@
 #include "store/removals.h"
 #include "store/workspaces.h"
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table: docs/spec/lifecycle.md#requests-about-experiments ------------------------------------------------- */
 
 static int need_terminal(const struct store_experiment_brief *x, struct error *err)
 {

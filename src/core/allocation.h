@@ -1,7 +1,7 @@
 /* An allocation: one run of a task on the resources that a pool gave it, from request to exit.
  *
- * PENDING until its resource manager has placed it, then as far as its most advanced container. The first container
- * that fails decides how it ended and takes the others with it. Ending it early:
+ * It is PENDING until its resource manager has placed it, then as far as its most advanced container. The first container that fails
+ * decides how the allocation ended, and the others are killed (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early:
  *   terminate  asks the task to checkpoint and exit (preemption), and kills it after preemption_timeout. An allocation that
  *              is not ready yet has nothing to save: it is killed.
  *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.

@@ -1,4 +1,5 @@
-/* The experiment's configuration: from the YAML that a person wrote to the document that rules the experiment.
+/* The experiment's configuration: from the YAML that a person wrote to the document that rules the experiment
+ * (docs/spec/configuration.md).
  *
  *     text → parse → over the template → normal form → over task_container_defaults and checkpoint_storage of the cluster
  *          → defaults → complete and checked → `struct exp_config`

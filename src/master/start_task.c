@@ -195,8 +195,8 @@ static void bind_mounts_of(const struct exp_config *config, struct wire_link_sta
     }
 }
 
-/* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. The agent gives
- * a user whose uid is 0 after all of this a uid of their own, and needs to know for that who it is. */
+/* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner a uid of their
+ * own, for which it has to know who the owner is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
                                                    const struct config *c, struct arena *a)
 {
