@@ -46,7 +46,7 @@ struct metric_block {
 
 /* The report's metrics as a JSON object, keys in the order in which they came. All columns must be loaded. */
 void metric_block_print(const struct metric_block *b, size_t i, struct strbuf *out);
-/* Its place; -1 if there is none. */
+/* The index of the column of that name; -1 if there is none. */
 long metric_block_column(const struct metric_block *b, const char *name);
 
 /* ---- building ---- */

@@ -35,7 +35,7 @@ int store_collection_done(struct store *st, const struct store_collection *c, bo
 
 /* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
 int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err);
-/* Everything of every checkpoint that has files. trial_id, here and below: only that trial's; 0: all. */
+/* Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all. */
 int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err);
 
 struct store_removal {
@@ -43,10 +43,10 @@ struct store_removal {
     int32_t tries;
     struct store_site site;
 };
-/* Those whose time has come, except while a trial that is not over starts or goes on from the checkpoint. */
+/* Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long. */
 int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
                        size_t *ret_n, struct error *err);
-/* When the next one after now_us is due; 0: there is none. */
+/* When the next removal after now_us is due; 0: there is none. */
 int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struct error *err);
 /* resources: what is left (store_checkpoint_set_resources). */
 int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err);
@@ -61,7 +61,7 @@ struct store_removal_group {
     const char *globs;  /* NULL: the experiment's TensorBoard files */
 };
 int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err);
-/* One whose time has come and that no task is at. *ret_found tells whether there is. */
+/* A group of removals that are due and that no task has claimed. *ret_found: there is one. */
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
                              bool *ret_found, struct error *err);
 int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id, int64_t now_us,
@@ -69,7 +69,8 @@ int store_removal_group_claim(struct store *st, const struct store_removal_group
 int store_removals_of_task(struct store *st, const char *task_id, struct arena *a, struct store_removal **ret,
                            size_t *ret_n, struct error *err);
 int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err);
-/* A report of what is left (store_checkpoint_set_resources). task_id: who reports; "" when it is none of these. */
+/* A report of what is left (store_checkpoint_set_resources()). task_id: the task that reports; "" when it is no task that removes
+ * checkpoints. */
 int store_removal_reported(struct store *st, const char *uuid, const char *resources, const char *task_id,
                            struct error *err);
 /* What the task has not reported is tried again later. */
@@ -83,7 +84,7 @@ struct store_tensorboard_removal {
     struct store_site site;
 };
 int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
-/* Of those that the master is to remove itself. ret->experiment_id is 0 when there is none. */
+/* A removal that is due and that the master makes itself. ret->experiment_id is 0 when there is none. */
 int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,
                                   struct store_tensorboard_removal *ret, struct error *err);
 int store_tensorboard_removal_of_task(struct store *st, const char *task_id, struct arena *a,
