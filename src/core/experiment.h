@@ -24,22 +24,22 @@ void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct tr
 void experiment_note_failure(struct experiment *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics);
-/* ERR_PRECONDITION: the trial was not asked for this. */
+/* ERR_PRECONDITION: the trial has no operation of this length. */
 int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err);
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress);
 
 struct experiment *experiment_find(const struct core *c, int32_t id);
 void experiments_save_searchers(struct core *c); /* at the end of a step */
 
-/* Restart. -1: could not be rebuilt; the experiment is there all the same, for experiment_fail(). */
+/* After a restart. -1: the experiment could not be rebuilt. *ret is set all the same, for experiment_fail(). */
 int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
                        struct error *err);
 void experiment_add_trial(struct experiment *x, struct trial *t); /* by its number */
 /* -1: the searcher does not know this one of its trials. */
 int experiment_restore_trial(struct experiment *x, struct trial *t, struct error *err);
-/* Once its trials are there: goes on where it was. */
+/* After its trials have been restored: goes on where it was. */
 void experiment_resume(struct core *c, struct experiment *x);
-/* It and all its trials end in ERROR, now. */
+/* Ends the experiment and all its trials in ERROR at once. */
 void experiment_fail(struct core *c, struct experiment *x, const char *reason);
 
 void experiment_free(struct core *c, struct experiment *x); /* with its trials; out of all tables already */
