@@ -6,13 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define X(status, text) static const char http_text_##status[] = text;
+ERROR_HTTP_STATUSES(X)
+#undef X
+
 static const struct {
     const char *text;
     int http, rpc, exit;
-    const char *rpc_name;
+    const char *http_text, *rpc_name;
 } kinds[ERR_NR] = {
-    [ERR_NONE] = {"no error", 200, 0, 0, "OK"},
-#define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, name},
+    [ERR_NONE] = {"no error", 200, 0, 0, "OK", "OK"},
+#define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, http_text_##http, name},
     ERROR_KINDS(X)
 #undef X
 };
@@ -122,32 +126,7 @@ int error_http_status(enum error_kind kind)
 
 const char *error_http_text(enum error_kind kind)
 {
-    switch (error_http_status(kind)) {
-    case 400:
-        return "Bad Request";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 408:
-        return "Request Timeout";
-    case 409:
-        return "Conflict";
-    case 413:
-        return "Request Entity Too Large";
-    case 429:
-        return "Too Many Requests";
-    case 501:
-        return "Not Implemented";
-    case 503:
-        return "Service Unavailable";
-    case 504:
-        return "Gateway Timeout";
-    default:
-        return "Internal Server Error";
-    }
+    return kinds[kind].http_text;
 }
 
 int error_rpc_code(enum error_kind kind)

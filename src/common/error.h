@@ -13,6 +13,23 @@
 #ifndef DET_COMMON_ERROR_H
 #define DET_COMMON_ERROR_H
 
+/* Every HTTP status that a kind can have, with its reason phrase. A kind of ERROR_KINDS whose status has no row here does not
+ * compile. */
+#define ERROR_HTTP_STATUSES(X)          \
+    X(400, "Bad Request")               \
+    X(401, "Unauthorized")              \
+    X(403, "Forbidden")                 \
+    X(404, "Not Found")                 \
+    X(408, "Request Timeout")           \
+    X(409, "Conflict")                  \
+    X(413, "Request Entity Too Large")  \
+    X(429, "Too Many Requests")         \
+    X(500, "Internal Server Error")     \
+    X(501, "Not Implemented")           \
+    X(502, "Bad Gateway")               \
+    X(503, "Service Unavailable")       \
+    X(504, "Gateway Timeout")
+
 /* kind, HTTP status, RPC code, RPC name, exit code of `det` */
 #define ERROR_KINDS(X)                                          \
     X(CANCELED,        408, 1,  "Canceled",           1)        \

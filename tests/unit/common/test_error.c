@@ -72,6 +72,17 @@ static void test_error__nobody_has_to_care(void **state)
     assert_null(from.msg);
 }
 
+static void test_error__each_status_has_its_own_text(void **state)
+{
+    assert_string_equal(error_http_text(ERR_NONE), "OK");
+    assert_string_equal(error_http_text(ERR_BAD_GATEWAY), "Bad Gateway");
+    assert_string_equal(error_http_text(ERR_DEADLINE), "Gateway Timeout");
+    for (int kind = ERR_NONE + 1; kind < ERR_NR; kind++)
+        for (int other = ERR_NONE + 1; other < ERR_NR; other++)
+            assert_int_equal(strcmp(error_http_text((enum error_kind)kind), error_http_text((enum error_kind)other)) == 0,
+                             error_http_status((enum error_kind)kind) == error_http_status((enum error_kind)other));
+}
+
 static void test_error__kinds_have_the_numbers_of_the_contract(void **state)
 {
     assert_int_equal(error_http_status(ERR_UNIMPLEMENTED), 501);
@@ -97,6 +108,7 @@ int main(void)
         cmocka_unit_test(test_error__moves_and_leaves_nothing_behind),
         cmocka_unit_test(test_error__a_copy_says_the_same_and_leaves_the_original),
         cmocka_unit_test(test_error__nobody_has_to_care),
+        cmocka_unit_test(test_error__each_status_has_its_own_text),
         cmocka_unit_test(test_error__kinds_have_the_numbers_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
