@@ -24,6 +24,15 @@ void task_send_state(struct task *t, enum wire_container_state state)
     link_send(t->agent->link, &(struct wire_link_agent_message){.state = &s});
 }
 
+/* The supervisor's word for a task's end goes on to the master as it is: both enums give it the same number. */
+_Static_assert((int)TASK_EXIT_EXITED == (int)WIRE_LINK_EXIT_KIND_EXITED &&
+                   (int)TASK_EXIT_SIGNALED == (int)WIRE_LINK_EXIT_KIND_SIGNALED &&
+                   (int)TASK_EXIT_OUT_OF_MEMORY == (int)WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY &&
+                   (int)TASK_EXIT_START_FAILED == (int)WIRE_LINK_EXIT_KIND_START_FAILED &&
+                   (int)TASK_EXIT_LOST == (int)WIRE_LINK_EXIT_KIND_LOST &&
+                   (int)TASK_EXIT_REFUSED == (int)WIRE_LINK_EXIT_KIND_REFUSED,
+               "enum task_exit_kind of common/taskproto.h and link.v1.ExitKind of contract/link.json must agree");
+
 /* Said again after each hello, until acknowledged; `reported` stays, since the end follows the last line only. */
 void task_send_end(struct task *t)
 {
