@@ -29,6 +29,14 @@ static int set(struct error *err, enum error_kind kind, char *msg)
     return -1;
 }
 
+/* As set(), but the error stays the refusal of the constraint that it was. Takes msg. */
+static int set_msg(struct error *err, char *msg)
+{
+    free(err->msg);
+    err->msg = msg;
+    return -1;
+}
+
 __attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list ap)
 {
     char *msg;
@@ -66,8 +74,28 @@ int error_wrap(struct error *err, const char *fmt, ...)
     va_start(ap, fmt);
     char *context = format(fmt, ap);
     va_end(ap);
-    enum error_kind kind = err->kind == ERR_NONE ? ERR_INTERNAL : err->kind;
-    return set(err, kind, join(context, error_msg(err)));
+    if (err->kind == ERR_NONE)
+        err->kind = ERR_INTERNAL;
+    return set_msg(err, join(context, error_msg(err)));
+}
+
+int error_set_constraint(struct error *err, enum error_constraint constraint, const char *name, const char *fmt, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    set(err, ERR_CONFLICT, format(fmt, ap));
+    va_end(ap);
+    err->constraint = constraint;
+    snprintf(err->constraint_name, sizeof err->constraint_name, "%s", name);
+    return -1;
+}
+
+bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name)
+{
+    return err != NULL && err->kind == ERR_CONFLICT && err->constraint == constraint &&
+           (name == NULL || strcmp(err->constraint_name, name) == 0);
 }
 
 int error_errno(struct error *err, const char *fmt, ...)
@@ -104,8 +132,10 @@ void error_copy(struct error *to, const struct error *from)
     if (to == from || to == NULL)
         return;
     error_release(to);
-    if (from != NULL && from->kind != ERR_NONE)
-        set(to, from->kind, from->msg != NULL ? strdup(from->msg) : NULL);
+    if (from == NULL || from->kind == ERR_NONE)
+        return;
+    *to = *from;
+    to->msg = from->msg != NULL ? strdup(from->msg) : NULL;
 }
 
 void error_release(struct error *err)
