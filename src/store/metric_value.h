@@ -43,7 +43,8 @@ bool metric_value_equal(const struct metric_value *a, const struct metric_value 
  *     struct metric_members m = metric_members_of(text);
  *     while (metric_members_next(&m, a)) … m.name, m.value, m.value_n … */
 struct metric_members {
-    const char *p;
+    const char *p, *end;
+    bool first;
     const char *name;  /* unescaped, in the arena; NULL in a list */
     const char *value; /* within the text */
     size_t value_n;
