@@ -197,13 +197,26 @@ static int request_change(struct req *r, struct error *err)
     return s->action->changed ? req_then(r, REQ_LOOP, tell_changed) : 0;
 }
 
-int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
-                   const struct action_args *args, struct error *err)
+static void keep_single(struct req *r, const struct experiment_action *a, int32_t experiment_id, const struct action_args *args)
 {
     struct single *s = arena_new(&r->arena, struct single);
     *s = (struct single){.action = a, .id = experiment_id, .args = args ? *args : (struct action_args){0}};
     r->state = s;
-    return a->change ? request_change(r, err) : request_state(r, err);
+}
+
+/* An action that changes the state, on the loop. */
+static int action_on_state(struct req *r, const struct experiment_action *a, int32_t experiment_id, struct error *err)
+{
+    keep_single(r, a, experiment_id, NULL);
+    return request_state(r, err);
+}
+
+/* Any other action, on the writer's thread. */
+static int action_on_row(struct req *r, const struct experiment_action *a, int32_t experiment_id, const struct action_args *args,
+                         struct error *err)
+{
+    keep_single(r, a, experiment_id, args);
+    return request_change(r, err);
 }
 
 /* ---- the routes -------------------------------------------------------------------------------------------------- */
@@ -211,61 +224,61 @@ int action_request(struct req *r, const struct experiment_action *a, int32_t exp
 int api_activate_experiment(struct req *r, const struct wire_activate_experiment_request *in,
                             struct wire_activate_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_activate, in->id, NULL, err);
+    return action_on_state(r, &action_activate, in->id, err);
 }
 
 int api_pause_experiment(struct req *r, const struct wire_pause_experiment_request *in,
                          struct wire_pause_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_pause, in->id, NULL, err);
+    return action_on_state(r, &action_pause, in->id, err);
 }
 
 int api_cancel_experiment(struct req *r, const struct wire_cancel_experiment_request *in,
                           struct wire_cancel_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_cancel, in->id, NULL, err);
+    return action_on_state(r, &action_cancel, in->id, err);
 }
 
 int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
                         struct wire_kill_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_kill, in->id, NULL, err);
+    return action_on_state(r, &action_kill, in->id, err);
 }
 
 int api_archive_experiment(struct req *r, const struct wire_archive_experiment_request *in,
                            struct wire_archive_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_archive, in->id, NULL, err);
+    return action_on_row(r, &action_archive, in->id, NULL, err);
 }
 
 int api_unarchive_experiment(struct req *r, const struct wire_unarchive_experiment_request *in,
                              struct wire_unarchive_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_unarchive, in->id, NULL, err);
+    return action_on_row(r, &action_unarchive, in->id, NULL, err);
 }
 
 int api_delete_experiment(struct req *r, const struct wire_delete_experiment_request *in,
                           struct wire_delete_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_delete, in->experiment_id, NULL, err);
+    return action_on_row(r, &action_delete, in->experiment_id, NULL, err);
 }
 
 int api_delete_tensorboard_files(struct req *r, const struct wire_delete_tensorboard_files_request *in,
                                  struct wire_delete_tensorboard_files_response *ret, struct error *err)
 {
-    return action_request(r, &action_delete_tensorboard, in->experiment_id, NULL, err);
+    return action_on_row(r, &action_delete_tensorboard, in->experiment_id, NULL, err);
 }
 
 int api_move_experiment(struct req *r, const struct wire_move_experiment_request *in,
                         struct wire_move_experiment_response *ret, struct error *err)
 {
     struct action_args args = {.project_id = in->destination_project_id};
-    return action_request(r, &action_move, in->experiment_id, &args, err);
+    return action_on_row(r, &action_move, in->experiment_id, &args, err);
 }
 
 int api_put_experiment_retain_logs(struct req *r, const struct wire_put_experiment_retain_logs_request *in,
                                    struct wire_put_experiment_retain_logs_response *ret, struct error *err)
 {
     struct action_args args = {.days = in->num_days};
-    return action_request(r, &action_retain_logs, in->experiment_id, &args, err);
+    return action_on_row(r, &action_retain_logs, in->experiment_id, &args, err);
 }

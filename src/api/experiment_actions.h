@@ -37,9 +37,6 @@ extern const struct experiment_action action_activate, action_pause, action_canc
 
 /* What a state change says to an experiment that the core does not look after, because it has ended or is unmanaged. */
 int action_without_core(const struct experiment_action *a, const struct store_experiment_brief *x, struct error *err);
-/* The single request. */
-int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
-                   const struct action_args *args, struct error *err);
 
 /* For how many days logs are kept: ERR_INVALID if that is no number of days. */
 int check_retention_days(int32_t days, struct error *err);

@@ -160,7 +160,7 @@ static int run_bulk(struct req *r, const struct bulk *request, struct error *err
     *b->results = arena_array(&r->arena, struct wire_experiment_action_result, b->ids.n + 1);
     *b->results_n = b->ids.n;
     r->state = b;
-    return req_then(r, b->action->change ? REQ_WRITE : REQ_LOOP, b->action->change ? change_rows : change_states);
+    return b->action->change ? req_then(r, REQ_WRITE, change_rows) : req_then(r, REQ_LOOP, change_states);
 }
 
 #define BULK(in, ret)                                                                                              \

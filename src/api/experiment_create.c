@@ -251,7 +251,7 @@ static int create(struct req *r, const struct creation *request, struct error *e
     if (make_archive(r, c, err) < 0)
         return -1;
     fill_row(r, c);
-    return req_then(r, REQ_LOOP, c->in->unmanaged ? create_unmanaged_step : create_step);
+    return c->in->unmanaged ? req_then(r, REQ_LOOP, create_unmanaged_step) : req_then(r, REQ_LOOP, create_step);
 }
 
 int api_create_experiment(struct req *r, const struct wire_create_experiment_request *in,

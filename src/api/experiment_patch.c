@@ -178,9 +178,11 @@ static int reply(struct req *r, struct error *err)
     return 0;
 }
 
-static int wake_collector(struct req *r, struct error *err)
+static void wake_collector(const struct req *r) { r->api->services.collect(r->api->services.ctx); }
+
+static int wake_collector_step(struct req *r, struct error *err)
 {
-    r->api->services.collect(r->api->services.ctx);
+    wake_collector(r);
     return 0;
 }
 
@@ -188,7 +190,7 @@ static int write_step(struct req *r, struct error *err)
 {
     if (store_patch(r->db, patch_of(r), err) < 0 || reply(r, err) < 0)
         return -1;
-    return patch_of(r)->checkpoint_storage ? req_then(r, REQ_LOOP, wake_collector) : 0;
+    return patch_of(r)->checkpoint_storage ? req_then(r, REQ_LOOP, wake_collector_step) : 0;
 }
 
 static int store_beside(struct store *db, void *ctx, struct error *err)
@@ -200,7 +202,7 @@ static void stored_beside(void *ctx, const struct error *err)
 {
     struct error copy = ERROR_INIT;
     if (!err) {
-        wake_collector(ctx, NULL);
+        wake_collector(ctx);
         req_resume(ctx, REQ_READ, reply);
         return;
     }

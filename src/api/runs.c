@@ -76,14 +76,16 @@ int api_search_runs(struct req *r, const struct wire_search_runs_request *in, st
 /* ---- actions: which runs ----------------------------------------------------------------------------------------- */
 
 struct runs_request;
-typedef int run_action_fn(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err);
+/* An event of the core, on the loop, and a change of the store, on the writer's thread. */
+typedef int run_event_fn(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err);
+typedef int run_change_fn(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err);
 
 struct runs_request {
     struct store_ints ids; /* as asked for; with a filter, those that it finds */
     const char *filter;
     int32_t project_id; /* 0 or less: any */
-    enum req_place place;
-    run_action_fn *act;
+    run_event_fn *event; /* one of the two is set */
+    run_change_fn *change;
     struct action_args args;
     bool skip_multitrial;
     req_step_fn *then; /* on the loop, once all is committed; NULL: nothing */
@@ -101,38 +103,58 @@ static const struct store_run_brief *find(const struct runs_request *b, int32_t 
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
 }
 
-/* A run is its experiment's owner's. */
-static int act_on(struct req *r, const struct store_run_brief *run, struct error *err)
+/* NULL and err: there is no such run, or it may not be changed by the one who asks. A run is its experiment's owner's. */
+static const struct store_run_brief *find_changeable(struct req *r, int32_t id, struct error *err)
 {
-    const struct runs_request *b = r->state;
-    if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
-        return -1;
-    return b->act(r, b, run, err);
+    const struct store_run_brief *run = find(r->state, id);
+    if (!run)
+        error_set(err, ERR_NOT_FOUND, "run '%d' not found", id);
+    else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
+        run = NULL;
+    return run;
 }
 
-static int act_on_all(struct req *r, struct error *err)
+/* The answer about one run. -1: a store that does not work concerns them all. */
+static int answer_run(struct req *r, size_t i, struct error *failed, struct error *err)
 {
     struct runs_request *b = r->state;
-    if (b->place == REQ_WRITE)
-        b->at = 0; /* the writer may have to repeat it */
-    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
-        if (b->place == REQ_LOOP && req_turn_is_over(began_us))
-            return req_then(r, REQ_LATER, act_on_all);
-        size_t i = b->at;
-        cleanup_error struct error failed = ERROR_INIT;
-        int32_t id = b->ids.value[i];
-        const struct store_run_brief *run = find(b, id);
-        if (!run)
-            error_set(&failed, ERR_NOT_FOUND, "run '%d' not found", id);
-        else if (act_on(r, run, &failed) < 0 && error_http_status(failed.kind) >= 500) {
-            error_move(err, &failed); /* a store that does not work concerns them all */
-            return -1;
-        }
-        b->acted[i] = !failed.kind;
-        (*b->results)[i] = (struct wire_run_action_result){
-            .id = id, .error = failed.kind ? arena_strdup(&r->arena, error_msg(&failed)) : ""};
+    if (failed->kind && error_http_status(failed->kind) >= 500) {
+        error_move(err, failed);
+        return -1;
     }
-    b->at = 0;
+    b->acted[i] = !failed->kind;
+    (*b->results)[i] = (struct wire_run_action_result){
+        .id = b->ids.value[i], .error = failed->kind ? arena_strdup(&r->arena, error_msg(failed)) : ""};
+    return 0;
+}
+
+static int tell_runs(struct req *r, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (req_turn_is_over(began_us))
+            return req_then(r, REQ_LATER, tell_runs);
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[b->at], &failed);
+        if (run)
+            b->event(r, b, run, &failed);
+        if (answer_run(r, b->at, &failed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int change_runs(struct req *r, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[i], &failed);
+        if (run)
+            b->change(r, b, run, &failed);
+        if (answer_run(r, i, &failed, err) < 0)
+            return -1;
+    }
     return b->then ? req_then(r, REQ_LOOP, b->then) : 0;
 }
 
@@ -165,7 +187,7 @@ static int run_request(struct req *r, const struct runs_request *request, struct
     *b->results_n = b->ids.n;
     b->acted = arena_array(&r->arena, bool, b->ids.n + 1);
     r->state = b;
-    return req_then(r, b->place, act_on_all);
+    return b->event ? req_then(r, REQ_LOOP, tell_runs) : req_then(r, REQ_WRITE, change_runs);
 }
 
 #define REQUEST(in, ret)                                                                                       \
@@ -187,8 +209,7 @@ static int kill_run(struct req *r, const struct runs_request *b, const struct st
 int api_kill_runs(struct req *r, const struct wire_kill_runs_request *in, struct wire_kill_runs_response *ret,
                   struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = kill_run}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = kill_run}, err);
 }
 
 static int set_state(struct req *r, const struct experiment_action *action, const char *verb,
@@ -220,15 +241,13 @@ static int resume_run(struct req *r, const struct runs_request *b, const struct 
 int api_pause_runs(struct req *r, const struct wire_pause_runs_request *in, struct wire_pause_runs_response *ret,
                    struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = pause_run}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = pause_run}, err);
 }
 
 int api_resume_runs(struct req *r, const struct wire_resume_runs_request *in, struct wire_resume_runs_response *ret,
                     struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = resume_run}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run}, err);
 }
 
 /* What it looks like to the writer, in whose order changes happen. */
@@ -269,15 +288,13 @@ static int unarchive_run(struct req *r, const struct runs_request *b, const stru
 int api_archive_runs(struct req *r, const struct wire_archive_runs_request *in, struct wire_archive_runs_response *ret,
                      struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = archive_run}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = archive_run}, err);
 }
 
 int api_unarchive_runs(struct req *r, const struct wire_unarchive_runs_request *in,
                        struct wire_unarchive_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = unarchive_run}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = unarchive_run}, err);
 }
 
 /* Not while its experiment goes on, which rests on all of its trials. The rows go in the background, once the files of its
@@ -314,8 +331,8 @@ static int begin_deletions(struct req *r, struct error *err)
 int api_delete_runs(struct req *r, const struct wire_delete_runs_request *in, struct wire_delete_runs_response *ret,
                     struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = delete_run, .then = begin_deletions}, err);
+    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = delete_run,
+                                                 .then = begin_deletions}, err);
 }
 
 /* A run lies where its experiment does, so that moves with it, once. */
@@ -335,14 +352,14 @@ static int move_run(struct req *r, const struct runs_request *b, const struct st
 static int check_destination(struct req *r, struct error *err)
 {
     const struct runs_request *b = r->state;
-    return action_move.prepare(r, &b->args, err) < 0 ? -1 : act_on_all(r, err);
+    return action_move.prepare(r, &b->args, err) < 0 ? -1 : change_runs(r, err);
 }
 
 int api_move_runs(struct req *r, const struct wire_move_runs_request *in, struct wire_move_runs_response *ret,
                   struct error *err)
 {
     int rc = run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
-                                                   .place = REQ_WRITE, .act = move_run,
+                                                   .change = move_run,
                                                    .args = {.project_id = in->destination_project_id},
                                                    .skip_multitrial = in->skip_multitrial}, err);
     return rc < 0 ? -1 : req_then(r, REQ_WRITE, check_destination);
