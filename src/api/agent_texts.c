@@ -1,4 +1,5 @@
 #include "api/agent_texts.h"
+#include "net/loop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_ke
 
 void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 {
+    loop_assert();
     if (find(all, t->key) != NULL)
         return; /* another listing has made it meanwhile */
     t->used = all->listing;
@@ -104,6 +106,7 @@ void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 
 void agent_texts_listed(struct agent_texts *all, size_t agent_n)
 {
+    loop_assert();
     struct agent_text *t, *next;
     if (agent_texts_n(all) > 2 * agent_n)
         HASH_ITER(hh, all->text, t, next)

@@ -1,4 +1,5 @@
 #include "api/identity.h"
+#include "net/loop.h"
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -126,6 +127,7 @@ void identities_free(struct identities *ids)
 
 void identities_put_user(struct identities *ids, const struct identity_user *u)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_id, ids->users_by_id, &u->id, sizeof(u->id), e);
     if (e) {
@@ -143,6 +145,7 @@ void identities_put_user(struct identities *ids, const struct identity_user *u)
 
 const struct identity_user *identities_user(const struct identities *ids, int user_id)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_id, ids->users_by_id, &user_id, sizeof(user_id), e);
     return e ? &e->user : NULL;
@@ -150,6 +153,7 @@ const struct identity_user *identities_user(const struct identities *ids, int us
 
 const struct identity_user *identities_user_by_name(const struct identities *ids, const char *username)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_name, ids->users_by_name, username, strlen(username), e);
     return e ? &e->user : NULL;
@@ -158,6 +162,7 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
 void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
                             const struct identity_session *s)
 {
+    loop_assert();
     struct session_entry *e;
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     if (!e) {
@@ -180,6 +185,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
 
 void identities_drop_session(struct identities *ids, int64_t session_id)
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->id == session_id)
@@ -189,6 +195,7 @@ void identities_drop_session(struct identities *ids, int64_t session_id)
 void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
                                       const uint8_t spared[TOKEN_HASH_BYTES])
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->user_id == user_id && !(only_logins && e->kind == PRINCIPAL_TASK) &&
@@ -198,6 +205,7 @@ void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool 
 
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id)
 {
+    loop_assert();
     struct holder *h = find_holder(ids, allocation_id);
     for (struct session_entry *e = h ? LIST_FIRST(&h->sessions) : NULL, *next; e; e = next) {
         next = LIST_NEXT(e, in_holder);
@@ -207,6 +215,7 @@ void identities_drop_sessions_of_allocation(struct identities *ids, const char *
 
 void identities_drop_expired(struct identities *ids, int64_t now_us)
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->expires_at_us && e->expires_at_us <= now_us)
@@ -221,6 +230,7 @@ int identities_session_count(const struct identities *ids)
 int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,
                             struct error *err)
 {
+    loop_assert();
     if (!token || !*token)
         return error_set(err, ERR_UNAUTHENTICATED, "token missing");
     uint8_t hash[TOKEN_HASH_BYTES];

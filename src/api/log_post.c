@@ -11,26 +11,27 @@
 
 static void posted_end(struct req *r) { log_ingest_release(r->state); }
 
-static int posted_told(struct req *r, struct error *err)
+static int posted_told(struct req *r, struct core *core, struct error *err)
 {
     log_ingest_stored(r->api, r->state);
     return 0;
 }
 
-static int posted_store(struct req *r, struct error *err)
+static int posted_store(struct req *r, struct store *db, struct error *err)
 {
     struct log_ingest *g = r->state;
     struct store_task task;
-    if (store_task_get(r->db, g->task_id, &r->arena, &task, err) < 0 || access_may_change(r, ACCESS_TASK(g->task_id), err) < 0 ||
-        log_ingest_store(g, r->db, r->now_us, err) < 0)
+    if (store_task_get(db, g->task_id, &r->arena, &task, err) < 0 || access_may_change(r, db, ACCESS_TASK(g->task_id),
+                                                                                       err) < 0 ||
+        log_ingest_store(g, db, r->now_us, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, posted_told);
+    return req_then_loop(r, posted_told);
 }
 
-static void posted_scanned(struct log_scan *s) { req_resume(s->ctx, REQ_WRITE, posted_store); }
+static void posted_scanned(struct log_scan *s) { req_resume_write(s->ctx, posted_store); }
 
 /* The lines say whose they are, else the one that posts them. */
-static int posted_scan(struct req *r, struct error *err)
+static int posted_scan(struct req *r, struct core *core, struct error *err)
 {
     struct log_ingest *g = r->state;
     const char *allocation_id = g->lines.line[0].allocation_id;
@@ -38,7 +39,7 @@ static int posted_scan(struct req *r, struct error *err)
         allocation_id = r->who.allocation_id;
     log_ingest_scan(g, /* agent_id= */ NULL, posted_scanned, r);
     return r->api->services.scan_log(r->api->services.ctx, allocation_id, &g->scan)
-        ? req_wait(r, NULL) : req_then(r, REQ_WRITE, posted_store);
+        ? req_wait(r, NULL) : req_then_write(r, posted_store);
 }
 
 /* "" and NULL: they do not say. Log policies act upon the allocation that a line names. */
@@ -85,7 +86,7 @@ static int post(struct req *r, const struct wire_task_log *log, size_t n, struct
     store_log_batch_make(&g->lines, line, n);
     r->state = g;
     r->on_end = posted_end;
-    return req_then(r, REQ_LOOP, posted_scan);
+    return req_then_loop(r, posted_scan);
 }
 
 int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in,

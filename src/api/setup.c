@@ -9,6 +9,7 @@
 #include "api/login_limits.h"
 #include "api/origin.h"
 #include "api/password_lane.h"
+#include "api/request_run.h"
 #include "api/topics.h"
 #include "common/config.h"
 #include "net/tunnel.h"
@@ -25,16 +26,18 @@ int api_new(struct loop *l, const struct api_services *s, const struct api_info 
     struct api *a = calloc(1, sizeof(*a));
     if (!a)
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
-    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
+    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .identities = identities_new(),
                       .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
                       .tunnels = tunnels_new(l), .sharing_open = is_sharing_open(info)};
+    a->live = calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
     a->login_limits = login_limits_new();
     a->proxies = proxies_new(info->config);
-    if (!a->identities || !a->topics || !a->password_lane || !a->login_limits || !a->proxies) {
+    if (!a->live || !a->identities || !a->topics || !a->password_lane || !a->login_limits || !a->proxies) {
         api_free(a);
         return error_set(err, ERR_NO_MEMORY, "no memory for the API");
     }
+    a->live->core = core;
     *ret = a;
     return 0;
 }
@@ -47,6 +50,7 @@ void api_free(struct api *a)
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);
+    free(a->live);
     free(a->accounts_failure);
     identities_free(a->identities);
     topics_free(a->topics);

@@ -12,14 +12,14 @@
 #include "store/tasks.h"
 #include "store/trials.h"
 
-int api_get_task(struct req *r, const struct wire_get_task_request *in, struct wire_get_task_response *ret,
-                 struct error *err)
+int api_get_task(struct req *r, struct store *db, const struct wire_get_task_request *in,
+                 struct wire_get_task_response *ret, struct error *err)
 {
     struct store_task t;
     struct allocation_row *row;
     size_t n;
-    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0 ||
-        store_allocations_of_task(r->db, in->task_id, &r->arena, &row, &n, err) < 0)
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0 ||
+        store_allocations_of_task(db, in->task_id, &r->arena, &row, &n, err) < 0)
         return -1;
     struct wire_task *w = arena_new(&r->arena, struct wire_task);
     int32_t type = 0;
@@ -112,9 +112,9 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-static void list_allocations(struct req *r, struct wire_get_tasks_response *ret)
+static void list_allocations(struct req *r, struct core *core, struct wire_get_tasks_response *ret)
 {
-    struct core *c = api_core(r->api);
+    struct core *c = core;
     const struct allocation_row *const *row;
     size_t n = core_allocations(c, &r->arena, &row);
     struct tasks_listing l = {.core = c,
@@ -128,11 +128,11 @@ static void list_allocations(struct req *r, struct wire_get_tasks_response *ret)
     ret->allocation_id_to_summary_n = l.n;
 }
 
-int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret,
-                  struct error *err)
+int api_get_tasks(struct req *r, struct core *core, const struct wire_get_tasks_request *in,
+                  struct wire_get_tasks_response *ret, struct error *err)
 {
-    list_allocations(r, ret);
-    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;
+    list_allocations(r, core, ret);
+    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then_work(r, leave_loop) : 0;
 }
 
 /* ---- the same in the legacy form ---- */
@@ -198,27 +198,28 @@ static int print_legacy(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_tasks(struct req *r, struct error *err)
+int raw_tasks(struct req *r, struct core *core, struct error *err)
 {
     struct wire_get_tasks_response *listed = arena_new(&r->arena, struct wire_get_tasks_response);
-    list_allocations(r, listed);
+    list_allocations(r, core, listed);
     r->state = listed;
-    return req_then(r, REQ_WORK, print_legacy);
+    return req_then_work(r, print_legacy);
 }
 
 /* ---- context: a trial's is its experiment's model definition, no other task has one ---- */
 
-int api_get_task_context_directory(struct req *r, const struct wire_get_task_context_directory_request *in,
+int api_get_task_context_directory(struct req *r, struct store *db,
+                                   const struct wire_get_task_context_directory_request *in,
                                    struct wire_get_task_context_directory_response *ret, struct error *err)
 {
     struct store_task t;
     struct store_trial trial;
     const void *tgz = NULL;
     size_t n = 0;
-    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0)
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0)
         return -1;
-    if (t.has_trial && (store_trial_get(r->db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
-                        store_experiment_model_definition(r->db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
+    if (t.has_trial && (store_trial_get(db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+                        store_experiment_model_definition(db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
         return -1;
     ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "net/loop.h"
 
 LIST_HEAD(member_list, topic_member);
 
@@ -46,6 +47,7 @@ void topics_free(struct topics *t)
 
 void topic_join(struct topics *t, const char *name, struct topic_member *m)
 {
+    loop_assert();
     struct topic *p;
     HASH_FIND_STR(t->by_name, name, p);
     if (!p) {
@@ -63,6 +65,7 @@ void topic_join(struct topics *t, const char *name, struct topic_member *m)
 
 void topic_leave(struct topics *t, struct topic_member *m)
 {
+    loop_assert();
     struct topic *p = m->topic;
     if (!p)
         return;
@@ -73,6 +76,7 @@ void topic_leave(struct topics *t, struct topic_member *m)
 
 void topics_wake(struct topics *t, const char *name)
 {
+    loop_assert();
     struct topic *p;
     HASH_FIND_STR(t->by_name, name, p);
     if (!p || p->busy)

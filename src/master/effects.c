@@ -13,6 +13,7 @@
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/provisioner.h"
+#include "net/loop.h"
 #include "store/sessions.h"
 
 #define CLOCK_JUMP_US 1000000 /* less is called drift */
@@ -243,6 +244,7 @@ static bool clock_was_set(struct master *m)
 
 int master_step(struct master *m, const struct core_event *given, const struct companion *companion, struct error *err)
 {
+    loop_assert();
     struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event ev = *given;
     if (clock_was_set(m))

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "net/loop.h"
 #include "store/store.h"
 
 enum {
@@ -73,6 +74,7 @@ static enum trouble trouble_of(const struct store *db)
 
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
 {
+    loop_assert();
     struct job_list list = STAILQ_HEAD_INITIALIZER(list);
     for (size_t i = 0; i < n; i++) {
         struct job *j = calloc(1, sizeof(*j));
@@ -133,6 +135,7 @@ bool writer_is_idle(const struct writer *w)
 
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx)
 {
+    loop_assert();
     if (ticket <= w->committed && STAILQ_EMPTY(&w->waiting)) {
         fn(ctx);
         return;

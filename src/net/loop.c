@@ -1,7 +1,9 @@
 #include "net/loop_internal.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -235,7 +237,22 @@ static void count_turn(struct loop *l, int64_t turn_us)
     histogram_add(&l->turns, turn_us);
 }
 
-int loop_run(struct loop *l, struct error *err)
+/* How many loops run in the program, and in this thread. */
+static atomic_int running_n;
+static _Thread_local int running_here_n;
+
+static void count_running(int by)
+{
+    running_n += by;
+    running_here_n += by;
+}
+
+void loop_assert(void)
+{
+    assert(running_here_n > 0 || atomic_load_explicit(&running_n, memory_order_relaxed) == 0);
+}
+
+static int run_turns(struct loop *l, struct error *err)
 {
     int64_t before_us = clock_thread_cpu_us();
     l->stopping = false;
@@ -249,6 +266,14 @@ int loop_run(struct loop *l, struct error *err)
         before_us = now_us;
     }
     return 0;
+}
+
+int loop_run(struct loop *l, struct error *err)
+{
+    count_running(1);
+    int rc = run_turns(l, err);
+    count_running(-1);
+    return rc;
 }
 
 void loop_stop(struct loop *l)
