@@ -4,6 +4,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/must.h"
 
 /* ---- what the master is told ------------------------------------------------------------------------------------- */
 
@@ -89,10 +90,8 @@ static void job_done(void *ctx)
 void task_submit(struct task *t, struct pool *pool, int (*work)(struct runtime_task *, struct error *),
                  void (*done)(struct task *, const struct error *))
 {
-    struct job *j = calloc(1, sizeof(*j));
+    struct job *j = must_calloc(1, sizeof(*j));
     cleanup_error struct error err = ERROR_INIT;
-    if (!j)
-        abort();
     *j = (struct job){.agent = t->agent, .rt = t->rt, .work = work, .done = done};
     t->busy = true;
     if (pool_submit(pool, job_work, job_done, j, &err) < 0) {

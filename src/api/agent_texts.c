@@ -1,4 +1,5 @@
 #include "api/agent_texts.h"
+#include "common/must.h"
 #include "net/loop.h"
 
 #include <stdlib.h>
@@ -30,9 +31,7 @@ static struct agent_text_key exact(struct agent_text_key key)
 
 struct agent_text *agent_text_make(struct agent_text_key key, const struct wire_agent *agent)
 {
-    struct agent_text *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct agent_text *t = must_calloc(1, sizeof *t);
     t->key = exact(key);
     t->refs = 1;
     codec_encode(&wire_msg_agent, agent, &t->text);
@@ -54,9 +53,7 @@ void agent_text_unref(struct agent_text *t)
 
 struct agent_texts *agent_texts_new(void)
 {
-    struct agent_texts *all = calloc(1, sizeof *all);
-    if (all == NULL)
-        abort();
+    struct agent_texts *all = must_calloc(1, sizeof *all);
     return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/chart.h"
 #include "api/repeated.h"
+#include "common/must.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 
@@ -123,9 +124,7 @@ static size_t new_batches(const struct seen_batches *seen, const int32_t *now, s
 static void keep_batches(struct seen_batches *seen, const int32_t *now, size_t n)
 {
     free(seen->list);
-    seen->list = calloc(n + 1, sizeof(*now));
-    if (!seen->list)
-        abort();
+    seen->list = must_calloc(n + 1, sizeof(*now));
     if (n)
         memcpy(seen->list, now, n * sizeof(*now));
     seen->n = n;

@@ -8,6 +8,7 @@
 #include "common/checkpoint_place.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/checkpoints.h"
@@ -41,14 +42,10 @@ static int claim(struct req *r, struct report *p, struct error *err)
         return error_set(err, ERR_CONFLICT, "checkpoint %s is being reported by another trial: nothing was changed; a new checkpoint "
                          "needs a UUID of its own", c->uuid);
     if (!known) {
-        known = calloc(1, sizeof(*known));
-        if (!known)
-            abort();
+        known = must_calloc(1, sizeof(*known));
         snprintf(known->uuid, sizeof(known->uuid), "%s", c->uuid);
         known->trial_id = c->trial_id;
         HASH_ADD_STR(r->api->reporting, uuid, known);
-        if (!HASH_ADDED(known))
-            abort();
     }
     known->n++;
     p->claim = known;

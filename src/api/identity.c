@@ -1,4 +1,5 @@
 #include "api/identity.h"
+#include "common/must.h"
 #include "net/loop.h"
 
 #include <openssl/evp.h>
@@ -66,7 +67,7 @@ void token_hash(const char *text, uint8_t ret[TOKEN_HASH_BYTES])
 
 struct identities *identities_new(void)
 {
-    return calloc(1, sizeof(struct identities));
+    return must_calloc(1, sizeof(struct identities));
 }
 
 static struct holder *find_holder(const struct identities *ids, const char *allocation_id)
@@ -81,9 +82,7 @@ static struct holder *holder_of(struct identities *ids, const char *allocation_i
     struct holder *h = find_holder(ids, allocation_id);
     if (h || !*allocation_id)
         return h;
-    h = calloc(1, sizeof(*h));
-    if (!h)
-        abort();
+    h = must_calloc(1, sizeof(*h));
     snprintf(h->allocation_id, sizeof(h->allocation_id), "%s", allocation_id);
     HASH_ADD_STR(ids->holders, allocation_id, h);
     return h;
@@ -134,9 +133,7 @@ void identities_put_user(struct identities *ids, const struct identity_user *u)
         HASH_DELETE(by_id, ids->users_by_id, e);
         HASH_DELETE(by_name, ids->users_by_name, e);
     } else {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = must_calloc(1, sizeof(*e));
     }
     e->user = *u;
     HASH_ADD(by_id, ids->users_by_id, user.id, sizeof(e->user.id), e);
@@ -166,9 +163,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
     struct session_entry *e;
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     if (!e) {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = must_calloc(1, sizeof(*e));
         memcpy(e->hash, hash, TOKEN_HASH_BYTES);
         HASH_ADD(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     }

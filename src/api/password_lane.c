@@ -6,6 +6,7 @@
 
 #include "api/internal.h"
 #include "api/request_run.h"
+#include "common/must.h"
 #include "net/loop.h"
 
 struct password_job {
@@ -28,7 +29,7 @@ struct password_lane {
 
 struct password_lane *password_lane_new(void)
 {
-    struct password_lane *lane = calloc(1, sizeof(*lane));
+    struct password_lane *lane = must_calloc(1, sizeof(*lane));
     if (lane)
         TAILQ_INIT(&lane->waiting);
     return lane;

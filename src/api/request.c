@@ -15,6 +15,7 @@
 #include "api/origin.h"
 #include "api/raw_handlers.h"
 #include "common/clock.h"
+#include "common/must.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
@@ -300,14 +301,8 @@ static void add_security_headers(struct http_request *http)
 
 void api_on_request(struct http_request *http, void *ctx)
 {
-    struct req *r = calloc(1, sizeof(*r));
-    struct req_run *run = calloc(1, sizeof(*run));
-    if (!r || !run) {
-        free(r);
-        free(run);
-        http_reply(http, 503, NULL, NULL, 0);
-        return;
-    }
+    struct req *r = must_calloc(1, sizeof(*r));
+    struct req_run *run = must_calloc(1, sizeof(*run));
     r->run = run;
     r->api = ctx;
     r->http = http;

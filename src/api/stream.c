@@ -7,6 +7,7 @@
 #include "api/request.h"
 #include "api/topics.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/pool.h"
@@ -190,9 +191,7 @@ static int begin(struct req *r, const char *topic, const struct stream *as)
     loop_assert();
     if (!r->http) /* the client left before the first step; nobody will see the error */
         return -1;
-    struct stream *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct stream *s = must_calloc(1, sizeof(*s));
     *s = *as;
     s->member.wake = stream_wake;
     s->r = r;

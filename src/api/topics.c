@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/must.h"
 #include "net/loop.h"
 
 LIST_HEAD(member_list, topic_member);
@@ -22,7 +23,7 @@ struct topics {
 
 struct topics *topics_new(void)
 {
-    return calloc(1, sizeof(struct topics));
+    return must_calloc(1, sizeof(struct topics));
 }
 
 static void topic_free_if_empty(struct topics *t, struct topic *p)
@@ -51,13 +52,9 @@ void topic_join(struct topics *t, const char *name, struct topic_member *m)
     struct topic *p;
     HASH_FIND_STR(t->by_name, name, p);
     if (!p) {
-        p = calloc(1, sizeof(*p) + strlen(name) + 1);
-        if (!p)
-            abort();
+        p = must_calloc(1, sizeof(*p) + strlen(name) + 1);
         memcpy(p->name, name, strlen(name) + 1);
         HASH_ADD_STR(t->by_name, name, p);
-        if (!HASH_ADDED(p))
-            abort();
     }
     m->topic = p;
     LIST_INSERT_HEAD(&p->members, m, link);

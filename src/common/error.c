@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 #define X(status, text) static const char http_text_##status[] = text;
 ERROR_HTTP_STATUSES(X)
 #undef X
@@ -40,17 +42,13 @@ static int set_msg(struct error *err, char *msg)
 __attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list ap)
 {
     char *msg;
-    return vasprintf(&msg, fmt, ap) < 0 ? NULL : msg;
+    return must(vasprintf(&msg, fmt, ap) < 0 ? NULL : msg);
 }
 
-/* "a: b"; what could not be allocated is left out. Takes a, borrows b. */
+/* "a: b". Takes a, borrows b. */
 static char *join(char *a, const char *b)
 {
-    char *msg;
-    if (a == NULL)
-        return strdup(b);
-    if (asprintf(&msg, "%s: %s", a, b) < 0)
-        return a;
+    char *msg = must_asprintf("%s: %s", a, b);
     free(a);
     return msg;
 }
@@ -135,7 +133,7 @@ void error_copy(struct error *to, const struct error *from)
     if (from == NULL || from->kind == ERR_NONE)
         return;
     *to = *from;
-    to->msg = from->msg != NULL ? strdup(from->msg) : NULL;
+    to->msg = from->msg != NULL ? must_strdup(from->msg) : NULL;
 }
 
 void error_release(struct error *err)

@@ -76,7 +76,7 @@ struct error {
     enum error_kind kind;
     enum error_constraint constraint;
     char constraint_name[ERROR_CONSTRAINT_NAME_MAX]; /* "" if there is none; a longer one is cut */
-    char *msg; /* heap; NULL while kind is ERR_NONE, or when even the message could not be allocated */
+    char *msg; /* heap; NULL while kind is ERR_NONE */
 };
 
 #define ERROR_INIT {0}

@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/json_reader.h"
+#include "common/must.h"
 #include "common/number.h"
 
 /* ---- Parsing ----------------------------------------------------------------------------------------------------- */
@@ -64,9 +65,7 @@ static int compare_names(const void *a, const void *b)
 const char **json_sorted_names(struct json_object *object, size_t *ret_n)
 {
     size_t n = 0;
-    const char **name = calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
-    if (!name)
-        abort();
+    const char **name = must_calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
     json_object_object_foreach(object, key, value) {
         (void)value;
         name[n++] = key;

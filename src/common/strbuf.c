@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/utf8.h"
 
 void strbuf_release(struct strbuf *b)
@@ -26,9 +27,7 @@ void strbuf_reserve(struct strbuf *b, size_t extra)
     size_t cap = b->cap < 64 ? 64 : b->cap;
     while (cap <= b->n + extra)
         cap *= 2;
-    b->s = realloc(b->s, cap);
-    if (b->s == NULL)
-        abort();
+    b->s = must_realloc(b->s, cap);
     b->cap = cap;
     b->s[b->n] = '\0';
 }

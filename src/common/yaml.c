@@ -7,6 +7,7 @@
 
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "common/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
@@ -65,9 +66,7 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
     if (e)
         return;
     l->position_bytes += n;
-    e = malloc(sizeof *e + n + 1);
-    if (!e)
-        abort();
+    e = must_malloc(sizeof *e + n + 1);
     e->key = key;
     e->value = value;
     memcpy(e->path, path, n + 1);
@@ -161,9 +160,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
         free(a);
     }
     size_t n = strlen(name);
-    a = malloc(sizeof *a + n + 1);
-    if (!a)
-        abort();
+    a = must_malloc(sizeof *a + n + 1);
     a->value = json_object_get(value);
     memcpy(a->name, name, n + 1);
     HASH_ADD_KEYPTR(hh, l->anchor, a->name, n, a);
@@ -299,9 +296,7 @@ static int load_key(struct loader *l, char **ret, bool *ret_merge)
     cleanup_json struct json_object *key = NULL;
     if (load_scalar(l, &key) < 0)
         return -1;
-    *ret = strdup(key ? json_object_get_string(key) : "null");
-    if (!*ret)
-        abort();
+    *ret = must_strdup(key ? json_object_get_string(key) : "null");
     return 0;
 }
 
@@ -395,8 +390,8 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
                               : l->event.type == YAML_SEQUENCE_START_EVENT ? l->event.data.sequence_start.anchor
                               : l->event.type == YAML_MAPPING_START_EVENT  ? l->event.data.mapping_start.anchor
                                                                            : NULL;
-    if (name && !(anchor = strdup((const char *)name)))
-        abort();
+    if (name)
+        anchor = must_strdup((const char *)name);
     remember(l, key, mark_of(l->event.start_mark));
     if (++l->depth > YAML_DEPTH_MAX)
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
@@ -452,8 +447,8 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
 {
     if (n > YAML_BYTES_MAX)
         return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n, YAML_BYTES_MAX);
-    struct loader l = {.err = err, .positions = calloc(1, sizeof *l.positions)};
-    if (!l.positions || !yaml_parser_initialize(&l.parser))
+    struct loader l = {.err = err, .positions = must_calloc(1, sizeof *l.positions)};
+    if (!yaml_parser_initialize(&l.parser))
         abort();
     yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, n);
     struct json_object *v = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/allocation.h"
 #include "core/effects.h"
 #include "core/elastic.h"
@@ -25,9 +26,7 @@ static int by_id(const struct agent *a, const struct agent *b)
 
 static struct agent *new_agent(struct core *c, const struct agent_row *row, bool stored)
 {
-    struct agent *agent = calloc(1, sizeof *agent);
-    if (agent == NULL)
-        abort();
+    struct agent *agent = must_calloc(1, sizeof *agent);
     agent->row = *row;
     agent->pool = pool_find(c, row->pool);
     if (agent->pool == NULL)
@@ -119,9 +118,7 @@ struct slot *agent_slot(struct agent *agent, int32_t device_id)
 
 static char *copy_text(const char *text)
 {
-    char *copy = strdup(text != NULL ? text : "");
-    if (copy == NULL)
-        abort();
+    char *copy = must_strdup(text != NULL ? text : "");
     return copy;
 }
 
@@ -134,9 +131,7 @@ static int by_device(const void *a, const void *b)
 static void set_devices(struct agent *agent, const struct core_device *device, size_t n)
 {
     free_slots(agent);
-    agent->slot = calloc(n + 1, sizeof *agent->slot);
-    if (agent->slot == NULL)
-        abort();
+    agent->slot = must_calloc(n + 1, sizeof *agent->slot);
     agent->slot_n = n;
     for (size_t i = 0; i < n; i++) {
         agent->slot[i].device = device[i];

@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "core/allocation_internal.h"
 
 #include <stdlib.h>
@@ -68,9 +69,7 @@ const char *allocation_name(struct core *c, const struct allocation *a)
 static struct allocation *new_allocation(struct core *c, struct trial *trial, struct task *task,
                                          const struct allocation_row *row, bool stored)
 {
-    struct allocation *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        abort();
+    struct allocation *a = must_calloc(1, sizeof *a);
     a->row = *row;
     record_init(&a->record, CORE_PUT_ALLOCATION, &a->row, stored);
     sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
@@ -124,10 +123,8 @@ void allocation_request_for_task(struct core *c, struct task *t, struct pool *po
 static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row,
                                        bool stored)
 {
-    struct container *k = calloc(1, sizeof *k);
-    a->container = realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
-    if (k == NULL || a->container == NULL)
-        abort();
+    struct container *k = must_calloc(1, sizeof *k);
+    a->container = must_realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
     k->row = *row;
     record_init(&k->record, CORE_PUT_CONTAINER, &k->row, stored);
     sm_restore(&k->sm, &container_sm, row->rank, row->state);

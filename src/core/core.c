@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
 #include "core/effects.h"
@@ -18,9 +19,7 @@
 
 struct core *core_new(const struct core_opts *opts)
 {
-    struct core *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct core *c = must_calloc(1, sizeof *c);
     c->id_state = opts->seed;
     c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
     c->restore_wait_us = opts->restore_wait_us;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/strbuf.h"
 
 struct core_effect *effect_add(struct core *c, enum core_effect_type type)
@@ -11,9 +12,7 @@ struct core_effect *effect_add(struct core *c, enum core_effect_type type)
     struct core_effects *e = c->out;
     if (e->n == e->cap) {
         e->cap = e->cap ? 2 * e->cap : 16;
-        e->item = realloc(e->item, e->cap * sizeof *e->item);
-        if (e->item == NULL)
-            abort();
+        e->item = must_realloc(e->item, e->cap * sizeof *e->item);
     }
     struct core_effect *effect = &e->item[e->n++];
     *effect = (struct core_effect){.type = type};
@@ -98,9 +97,7 @@ void effects_put_touched(struct core *c)
     size_t puts = count_touched(c), n = 0;
     if (puts == 0)
         return;
-    struct core_effect *all = calloc(puts + e->n, sizeof *all);
-    if (all == NULL)
-        abort();
+    struct core_effect *all = must_calloc(puts + e->n, sizeof *all);
     for (int put = CORE_PUT_EXPERIMENT; put <= CORE_PUT_AGENT; put++) {
         struct record *r;
         STAILQ_FOREACH(r, &c->touched, next)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/schema.h"
 #include "core/agents.h"
 #include "core/effects.h"
@@ -29,9 +30,7 @@ struct elastic {
 
 struct elastic *elastic_new(const struct scale_opts *opts)
 {
-    struct elastic *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        abort();
+    struct elastic *e = must_calloc(1, sizeof *e);
     e->opts = *opts;
     instances_init(&e->instances, &e->opts);
     return e;

@@ -4,6 +4,7 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/expconf.h"
 #include "core/expconf_checks.h"
 #include "core/expconf_internal.h"
@@ -272,9 +273,7 @@ static void view_scalars(struct exp_config *c, struct json_object *tree)
 
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n)
 {
-    struct view *view = calloc(1, sizeof *view);
-    if (!view)
-        abort();
+    struct view *view = must_calloc(1, sizeof *view);
     struct exp_config *c = &view->config;
     cleanup_strbuf struct strbuf json = STRBUF_INIT;
     json_print(take_tree, &json);

@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "core/experiment_internal.h"
 
 #include <stdlib.h>
@@ -96,9 +97,7 @@ void experiment_move(struct core *c, struct experiment *x, enum run_state to)
 static struct experiment *new_experiment(struct core *c, const struct experiment_row *row,
                                          const struct core_experiment_spec *spec, struct pool *pool, bool stored)
 {
-    struct experiment *x = calloc(1, sizeof *x);
-    if (x == NULL)
-        abort();
+    struct experiment *x = must_calloc(1, sizeof *x);
     x->row = *row;
     x->row.failure = NULL;
     record_init(&x->record, CORE_PUT_EXPERIMENT, &x->row, stored);
@@ -108,16 +107,13 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     x->spec.warning = NULL;
     x->spec.warning_n = 0;
     x->spec.pool = pool->name;
-    if (spec->warm_start_checkpoint != NULL &&
-        (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
-        abort();
+    if (spec->warm_start_checkpoint != NULL)
+        x->spec.warm_start_checkpoint = must_strdup(spec->warm_start_checkpoint);
     x->pool = pool;
     x->job = job_new(x);
     LIST_INIT(&x->trials);
     HASH_ADD(hh, c->experiments, row.id, sizeof x->row.id, x);
     HASH_ADD(by_job, c->jobs, row.job_id, strlen(x->row.job_id), x);
-    if (x->hh.tbl == NULL || x->by_job.tbl == NULL)
-        abort();
     return x;
 }
 

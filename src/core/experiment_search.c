@@ -1,5 +1,6 @@
 /* What an experiment and its searcher say to each other: what trials did goes in, what the searcher wants comes out and is
  * carried out, with what follows from that; and what is kept of it. */
+#include "common/must.h"
 #include "core/experiment_internal.h"
 
 #include <stdlib.h>
@@ -20,9 +21,7 @@ void experiment_add_trial(struct experiment *x, struct trial *t)
 {
     if (t->number >= x->trial_at_n) {
         size_t n = t->number + 1 > 2 * x->trial_at_n ? t->number + 1 : 2 * x->trial_at_n;
-        x->trial_at = realloc(x->trial_at, n * sizeof(struct trial *));
-        if (x->trial_at == NULL)
-            abort();
+        x->trial_at = must_realloc(x->trial_at, n * sizeof(struct trial *));
         memset(x->trial_at + x->trial_at_n, 0, (n - x->trial_at_n) * sizeof(struct trial *));
         x->trial_at_n = n;
     }

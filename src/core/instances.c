@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/agents.h"
 #include "core/effects.h"
 
@@ -141,9 +142,7 @@ static void set_last_words(struct instance *x, const char *text)
 
 static struct instance *new_instance(struct instances *s, const char *id, bool inherited)
 {
-    struct instance *x = calloc(1, sizeof *x);
-    if (x == NULL)
-        abort();
+    struct instance *x = must_calloc(1, sizeof *x);
     memcpy(x->id, id, strlen(id) + 1);
     x->inherited = inherited;
     x->among = s;
@@ -188,10 +187,8 @@ int instances_take_list(struct core *c, struct instances *s, const struct core_i
 {
     if (check_ids(seen, n, err) < 0)
         return -1;
-    struct instance **now = calloc(n + 1, sizeof(struct instance *));
+    struct instance **now = must_calloc(n + 1, sizeof(struct instance *));
     size_t now_n = 0;
-    if (now == NULL)
-        abort();
     for (size_t i = 0; i < s->n; i++)
         s->at[i]->listed = false;
     for (size_t i = 0; i < n; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
 #include "core/effects.h"
@@ -194,9 +195,7 @@ static void restore_run_times(struct core *c, const struct core_rows *rows)
 
 void restore_all(struct core *c, const struct core_rows *rows)
 {
-    cleanup_free struct broken *broken = calloc(rows->experiment_n + 1, sizeof *broken);
-    if (broken == NULL)
-        abort();
+    cleanup_free struct broken *broken = must_calloc(rows->experiment_n + 1, sizeof *broken);
     c->last_experiment_id = rows->last_experiment_id;
     c->last_trial_id = rows->last_trial_id;
     restore_run_times(c, rows);

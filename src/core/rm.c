@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/elastic.h"
 
 struct pool *pool_find(const struct core *c, const char *name)
@@ -19,15 +20,11 @@ struct pool *pool_find(const struct core *c, const char *name)
 void pools_init(struct core *c, const struct core_opts *opts)
 {
     c->pool_n = opts->pool_n;
-    c->pool = calloc(opts->pool_n, sizeof *c->pool);
-    if (c->pool == NULL)
-        abort();
+    c->pool = must_calloc(opts->pool_n, sizeof *c->pool);
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
         p->opts = opts->pool[i];
-        p->opts.name = p->name = strdup(opts->pool[i].name);
-        if (p->name == NULL)
-            abort();
+        p->opts.name = p->name = must_strdup(opts->pool[i].name);
         p->rm = &rm_agents;
         TAILQ_INIT(&p->allocations);
         TAILQ_INIT(&p->new);
@@ -125,9 +122,7 @@ int pool_check_weight(const struct pool *p, double weight, struct error *err)
 
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)
 {
-    struct job *job = calloc(1, sizeof *job);
-    if (job == NULL)
-        abort();
+    struct job *job = must_calloc(1, sizeof *job);
     job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
                                       .weight = x->spec.weight, .max_slots = x->spec.max_slots,
                                       .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
@@ -163,9 +158,7 @@ struct experiment *job_experiment(const struct job *job)
 
 void job_new_for_task(struct allocation *a)
 {
-    a->job = calloc(1, sizeof *a->job);
-    if (a->job == NULL)
-        abort();
+    a->job = must_calloc(1, sizeof *a->job);
     a->job->group = (struct sched_group){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
                                          .max_slots = -1, .queue_position = a->row.request_us,
                                          .submitted_us = a->row.request_us};

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/allocation.h"
 #include "core/effects.h"
 #include "core/ids.h"
@@ -17,9 +18,7 @@ struct task *task_find(const struct core *c, const char *id)
 
 static struct task *new_task(struct core *c, const struct task_row *row, bool stored)
 {
-    struct task *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct task *t = must_calloc(1, sizeof *t);
     t->row = *row;
     record_init(&t->record, CORE_PUT_TASK, &t->row, stored);
     HASH_ADD_STR(c->tasks, row.id, t);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/strbuf.h"
 #include "core/allocation.h"
 #include "core/effects.h"
@@ -29,14 +30,10 @@ static void move(struct core *c, struct trial *t, enum run_state to)
 
 static struct trial *new_trial(struct core *c, struct experiment *x, const struct trial_row *row, bool stored)
 {
-    struct trial *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct trial *t = must_calloc(1, sizeof *t);
     t->row = *row;
-    t->row.hparams = t->hparams = strdup(row->hparams);
-    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? strdup(row->excluded_agents) : NULL;
-    if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
-        abort();
+    t->row.hparams = t->hparams = must_strdup(row->hparams);
+    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? must_strdup(row->excluded_agents) : NULL;
     record_init(&t->record, CORE_PUT_TRIAL, &t->row, stored);
     sm_restore(&t->sm, &trial_sm, row->id, row->state);
     SET_TEXT(t->task.id, row->task_id);
@@ -96,8 +93,7 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     t->row.excluded_agents = t->excluded = NULL;
     if (strcmp(hparams, t->hparams) != 0) { /* the configuration was changed */
         free(t->hparams);
-        if ((t->row.hparams = t->hparams = strdup(hparams)) == NULL)
-            abort();
+        t->row.hparams = t->hparams = must_strdup(hparams);
         t->new_hparams = true;
     }
     sm_restore(&t->sm, &trial_sm, t->row.id, RUN_PAUSED);
@@ -470,8 +466,7 @@ static void restore_warm_start(struct experiment *x, const struct trial_row *row
 {
     if (x->spec.warm_start_checkpoint != NULL || row->warm_start_checkpoint[0] == '\0')
         return;
-    if ((x->spec.warm_start_checkpoint = strdup(row->warm_start_checkpoint)) == NULL)
-        abort();
+    x->spec.warm_start_checkpoint = must_strdup(row->warm_start_checkpoint);
 }
 
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row)

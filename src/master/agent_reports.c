@@ -5,6 +5,7 @@
 #include "api/log_ingest.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/agent_hub_internal.h"
 #include "master/agent_keys.h"
 #include "master/agent_metrics.h"
@@ -239,9 +240,7 @@ static void on_logs(struct link *l, struct agent_letter *letter)
                     l->agent_id, logs->container_id, logs->lines_n);
     if (logs->lines_n == 0 || ownership == NOT_OWNED)
         return;
-    struct log_batch *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort();
+    struct log_batch *b = must_calloc(1, sizeof(*b));
     *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena};
     b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = letter->lines, .arena = &b->arena,
                                     .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};

@@ -18,6 +18,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "common/process.h"
 #include "master/local_agent.h"
 #include "master/provider.h"
@@ -104,9 +105,7 @@ static const char *agent_program(struct arena *a)
 
 static struct provider *open_local(const struct provider_setup *setup)
 {
-    struct provider *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct provider *p = must_calloc(1, sizeof(*p));
     p->setup = *setup;
     struct json_object *program = member(setup->config, "agent_program");
     p->program = program ? arena_strdup(&p->arena, json_object_get_string(program)) : agent_program(&p->arena);
@@ -223,9 +222,8 @@ static const char *last_words(const struct provider *p, const char *id, struct a
 
 static void remember(struct provider *p, const char *id, const struct process *process)
 {
-    struct known *all = reallocarray(p->known, p->known_n + 1, sizeof(*all));
-    if (!all || !(all[p->known_n].id = strdup(id)))
-        abort();
+    struct known *all = must_reallocarray(p->known, p->known_n + 1, sizeof(*all));
+    all[p->known_n].id = must_strdup(id);
     p->known = all;
     p->known[p->known_n++].process = *process;
 }

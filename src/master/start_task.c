@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/collection_tasks.h"
 #include "master/master.h"
 #include "master/start_configs.h"
@@ -370,9 +371,7 @@ static const char *device_kind(const struct core *c, const struct core_start *s)
 
 struct start *start_prepare(struct master *m, const struct core_start *s)
 {
-    struct start *st = calloc(1, sizeof(*st));
-    if (!st)
-        abort();
+    struct start *st = must_calloc(1, sizeof(*st));
     st->m = m;
     st->s = s;
     st->device_kind = device_kind(m->core, s);

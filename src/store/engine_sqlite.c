@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "store/engine.h"
 
 #include <fcntl.h>
@@ -175,9 +176,7 @@ static int open_file(struct sqlite_engine *e, const char *path, bool writer, str
 
 static int op_open(const char *path, bool writer, struct engine **ret, struct error *err)
 {
-    struct sqlite_engine *e = calloc(1, sizeof(*e));
-    if (!e)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct sqlite_engine *e = must_calloc(1, sizeof(*e));
     e->base.ops = &engine_sqlite;
     if (open_file(e, path, writer, err) < 0) {
         op_close(&e->base);
@@ -256,9 +255,7 @@ static void op_finalize(struct engine_stmt *s)
 static int op_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err)
 {
     struct sqlite_engine *e = (struct sqlite_engine *)base;
-    struct engine_stmt *s = calloc(1, sizeof(*s));
-    if (!s)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct engine_stmt *s = must_calloc(1, sizeof(*s));
     s->engine = e;
     if (sqlite3_prepare_v3(e->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL) != SQLITE_OK) {
         op_finalize(s);

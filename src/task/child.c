@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "task/mounts.h"
 
 #define OOM_SCORE "300"
@@ -74,7 +75,7 @@ static int open_birthplace(char *const *procs_file)
     size_t n = *procs_file ? strlen(*procs_file) : 0, name_n = sizeof(name) - 1;
     if (n <= name_n || procs_file[1] || strcmp(*procs_file + n - name_n, name) != 0)
         return -1;
-    cleanup_free char *dir = strndup(*procs_file, n - name_n);
+    cleanup_free char *dir = must_strndup(*procs_file, n - name_n);
     return dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
+
 void later_init(struct later *l, const struct sched_opts *opts)
 {
     l->kept = opts->policy == SCHED_BY_PRIORITY && opts->preemption;
@@ -40,9 +42,7 @@ void later_join(struct later *l, struct sched_agent *agent)
     agent->shadow = NULL;
     if (!l->kept)
         return;
-    agent->shadow = calloc(1, sizeof *agent->shadow);
-    if (agent->shadow == NULL)
-        abort();
+    agent->shadow = must_calloc(1, sizeof *agent->shadow);
     *agent->shadow = (struct sched_agent){.id = agent->id, .shadow_of = agent, .open = agent->open, .slots = agent->slots,
                                           .empty_slots = agent->empty_slots, .aux = agent->aux, .empty_aux = agent->empty_aux};
     places_add(&l->places, agent->shadow);

@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "core/sched/internal.h"
 
 #include <stdlib.h>
@@ -22,9 +23,7 @@ RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
 struct sched *sched_new(const struct sched_opts *opts)
 {
-    struct sched *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct sched *s = must_calloc(1, sizeof *s);
     s->opts = *opts;
     places_init(&s->places, opts);
     later_init(&s->later, opts);
@@ -69,9 +68,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     if (++s->agent_n <= s->share_cap)
         return;
     s->share_cap = 2 * s->agent_n;
-    s->share = reallocarray(s->share, s->share_cap, sizeof *s->share);
-    if (s->share == NULL)
-        abort();
+    s->share = must_reallocarray(s->share, s->share_cap, sizeof *s->share);
 }
 
 static void hold_on(const struct sched_request *r, const struct sched_share *share, int by)
@@ -225,9 +222,7 @@ void sched_request_add(struct sched *s, struct sched_request *r)
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
 {
-    r->share = reallocarray(NULL, n + 1, sizeof *share);
-    if (r->share == NULL)
-        abort();
+    r->share = must_reallocarray(NULL, n + 1, sizeof *share);
     for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
         hold_on(r, &share[i], 1);

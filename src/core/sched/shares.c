@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 #define LEAST_WEIGHT 1e-3
 #define ALMOST 1e-6 /* a share so little below a whole number is that number */
 
@@ -13,11 +15,9 @@ void claims_make_room(struct claims_room *room, size_t n)
     if (n <= room->cap)
         return;
     room->cap = 2 * n;
-    room->item = reallocarray(room->item, room->cap, sizeof *room->item);
-    room->order = reallocarray(room->order, room->cap, sizeof *room->order);
-    room->sorted = reallocarray(room->sorted, room->cap, sizeof *room->sorted);
-    if (room->item == NULL || room->order == NULL || room->sorted == NULL)
-        abort();
+    room->item = must_reallocarray(room->item, room->cap, sizeof *room->item);
+    room->order = must_reallocarray(room->order, room->cap, sizeof *room->order);
+    room->sorted = must_reallocarray(room->sorted, room->cap, sizeof *room->sorted);
 }
 
 void claims_free_room(struct claims_room *room)

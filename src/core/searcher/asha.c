@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/searcher/power.h"
 
 /* What a trial that ended early "reports" for a rung that it never reached: worse than anything. */
@@ -50,9 +51,7 @@ void asha_init(struct asha *a, const struct asha_length *length, double divisor,
     int64_t units[ASHA_RUNGS_MAX];
     *a = (struct asha){.form = length->form, .unit = length->unit, .divisor = divisor, .max_trials = max_trials,
                        .max_concurrent = max_concurrent, .rung_n = rung_n};
-    a->rung = calloc((size_t)rung_n, sizeof(struct asha_rung));
-    if (a->rung == NULL)
-        abort();
+    a->rung = must_calloc((size_t)rung_n, sizeof(struct asha_rung));
     asha_rung_units(rung_n, length->units, divisor, units);
     for (int i = 0; i < rung_n; i++)
         a->rung[i].units = units[i];
@@ -78,9 +77,7 @@ void asha_place(struct asha *a, size_t trial, int rung)
 {
     if (trial >= a->trial_cap) {
         a->trial_cap = trial + 1 > 2 * a->trial_cap ? trial + 1 : 2 * a->trial_cap;
-        a->trial = realloc(a->trial, a->trial_cap * sizeof(struct asha_trial));
-        if (a->trial == NULL)
-            abort();
+        a->trial = must_realloc(a->trial, a->trial_cap * sizeof(struct asha_trial));
     }
     while (a->trial_n <= trial)
         a->trial[a->trial_n++] = (struct asha_trial){.rung = -1};

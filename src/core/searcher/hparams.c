@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/searcher/power.h"
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };
@@ -221,9 +222,7 @@ static struct json_object *grid_point(struct json_object *space, int64_t *index)
 {
     size_t n;
     cleanup_free const char **names = json_sorted_names(space, &n);
-    cleanup_free struct json_object **value = calloc(n + 1, sizeof(struct json_object *));
-    if (value == NULL)
-        abort();
+    cleanup_free struct json_object **value = must_calloc(n + 1, sizeof(struct json_object *));
     for (size_t i = n; i-- > 0;) {
         struct json_object *v = member(space, names[i]);
         if (is_group(v)) {

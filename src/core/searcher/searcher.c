@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/searcher/books.h"
 #include "core/searcher/hparams.h"
 
@@ -25,9 +26,7 @@ static struct searcher_action *add_action(struct searcher_actions *a, enum searc
 {
     if (a->n == a->cap) {
         a->cap = a->cap ? 2 * a->cap : 8;
-        a->item = realloc(a->item, a->cap * sizeof *a->item);
-        if (a->item == NULL)
-            abort();
+        a->item = must_realloc(a->item, a->cap * sizeof *a->item);
     }
     struct searcher_action *action = &a->item[a->n++];
     *action = (struct searcher_action){.type = type, .trial = trial};
@@ -65,9 +64,7 @@ static struct searcher_trial *add_trial(struct searcher *s)
 {
     if (s->trial_n == s->trial_cap) {
         s->trial_cap = s->trial_cap ? 2 * s->trial_cap : 1;
-        s->trial = realloc(s->trial, s->trial_cap * sizeof *s->trial);
-        if (s->trial == NULL)
-            abort();
+        s->trial = must_realloc(s->trial, s->trial_cap * sizeof *s->trial);
     }
     struct searcher_trial *t = &s->trial[s->trial_n++];
     *t = (struct searcher_trial){.has_progress = true};
@@ -177,9 +174,7 @@ int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, str
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err)
 {
-    struct searcher *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct searcher *s = must_calloc(1, sizeof *s);
     rng_init(&s->rng, seed);
     if (make(s, config, hyperparameters, err) < 0) {
         searcher_free(s);
