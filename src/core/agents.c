@@ -31,7 +31,7 @@ static struct agent *new_agent(struct core *c, const struct agent_row *row, bool
     agent->pool = pool_find(c, row->pool);
     if (agent->pool == NULL)
         agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
-    record_init(&agent->record, CORE_PUT_AGENT, &agent->row, stored);
+    record_init(&agent->record, RECORD_AGENT, &agent->row, stored);
     agent_revised(c, agent);
     LIST_INIT(&agent->containers);
     machine_join(c, agent, "");

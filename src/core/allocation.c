@@ -71,7 +71,7 @@ static struct allocation *new_allocation(struct core *c, struct trial *trial, st
 {
     struct allocation *a = must_calloc(1, sizeof *a);
     a->row = *row;
-    record_init(&a->record, CORE_PUT_ALLOCATION, &a->row, stored);
+    record_init(&a->record, RECORD_ALLOCATION, &a->row, stored);
     sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
     a->trial = trial;
     a->task = task;
@@ -126,7 +126,7 @@ static struct container *new_container(struct core *c, struct allocation *a, con
     struct container *k = must_calloc(1, sizeof *k);
     a->container = must_realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
     k->row = *row;
-    record_init(&k->record, CORE_PUT_CONTAINER, &k->row, stored);
+    record_init(&k->record, RECORD_CONTAINER, &k->row, stored);
     sm_restore(&k->sm, &container_sm, row->rank, row->state);
     k->allocation = a;
     a->container[a->container_n++] = k;

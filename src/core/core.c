@@ -122,9 +122,67 @@ static void fire_timers(struct core *c)
     }
 }
 
-static int from_task(struct core *c, const struct core_event *ev, struct error *err)
+static int new_id(struct core *c, enum core_event_type type)
+{
+    char job_id[CORE_UUID_MAX];
+    if (type == CORE_NEW_TRIAL_ID) {
+        c->out->trial_id = ++c->last_trial_id;
+        return 0;
+    }
+    new_uuid(c, job_id);
+    c->out->experiment_id = ++c->last_experiment_id;
+    c->out->job_id = arena_strdup(&c->out->arena, job_id);
+    return 0;
+}
+
+/* One row for each event: the compiler refuses a switch that does not name them all. */
+static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
 {
     switch (ev->type) {
+    /* requests of users */
+    case CORE_EXPERIMENT_CREATE:
+        return experiment_create(c, ev->create.spec, ev->create.activate, err);
+    case CORE_EXPERIMENT_CONTINUE:
+        return experiment_continue(c, ev, err);
+    case CORE_EXPERIMENT_ACTIVATE:
+        return experiment_activate(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_PAUSE:
+        return experiment_pause(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_CANCEL:
+        return experiment_cancel(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_KILL:
+        return experiment_kill(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_RESOURCES:
+        return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
+    case CORE_TRIAL_KILL:
+        return trial_kill(c, ev->trial_id, err);
+    case CORE_QUEUE_CHANGE:
+        return queue_change(c, ev, err);
+    case CORE_TASK_CREATE:
+        return task_create(c, ev->task, err);
+    case CORE_AGENT_ENABLE:
+        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, err);
+    case CORE_SLOT_ENABLE:
+        return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
+    case CORE_AGENT_REMOVE:
+        return agent_remove(c, ev->remove_agent, err);
+
+    /* agents and machines */
+    case CORE_AGENT_CONNECTED:
+        return agent_connected(c, ev, err);
+    case CORE_AGENT_DISCONNECTED:
+        agent_disconnected(c, ev->agent.agent_id);
+        return 0;
+    case CORE_AGENT_DEVICES:
+        agent_devices_changed(c, ev);
+        return 0;
+    case CORE_CONTAINER_CHANGED:
+        agent_container_changed(c, ev->container.agent_id, &ev->container.report);
+        return 0;
+    case CORE_INSTANCES_LISTED:
+        return elastic_listed(c, ev, err);
+
+    /* tasks */
     case CORE_ALLOCATION_READY:
         return allocation_ready(c, ev->allocation.allocation_id, err);
     case CORE_ALLOCATION_WAITING:
@@ -147,77 +205,25 @@ static int from_task(struct core *c, const struct core_event *ev, struct error *
         return experiment_operation_completed(c, ev->operation.trial_id, ev->operation.length, ev->operation.metric, err);
     case CORE_TRIAL_EARLY_EXIT:
         return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
+    case CORE_TRIAL_CHECKPOINTED:
+        trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
+        return 0;
     case CORE_TRIAL_LOG_MATCHED:
         trial_log_matched(c, ev->log_matched.trial_id, ev->log_matched.policy, ev->log_matched.agent_id,
                           ev->log_matched.action);
         return 0;
-    default:
-        trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
-        return 0;
-    }
-}
 
-static int new_id(struct core *c, enum core_event_type type)
-{
-    char job_id[CORE_UUID_MAX];
-    if (type == CORE_NEW_TRIAL_ID) {
-        c->out->trial_id = ++c->last_trial_id;
-        return 0;
-    }
-    new_uuid(c, job_id);
-    c->out->experiment_id = ++c->last_experiment_id;
-    c->out->job_id = arena_strdup(&c->out->arena, job_id);
-    return 0;
-}
-
-static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
-{
-    switch (ev->type) {
-    case CORE_EXPERIMENT_CREATE:
-        return experiment_create(c, ev->create.spec, ev->create.activate, err);
-    case CORE_EXPERIMENT_CONTINUE:
-        return experiment_continue(c, ev, err);
-    case CORE_EXPERIMENT_ACTIVATE:
-    case CORE_EXPERIMENT_PAUSE:
-    case CORE_EXPERIMENT_CANCEL:
-    case CORE_EXPERIMENT_KILL:
-        return experiment_request(c, ev->experiment_id, ev->type, err);
-    case CORE_EXPERIMENT_RESOURCES:
-        return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
-    case CORE_QUEUE_CHANGE:
-        return queue_change(c, ev, err);
-    case CORE_TASK_CREATE:
-        return task_create(c, ev->task, err);
-    case CORE_TRIAL_KILL:
-        return trial_kill(c, ev->trial_id, err);
-    case CORE_AGENT_REMOVE:
-        return agent_remove(c, ev->remove_agent, err);
-    case CORE_AGENT_ENABLE:
-        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, err);
-    case CORE_SLOT_ENABLE:
-        return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
-    case CORE_AGENT_CONNECTED:
-        return agent_connected(c, ev, err);
-    case CORE_AGENT_DISCONNECTED:
-        agent_disconnected(c, ev->agent.agent_id);
-        return 0;
-    case CORE_AGENT_DEVICES:
-        agent_devices_changed(c, ev);
-        return 0;
-    case CORE_CONTAINER_CHANGED:
-        agent_container_changed(c, ev->container.agent_id, &ev->container.report);
-        return 0;
-    case CORE_INSTANCES_LISTED:
-        return elastic_listed(c, ev, err);
-    case CORE_TIMER:
-        fire_timers(c);
-        return 0;
+    /* ids and time */
     case CORE_NEW_EXPERIMENT_ID:
     case CORE_NEW_TRIAL_ID:
         return new_id(c, ev->type);
-    default:
-        return from_task(c, ev, err);
+    case CORE_TIMER:
+        fire_timers(c);
+        return 0;
+    case CORE_EVENT_NR:
+        break;
     }
+    return error_set(err, ERR_INTERNAL, "the core has no event %d", (int)ev->type);
 }
 
 /* Scheduling comes last, so that it sees all that the step has changed; rows come out as what they became. */

@@ -26,9 +26,9 @@ void core_effects_release(struct core_effects *e)
     *e = (struct core_effects)CORE_EFFECTS_INIT;
 }
 
-void record_init(struct record *r, enum core_effect_type put, const void *row, bool stored)
+void record_init(struct record *r, enum record_kind kind, const void *row, bool stored)
 {
-    *r = (struct record){.put = put, .row = row, .stored = stored};
+    *r = (struct record){.kind = kind, .row = row, .stored = stored};
 }
 
 void record_touch(struct core *c, struct record *r)
@@ -58,25 +58,31 @@ static const struct experiment_row *copy_experiment(struct arena *a, const struc
 
 static void fill_put(struct arena *a, const struct record *r, struct core_effect *ret)
 {
-    *ret = (struct core_effect){.type = r->put, .insert = !r->stored};
-    switch (r->put) {
-    case CORE_PUT_EXPERIMENT:
+    static const enum core_effect_type types[RECORD_KIND_NR] = {
+        [RECORD_EXPERIMENT] = CORE_PUT_EXPERIMENT, [RECORD_TRIAL] = CORE_PUT_TRIAL, [RECORD_TASK] = CORE_PUT_TASK,
+        [RECORD_ALLOCATION] = CORE_PUT_ALLOCATION, [RECORD_CONTAINER] = CORE_PUT_CONTAINER, [RECORD_AGENT] = CORE_PUT_AGENT,
+    };
+    *ret = (struct core_effect){.type = types[r->kind], .insert = !r->stored};
+    switch (r->kind) {
+    case RECORD_EXPERIMENT:
         ret->experiment = copy_experiment(a, r->row);
         break;
-    case CORE_PUT_TRIAL:
+    case RECORD_TRIAL:
         ret->trial = copy_trial(a, r);
         break;
-    case CORE_PUT_TASK:
+    case RECORD_TASK:
         ret->task = arena_dup(a, r->row, sizeof(struct task_row));
         break;
-    case CORE_PUT_ALLOCATION:
+    case RECORD_ALLOCATION:
         ret->allocation = arena_dup(a, r->row, sizeof(struct allocation_row));
         break;
-    case CORE_PUT_CONTAINER:
+    case RECORD_CONTAINER:
         ret->container = arena_dup(a, r->row, sizeof(struct container_row));
         break;
-    default:
+    case RECORD_AGENT:
         ret->agent = arena_dup(a, r->row, sizeof(struct agent_row));
+        break;
+    case RECORD_KIND_NR:
         break;
     }
 }
@@ -98,10 +104,10 @@ void effects_put_touched(struct core *c)
     if (puts == 0)
         return;
     struct core_effect *all = must_calloc(puts + e->n, sizeof *all);
-    for (int put = CORE_PUT_EXPERIMENT; put <= CORE_PUT_AGENT; put++) {
+    for (int kind = 0; kind < RECORD_KIND_NR; kind++) {
         struct record *r;
         STAILQ_FOREACH(r, &c->touched, next)
-            if ((int)r->put == put)
+            if ((int)r->kind == kind)
                 fill_put(&e->arena, r, &all[n++]);
     }
     while (!STAILQ_EMPTY(&c->touched)) {

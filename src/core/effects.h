@@ -7,7 +7,7 @@
 
 struct core_effect *effect_add(struct core *c, enum core_effect_type type);
 /* The row will be PUT at the end of this step. */
-void record_init(struct record *r, enum core_effect_type put, const void *row, bool stored);
+void record_init(struct record *r, enum record_kind kind, const void *row, bool stored);
 void record_touch(struct core *c, struct record *r);
 void effects_put_touched(struct core *c); /* rows first, then the effects added so far */
 

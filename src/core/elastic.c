@@ -208,9 +208,15 @@ static const char *reason_of(struct core *c, const struct elastic *e, const stru
         if (!x->came)
             return arena_printf(&c->out->arena, "not connected within %s", duration_text(c, e->opts.max_starting_us));
         return arena_printf(&c->out->arena, "disconnected for %s", duration_text(c, e->opts.max_disconnected_us));
-    default:
-        return arena_printf(&c->out->arena, "more than max_instances, %d", e->opts.max_instances);
+    case SCALE_PENDING:
+    case SCALE_STARTING:
+    case SCALE_OCCUPIED:
+    case SCALE_IDLE:
+    case SCALE_DISCONNECTED:
+    case SCALE_CLASS_NR:
+        break;
     }
+    return arena_printf(&c->out->arena, "more than max_instances, %d", e->opts.max_instances);
 }
 
 static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool leaving)

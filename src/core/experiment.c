@@ -100,7 +100,7 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     struct experiment *x = must_calloc(1, sizeof *x);
     x->row = *row;
     x->row.failure = NULL;
-    record_init(&x->record, CORE_PUT_EXPERIMENT, &x->row, stored);
+    record_init(&x->record, RECORD_EXPERIMENT, &x->row, stored);
     sm_restore(&x->sm, &experiment_sm, row->id, row->state);
     x->spec = *spec;
     x->spec.searcher = x->spec.hyperparameters = NULL;
@@ -221,52 +221,62 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static int incompatible(const struct experiment *x, struct error *err)
+static struct experiment *find_or_refuse(const struct core *c, int32_t id, struct error *err)
 {
-    return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", sm_name(&x->sm));
+    struct experiment *x = experiment_find(c, id);
+    if (x == NULL)
+        error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+    return x;
 }
 
-static int switch_between(struct core *c, struct experiment *x, enum run_state to, struct error *err)
+static int switch_between_active_and_paused(struct core *c, int32_t id, enum run_state to, struct error *err)
 {
+    struct experiment *x = find_or_refuse(c, id, err);
+    if (x == NULL)
+        return -1;
     if (x->sm.state == (int)to)
         return 0;
     if (run_state_is_stopping(x->sm.state))
-        return incompatible(x, err);
+        return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", sm_name(&x->sm));
     experiment_move(c, x, to);
     return 0;
 }
 
-static int not_found(int32_t id, struct error *err)
+int experiment_activate(struct core *c, int32_t id, struct error *err)
 {
-    return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+    return switch_between_active_and_paused(c, id, RUN_ACTIVE, err);
 }
 
-int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err)
+int experiment_pause(struct core *c, int32_t id, struct error *err)
 {
-    struct experiment *x = experiment_find(c, id);
+    return switch_between_active_and_paused(c, id, RUN_PAUSED, err);
+}
+
+int experiment_cancel(struct core *c, int32_t id, struct error *err)
+{
+    struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
-        return not_found(id, err);
-    switch (request) {
-    case CORE_EXPERIMENT_ACTIVATE:
-        return switch_between(c, x, RUN_ACTIVE, err);
-    case CORE_EXPERIMENT_PAUSE:
-        return switch_between(c, x, RUN_PAUSED, err);
-    case CORE_EXPERIMENT_CANCEL:
-        if (!run_state_is_stopping(x->sm.state))
-            experiment_move(c, x, RUN_STOPPING_CANCELED);
-        return 0;
-    default:
-        if (sm_allows(&x->sm, RUN_STOPPING_KILLED))
-            experiment_move(c, x, RUN_STOPPING_KILLED);
-        return 0;
-    }
+        return -1;
+    if (!run_state_is_stopping(x->sm.state))
+        experiment_move(c, x, RUN_STOPPING_CANCELED);
+    return 0;
+}
+
+int experiment_kill(struct core *c, int32_t id, struct error *err)
+{
+    struct experiment *x = find_or_refuse(c, id, err);
+    if (x == NULL)
+        return -1;
+    if (sm_allows(&x->sm, RUN_STOPPING_KILLED))
+        experiment_move(c, x, RUN_STOPPING_KILLED);
+    return 0;
 }
 
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err)
 {
-    struct experiment *x = experiment_find(c, id);
+    struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
-        return not_found(id, err);
+        return -1;
     if ((p->set_priority && pool_check_priority(x->pool, p->priority, err) < 0) ||
         (p->set_weight && pool_check_weight(x->pool, p->weight, err) < 0))
         return error_wrap(err, "experiment %d", id);

@@ -13,8 +13,11 @@ enum { EXPERIMENTS_MAX = 100000 }; /* alive at a time */
 int experiment_create(struct core *c, const struct core_experiment_spec *spec, bool activate, struct error *err);
 /* CORE_EXPERIMENT_CONTINUE: PAUSED with a new searcher, then ACTIVE. */
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err);
-/* CORE_EXPERIMENT_ACTIVATE, PAUSE, CANCEL, KILL, each with its own answer to "it is too late for that". */
-int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err);
+/* To activate or to pause an experiment that is stopping is refused; to cancel or to kill it once more does nothing. */
+int experiment_activate(struct core *c, int32_t id, struct error *err);
+int experiment_pause(struct core *c, int32_t id, struct error *err);
+int experiment_cancel(struct core *c, int32_t id, struct error *err);
+int experiment_kill(struct core *c, int32_t id, struct error *err);
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err);
 
 /* From its trials. */

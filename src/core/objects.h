@@ -31,9 +31,16 @@ struct job {
     int64_t calling_slots;         /* that its requests wait for and an elastic pool could launch agents for */
 };
 
-/* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
+/* Rows that the store keeps, parents before children. */
+enum record_kind {
+    RECORD_EXPERIMENT, RECORD_TRIAL, RECORD_TASK, RECORD_ALLOCATION, RECORD_CONTAINER, RECORD_AGENT,
+    RECORD_KIND_NR,
+};
+
+/* Part of an object whose row the store keeps: touch it, and the step ends with one PUT of what the row has become
+ * (effects.h). */
 struct record {
-    enum core_effect_type put;
+    enum record_kind kind;
     bool stored, queued;
     const void *row;
     STAILQ_ENTRY(record) next;

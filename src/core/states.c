@@ -1,7 +1,7 @@
 #include "core/states.h"
 
-#include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/rows.h"
@@ -92,10 +92,20 @@ enum run_state run_state_terminal_for(enum run_state stopping)
         return RUN_CANCELED;
     case RUN_STOPPING_COMPLETED:
         return RUN_COMPLETED;
-    default:
-        assert(stopping == RUN_STOPPING_ERROR);
+    case RUN_STOPPING_ERROR:
         return RUN_ERROR;
+    case RUN_ACTIVE:
+    case RUN_PAUSED:
+    case RUN_CANCELED:
+    case RUN_COMPLETED:
+    case RUN_ERROR:
+    case RUN_DELETING:
+    case RUN_DELETED:
+    case RUN_DELETE_FAILED:
+    case RUN_STATE_NR:
+        break;
     }
+    abort(); /* no state in which something stops */
 }
 
 const char *run_state_name(enum run_state s)

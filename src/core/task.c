@@ -20,7 +20,7 @@ static struct task *new_task(struct core *c, const struct task_row *row, bool st
 {
     struct task *t = must_calloc(1, sizeof *t);
     t->row = *row;
-    record_init(&t->record, CORE_PUT_TASK, &t->row, stored);
+    record_init(&t->record, RECORD_TASK, &t->row, stored);
     HASH_ADD_STR(c->tasks, row.id, t);
     return t;
 }

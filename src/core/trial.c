@@ -34,7 +34,9 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     t->row = *row;
     t->row.hparams = t->hparams = must_strdup(row->hparams);
     t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? must_strdup(row->excluded_agents) : NULL;
-    record_init(&t->record, CORE_PUT_TRIAL, &t->row, stored);
+    if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
+        abort();
+    record_init(&t->record, RECORD_TRIAL, &t->row, stored);
     sm_restore(&t->sm, &trial_sm, row->id, row->state);
     SET_TEXT(t->task.id, row->task_id);
     SET_TEXT(t->task.job_id, x->row.job_id);
@@ -42,7 +44,7 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     t->task.start_us = row->start_us;
     t->task.has_log_retention = row->has_log_retention;
     t->task.log_retention_days = row->log_retention_days;
-    record_init(&t->task_record, CORE_PUT_TASK, &t->task, stored);
+    record_init(&t->task_record, RECORD_TASK, &t->task, stored);
     t->experiment = x;
     t->number = SIZE_MAX;
     LIST_INSERT_HEAD(&x->trials, t, in_experiment);
@@ -100,7 +102,7 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     SET_TEXT(t->task.id, t->row.task_id);
     t->task.start_us = c->now_us;
     t->task.end_us = 0;
-    record_init(&t->task_record, CORE_PUT_TASK, &t->task, false);
+    record_init(&t->task_record, RECORD_TASK, &t->task, false);
     t->experiment->live_n++;
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
@@ -178,17 +180,12 @@ static const char *reason(const struct core *c, const char *what, char buffer[RE
 static void act(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
-    switch ((enum run_state)t->sm.state) {
-    case RUN_ACTIVE:
+    if (t->sm.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
+    else if (t->sm.state == RUN_PAUSED && t->allocation != NULL)
+        allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
+    if (!run_state_is_stopping(t->sm.state))
         return;
-    case RUN_PAUSED:
-        if (t->allocation != NULL)
-            allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
-        return;
-    default:
-        break;
-    }
     if (t->allocation == NULL)
         end(c, t, run_state_terminal_for(t->sm.state));
     else if (t->sm.state == RUN_STOPPING_CANCELED)

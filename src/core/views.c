@@ -21,9 +21,14 @@ static enum display_state display_of(const struct allocation *a)
         return DISPLAY_PULLING;
     case ALLOCATION_STARTING:
         return DISPLAY_STARTING;
-    default:
-        return DISPLAY_RUNNING;
+    case ALLOCATION_RUNNING:
+    case ALLOCATION_WAITING:
+    case ALLOCATION_TERMINATING:
+    case ALLOCATION_TERMINATED:
+    case ALLOCATION_STATE_NR:
+        break;
     }
+    return DISPLAY_RUNNING;
 }
 
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret)

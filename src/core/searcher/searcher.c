@@ -348,9 +348,13 @@ static int dispatch(struct searcher *s, const struct searcher_event *ev, struct 
         return progressed(s, ev);
     case SEARCHER_EXITED_EARLY:
         return exited_early(s, ev, ret);
-    default:
+    case SEARCHER_EXITED:
         return exited(s, ev, ret);
+    case SEARCHER_STARTED:
+    case SEARCHER_EVENT_NR:
+        break;
     }
+    return error_set(err, ERR_INTERNAL, "no event of a search has the number %d", (int)ev->type);
 }
 
 int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err)

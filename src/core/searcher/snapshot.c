@@ -52,7 +52,9 @@ void searcher_event_print(const struct searcher_event *ev, struct strbuf *ret)
     case SEARCHER_EXITED_EARLY:
         strbuf_addf(ret, " %d", (int)ev->reason);
         break;
-    default:
+    case SEARCHER_STARTED:
+    case SEARCHER_EXITED:
+    case SEARCHER_EVENT_NR:
         break;
     }
     strbuf_addc(ret, '\n');
@@ -114,9 +116,12 @@ static bool take_rest(struct words *w, struct searcher_event *ev)
             return false;
         ev->reason = (enum searcher_exit)reason;
         return true;
-    default:
-        return true;
+    case SEARCHER_STARTED:
+    case SEARCHER_EXITED:
+    case SEARCHER_EVENT_NR:
+        break;
     }
+    return true;
 }
 
 int searcher_event_parse(const char *line, size_t n, struct searcher_event *ret, struct error *err)
