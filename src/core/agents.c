@@ -254,9 +254,9 @@ static bool is_reported(const struct core_event *ev, const struct container *k)
 /* The agent does not know of a container that should be there. */
 static void missing(struct core *c, struct container *k)
 {
-    if (k->sm.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
+    if (k->row.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
         allocation_start_container(c, k); /* our start never reached it */
-    else if (k->sm.state == CONTAINER_ASSIGNED)
+    else if (k->row.state == CONTAINER_ASSIGNED)
         container_exited(c, k, EXIT_CONTAINER_ABORTED, 0, NULL);
     else
         container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");

@@ -38,9 +38,9 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
 
 void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to)
 {
-    if ((int)to <= a->sm.state)
+    if (to <= a->row.state)
         return;
-    if (sm_move(&a->sm, to, NULL) < 0)
+    if (sm_check_move(&allocation_sm, a->row.run_id, a->row.state, to, NULL) < 0)
         abort();
     a->row.state = to;
     if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
@@ -72,7 +72,6 @@ static struct allocation *new_allocation(struct core *c, struct trial *trial, st
     struct allocation *a = must_calloc(1, sizeof *a);
     a->row = *row;
     record_init(&a->record, RECORD_ALLOCATION, &a->row, stored);
-    sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
     a->trial = trial;
     a->task = task;
     a->pool = pool_find(c, row->pool);
@@ -127,7 +126,6 @@ static struct container *new_container(struct core *c, struct allocation *a, con
     a->container = must_realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
     k->row = *row;
     record_init(&k->record, RECORD_CONTAINER, &k->row, stored);
-    sm_restore(&k->sm, &container_sm, row->rank, row->state);
     k->allocation = a;
     a->container[a->container_n++] = k;
     HASH_ADD_STR(c->containers, row.id, k);
@@ -345,7 +343,7 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
 
 void allocation_resume(struct core *c, struct allocation *a)
 {
-    bool placed = a->sm.state != ALLOCATION_PENDING;
+    bool placed = a->row.state != ALLOCATION_PENDING;
     if (placed && (a->container_n == 0 || allocation_all_ended(a))) {
         allocation_end(c, a, EXIT_RESTORE_ERROR, 0, "its containers were not found in the store");
         return;

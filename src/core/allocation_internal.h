@@ -14,6 +14,6 @@ bool allocation_workers_done(const struct allocation *a); /* daemons run as long
 bool allocation_all_ended(const struct allocation *a);
 
 void container_set_state(struct core *c, struct container *k, enum container_state to);
-static inline bool container_is_live(const struct container *k) { return k->sm.state != CONTAINER_TERMINATED; }
+static inline bool container_is_live(const struct container *k) { return k->row.state != CONTAINER_TERMINATED; }
 
 #endif

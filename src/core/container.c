@@ -12,7 +12,7 @@
 
 void container_set_state(struct core *c, struct container *k, enum container_state to)
 {
-    if (sm_move(&k->sm, to, NULL) < 0)
+    if (sm_check_move(&container_sm, k->row.rank, k->row.state, to, NULL) < 0)
         abort();
     k->row.state = to;
     record_touch(c, &k->record);
@@ -39,7 +39,7 @@ bool allocation_all_ended(const struct allocation *a)
 static bool all_are(const struct allocation *a, enum container_state first, enum container_state last)
 {
     for (size_t i = 0; i < a->container_n; i++)
-        if (a->container[i]->sm.state < (int)first || a->container[i]->sm.state > (int)last)
+        if (a->container[i]->row.state < first || a->container[i]->row.state > last)
             return false;
     return a->container_n > 0;
 }
@@ -66,7 +66,7 @@ static void progressed(struct core *c, struct container *k, const struct core_co
         [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
         [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
     };
-    if ((int)r->state <= k->sm.state)
+    if (r->state <= k->row.state)
         return;
     if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
         SET_TEXT(k->row.address, r->address);

@@ -22,7 +22,7 @@ struct experiment *experiment_find(const struct core *c, int32_t id)
 /* The terminal steps that are the core's: what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
 static void ended(struct core *c, struct experiment *x)
 {
-    if (x->sm.state == RUN_COMPLETED)
+    if (x->row.state == RUN_COMPLETED)
         x->row.progress = 1;
     x->row.end_us = c->now_us;
     effect_add(c, CORE_PUT_SEARCHER)->searcher.experiment_id = x->row.id;
@@ -36,7 +36,7 @@ void experiment_note_failure(struct experiment *x, const char *fmt, ...)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     va_list ap;
-    if (x->sm.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
+    if (x->row.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
         return;
     va_start(ap, fmt);
     strbuf_vaddf(&text, fmt, ap);
@@ -46,7 +46,7 @@ void experiment_note_failure(struct experiment *x, const char *fmt, ...)
     x->row.failure = NULL; /* it pointed there */
 }
 
-static void note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
+static void note_experiment_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
 {
     struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
     e->state.experiment_id = experiment_id;
@@ -56,13 +56,13 @@ static void note_state(struct core *c, int32_t experiment_id, enum run_state fro
     e->state.by.name = c->by.name ? arena_strdup(&c->out->arena, c->by.name) : NULL;
 }
 
-static void set_state(struct core *c, struct experiment *x, enum run_state to)
+static void set_experiment_state(struct core *c, struct experiment *x, enum run_state to)
 {
     if (to == RUN_STOPPING_ERROR || to == RUN_ERROR)
         x->row.failure = x->failure;
-    note_state(c, x->row.id, x->sm.state, to);
-    if (sm_move(&x->sm, to, NULL) < 0)
-        abort(); /* callers ask sm_allows() */
+    note_experiment_state(c, x->row.id, x->row.state, to);
+    if (sm_check_move(&experiment_sm, x->row.id, x->row.state, to, NULL) < 0)
+        abort(); /* callers ask sm_type_allows() */
     x->row.state = to;
     record_touch(c, &x->record);
     if (run_state_is_terminal(to))
@@ -71,23 +71,23 @@ static void set_state(struct core *c, struct experiment *x, enum run_state to)
 
 void experiment_maybe_end(struct core *c, struct experiment *x)
 {
-    if (run_state_is_stopping(x->sm.state) && x->live_n == 0)
-        set_state(c, x, run_state_terminal_for(x->sm.state));
+    if (run_state_is_stopping(x->row.state) && x->live_n == 0)
+        set_experiment_state(c, x, run_state_terminal_for(x->row.state));
 }
 
 /* Trials may end while they are told: each then reports back, and the last one ends the experiment. */
 static void tell_trials(struct core *c, struct experiment *x)
 {
-    enum run_state wanted = x->sm.state;
+    enum run_state wanted = x->row.state;
     struct trial *t;
     LIST_FOREACH(t, &x->trials, in_experiment)
-        if (x->sm.state == (int)wanted)
+        if (x->row.state == wanted)
             trial_patch(c, t, wanted);
 }
 
 void experiment_move(struct core *c, struct experiment *x, enum run_state to)
 {
-    set_state(c, x, to);
+    set_experiment_state(c, x, to);
     tell_trials(c, x);
     experiment_maybe_end(c, x);
 }
@@ -101,7 +101,6 @@ static struct experiment *new_experiment(struct core *c, const struct experiment
     x->row = *row;
     x->row.failure = NULL;
     record_init(&x->record, RECORD_EXPERIMENT, &x->row, stored);
-    sm_restore(&x->sm, &experiment_sm, row->id, row->state);
     x->spec = *spec;
     x->spec.searcher = x->spec.hyperparameters = NULL;
     x->spec.warning = NULL;
@@ -172,7 +171,7 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     record_touch(c, &x->record);
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     log_warnings(c, x, spec);
-    if (activate && x->sm.state == RUN_PAUSED)
+    if (activate && x->row.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;
     c->out->job_id = arena_strdup(&c->out->arena, row.job_id);
@@ -181,6 +180,8 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
 
 /* ---- continue ---------------------------------------------------------------------------------------------------- */
 
+/* For the core it is a new experiment, which begins in the first state of all: the table of states knows nothing of the
+ * life that it had before. */
 static struct experiment *reopen(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
 {
     struct experiment_row row = from->row;
@@ -189,9 +190,21 @@ static struct experiment *reopen(struct core *c, const struct core_restored_expe
     row.end_us = 0;
     row.queue_position = c->now_us;
     struct experiment *x = new_experiment(c, &row, &from->spec, pool, true);
-    note_state(c, row.id, from->row.state, RUN_PAUSED);
+    note_experiment_state(c, row.id, from->row.state, RUN_PAUSED);
     record_touch(c, &x->record);
     return x;
+}
+
+/* An experiment ends after its trials, so this is a matter of what the store holds, not of time. */
+static int check_trials_are_over(const struct core_event *ev, struct error *err)
+{
+    for (size_t i = 0; i < ev->resume.trial_n; i++) {
+        const struct trial_row *t = &ev->resume.trial[i];
+        if (!run_state_is_over(t->state))
+            return error_set(err, ERR_PRECONDITION, "experiment %d cannot be continued: its trial %d is %s, although the experiment has ended",
+                             t->experiment_id, t->id, run_state_name(t->state));
+    }
+    return 0;
 }
 
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err)
@@ -202,7 +215,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     if (experiment_find(c, from->row.id) != NULL || !run_state_is_over(from->row.state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it",
                          from->row.id);
-    if (check_spec(c, &from->spec, &pool, err) < 0 ||
+    if (check_trials_are_over(ev, err) < 0 || check_spec(c, &from->spec, &pool, err) < 0 ||
         searcher_new(from->spec.searcher, from->spec.hyperparameters, from->spec.seed, &searcher, err) < 0)
         return -1;
     struct experiment *x = reopen(c, from, pool);
@@ -213,7 +226,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     x->unclaimed_n = ev->resume.trial_n;
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     x->rerun_completed = false;
-    if (x->sm.state == RUN_PAUSED)
+    if (x->row.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     experiment_maybe_end(c, x);
     return 0;
@@ -234,10 +247,10 @@ static int switch_between_active_and_paused(struct core *c, int32_t id, enum run
     struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
         return -1;
-    if (x->sm.state == (int)to)
+    if (x->row.state == to)
         return 0;
-    if (run_state_is_stopping(x->sm.state))
-        return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", sm_name(&x->sm));
+    if (run_state_is_stopping(x->row.state))
+        return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", run_state_name(x->row.state));
     experiment_move(c, x, to);
     return 0;
 }
@@ -257,7 +270,7 @@ int experiment_cancel(struct core *c, int32_t id, struct error *err)
     struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
         return -1;
-    if (!run_state_is_stopping(x->sm.state))
+    if (!run_state_is_stopping(x->row.state))
         experiment_move(c, x, RUN_STOPPING_CANCELED);
     return 0;
 }
@@ -267,7 +280,7 @@ int experiment_kill(struct core *c, int32_t id, struct error *err)
     struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
         return -1;
-    if (sm_allows(&x->sm, RUN_STOPPING_KILLED))
+    if (sm_type_allows(&experiment_sm, x->row.state, RUN_STOPPING_KILLED))
         experiment_move(c, x, RUN_STOPPING_KILLED);
     return 0;
 }
@@ -313,7 +326,7 @@ int experiment_restore_trial(struct experiment *x, struct trial *t, struct error
     t->number = searcher_find(x->searcher, t->row.request_id);
     if (t->number == SIZE_MAX) {
         x->unclaimed_n++;
-        if (!run_state_is_terminal(t->sm.state))
+        if (!run_state_is_terminal(t->row.state))
             return error_set(err, ERR_INVALID, "its searcher does not know trial %d", t->row.id);
         return 0;
     }
@@ -337,7 +350,7 @@ void experiment_fail(struct core *c, struct experiment *x, const char *reason)
         trial_fail(c, t);
     }
     experiment_note_failure(x, "the experiment could not be restored: %s", reason);
-    set_state(c, x, RUN_ERROR);
+    set_experiment_state(c, x, RUN_ERROR);
 }
 
 void experiment_free(struct core *c, struct experiment *x)

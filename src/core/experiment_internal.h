@@ -5,7 +5,7 @@
 #include "core/experiment.h"
 #include "core/searcher/searcher.h"
 
-/* To a state that sm_allows(), and its trials with it; one that is stopping ends when it has no live trial any more. */
+/* To a state that sm_type_allows(), and its trials with it; one that is stopping ends when it has no live trial any more. */
 void experiment_move(struct core *c, struct experiment *x, enum run_state to);
 void experiment_maybe_end(struct core *c, struct experiment *x);
 

@@ -30,7 +30,7 @@ void experiment_add_trial(struct experiment *x, struct trial *t)
 
 static void searcher_failed(struct core *c, struct experiment *x)
 {
-    if (sm_allows(&x->sm, RUN_STOPPING_ERROR))
+    if (sm_type_allows(&experiment_sm, x->row.state, RUN_STOPPING_ERROR))
         experiment_move(c, x, RUN_STOPPING_ERROR);
 }
 
@@ -39,7 +39,7 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
     enum run_state to = action->failure  ? RUN_STOPPING_ERROR
                         : action->cancel ? RUN_STOPPING_CANCELED
                                          : RUN_STOPPING_COMPLETED;
-    if (sm_allows(&x->sm, to))
+    if (sm_type_allows(&experiment_sm, x->row.state, to))
         experiment_move(c, x, to);
 }
 
@@ -73,7 +73,7 @@ static void carry_out_create(struct core *c, struct experiment *x, const struct 
     t->number = action->trial;
     x->unclaimed_n--;
     experiment_add_trial(x, t);
-    if (t->sm.state == RUN_COMPLETED && !x->rerun_completed)
+    if (t->row.state == RUN_COMPLETED && !x->rerun_completed)
         tell_of_old_trial(c, x, t);
     else
         trial_again(c, t, action->hparams);
@@ -101,7 +101,7 @@ static void carry_out_all(struct core *c, struct experiment *x)
         struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
         if (action.type == SEARCHER_SHUTDOWN)
             carry_out_shutdown(c, x, &action);
-        else if (!run_state_is_stopping(x->sm.state) && !run_state_is_terminal(x->sm.state))
+        else if (!run_state_is_stopping(x->row.state) && !run_state_is_terminal(x->row.state))
             carry_out(c, x, &action);
     }
     searcher_actions_release(&x->actions);
@@ -166,7 +166,7 @@ void experiments_save_searchers(struct core *c)
         struct experiment *x = STAILQ_FIRST(&c->searchers_touched);
         STAILQ_REMOVE_HEAD(&c->searchers_touched, searcher_next);
         x->searcher_touched = false;
-        if (!run_state_is_terminal(x->sm.state))
+        if (!run_state_is_terminal(x->row.state))
             save_searcher(c, x);
     }
 }
@@ -176,9 +176,9 @@ void experiments_save_searchers(struct core *c)
 void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
 {
     if (x->searcher != NULL) {
-        if (t->sm.state == RUN_ERROR)
+        if (t->row.state == RUN_ERROR)
             exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
-        else if (t->sm.state == RUN_CANCELED)
+        else if (t->row.state == RUN_CANCELED)
             exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
         experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
     }
@@ -193,7 +193,7 @@ void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct tr
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.trial = t->number};
@@ -211,7 +211,7 @@ void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return 0;
     struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
                                 .metric = metric, .run = t->row.run_id};
@@ -224,7 +224,7 @@ int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t len
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};

@@ -5,6 +5,9 @@
  *           ├─ pool ── the open allocations that want or have its resources
  *           └─ agent ── slot ── container
  *
+ * An object's state is in its row and nowhere else. One function of each kind of object changes it, by its table
+ * (states.h).
+ *
  * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of
  * the step (core.c), so that code further up the stack may still look at it. */
 #ifndef DET_CORE_OBJECTS_H
@@ -48,8 +51,7 @@ struct record {
 
 struct experiment {
     struct record record;
-    struct experiment_row row; /* row.state follows sm.state */
-    struct sm sm;
+    struct experiment_row row;
     struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
     struct pool *pool;
     struct job *job;
@@ -75,7 +77,6 @@ struct experiment {
 struct trial {
     struct record record;
     struct trial_row row;
-    struct sm sm;
     char *hparams, *excluded;
     bool new_hparams; /* since its row was last put */
     struct record task_record;
@@ -101,7 +102,6 @@ struct task {
 struct allocation {
     struct record record;
     struct allocation_row row;
-    struct sm sm;
     struct trial *trial; /* NULL: … */
     struct task *task;   /* … of this task */
     struct job *job;     /* of that task; NULL: its experiment's */
@@ -122,7 +122,6 @@ struct allocation {
 struct container {
     struct record record;
     struct container_row row;
-    struct sm sm;
     struct allocation *allocation;
     struct agent *agent;
     LIST_ENTRY(container) in_agent;

@@ -88,8 +88,8 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
         return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
     if (s->pool == x->pool)
         return error_set(err, ERR_INVALID, "job %s: resource pool is unchanged (%s == %s)", id, x->pool->name, name);
-    if (run_state_is_stopping(x->sm.state))
-        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, sm_name(&x->sm));
+    if (run_state_is_stopping(x->row.state))
+        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, run_state_name(x->row.state));
     cleanup_arena struct arena a = ARENA_INIT;
     const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a) : NULL;
     if (misfit != NULL)

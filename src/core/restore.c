@@ -33,7 +33,8 @@ static void await_agents(struct core *c)
 static void close_stale(struct core *c, const struct allocation_row *row)
 {
     struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
-    closed->state = ALLOCATION_TERMINATED;
+    if (sm_type_allows(&allocation_sm, row->state, ALLOCATION_TERMINATED))
+        closed->state = ALLOCATION_TERMINATED;
     closed->end_us = c->now_us;
     closed->exit_kind = EXIT_RESTORE_ERROR;
     effect_add(c, CORE_PUT_ALLOCATION)->allocation = closed;
@@ -66,7 +67,7 @@ static void restore_allocations(struct core *c, const struct core_rows *rows)
         if (row->trial_id == 0 && restore_for_task(c, row))
             continue;
         struct trial *t = trial_find(c, row->trial_id);
-        bool usable = t != NULL && !run_state_is_terminal(t->sm.state) && pool_find(c, row->pool) != NULL;
+        bool usable = t != NULL && !run_state_is_terminal(t->row.state) && pool_find(c, row->pool) != NULL;
         if (usable && open_of(rows, row->trial_id) == 1)
             allocation_restore(c, t, NULL, row);
         else
@@ -90,7 +91,8 @@ static struct agent *agent_of(struct core *c, const struct container_row *row)
 static void close_container(struct core *c, const struct container_row *row)
 {
     struct container_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
-    closed->state = CONTAINER_TERMINATED;
+    if (sm_type_allows(&container_sm, row->state, CONTAINER_TERMINATED))
+        closed->state = CONTAINER_TERMINATED;
     closed->exit_kind = EXIT_RESTORE_ERROR;
     effect_add(c, CORE_PUT_CONTAINER)->container = closed;
 }

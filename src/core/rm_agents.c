@@ -130,7 +130,7 @@ static void tell_requests(struct core *c, struct pool *p)
                                              .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);
         al->filed = true;
-        if (al->sm.state == ALLOCATION_PENDING) {
+        if (al->row.state == ALLOCATION_PENDING) {
             sched_request_add(p->sched, &al->request);
             elastic_waits(p, &al->request, 1);
         } else {

@@ -24,7 +24,7 @@ static const struct sm_state experiment_states[RUN_STATE_NR] = {
     [RUN_DELETED] = {"DELETED", 0, SM_FINAL},
     [RUN_DELETE_FAILED] = {"DELETE_FAILED", SM_TO(RUN_DELETING), 0},
 };
-const struct sm_type experiment_sm = {"experiment", experiment_states, RUN_STATE_NR, NULL};
+const struct sm_type experiment_sm = {"experiment", experiment_states, RUN_STATE_NR};
 
 /* Terminal trials can become ACTIVE again: `det e continue`. */
 static const struct sm_state trial_states[RUN_ERROR + 1] = {
@@ -39,7 +39,7 @@ static const struct sm_state trial_states[RUN_ERROR + 1] = {
     [RUN_COMPLETED] = {"COMPLETED", SM_TO(RUN_ACTIVE), 0},
     [RUN_ERROR] = {"ERROR", SM_TO(RUN_ACTIVE), 0},
 };
-const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1, NULL};
+const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1};
 
 /* Forward only; every state may be skipped. */
 #define ABOVE(state, nr) ((SM_TO(nr) - 1) & ~(SM_TO((state) + 1) - 1))
@@ -54,7 +54,7 @@ static const struct sm_state allocation_states[ALLOCATION_STATE_NR] = {
     [ALLOCATION_TERMINATING] = {"TERMINATING", ABOVE(ALLOCATION_TERMINATING, ALLOCATION_STATE_NR), 0},
     [ALLOCATION_TERMINATED] = {"TERMINATED", 0, SM_FINAL},
 };
-const struct sm_type allocation_sm = {"allocation", allocation_states, ALLOCATION_STATE_NR, NULL};
+const struct sm_type allocation_sm = {"allocation", allocation_states, ALLOCATION_STATE_NR};
 
 static const struct sm_state container_states[CONTAINER_STATE_NR] = {
     [CONTAINER_ASSIGNED] = {"ASSIGNED", ABOVE(CONTAINER_ASSIGNED, CONTAINER_STATE_NR), SM_INITIAL},
@@ -63,7 +63,7 @@ static const struct sm_state container_states[CONTAINER_STATE_NR] = {
     [CONTAINER_RUNNING] = {"RUNNING", ABOVE(CONTAINER_RUNNING, CONTAINER_STATE_NR), 0},
     [CONTAINER_TERMINATED] = {"TERMINATED", 0, SM_FINAL},
 };
-const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR, NULL};
+const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR};
 
 const char *const core_port_names[CORE_PORTS] = {
     "DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "C10D_PORT",

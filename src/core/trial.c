@@ -18,10 +18,10 @@ struct trial *trial_find(const struct core *c, int32_t id)
     return t;
 }
 
-static void move(struct core *c, struct trial *t, enum run_state to)
+static void set_trial_state(struct core *c, struct trial *t, enum run_state to)
 {
-    if (sm_move(&t->sm, to, NULL) < 0)
-        abort(); /* callers ask sm_allows() where it is not certain */
+    if (sm_check_move(&trial_sm, t->row.id, t->row.state, to, NULL) < 0)
+        abort(); /* callers ask sm_type_allows() where it is not certain */
     t->row.state = to;
     record_touch(c, &t->record);
 }
@@ -37,7 +37,6 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
         abort();
     record_init(&t->record, RECORD_TRIAL, &t->row, stored);
-    sm_restore(&t->sm, &trial_sm, row->id, row->state);
     SET_TEXT(t->task.id, row->task_id);
     SET_TEXT(t->task.job_id, x->row.job_id);
     t->task.trial_id = row->id;
@@ -69,7 +68,7 @@ void trial_create(struct core *c, struct experiment *x, const struct searcher_ac
     experiment_add_trial(x, t);
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (x->sm.state == RUN_ACTIVE)
+    if (x->row.state == RUN_ACTIVE)
         trial_patch(c, t, RUN_ACTIVE);
 }
 
@@ -82,11 +81,13 @@ static void next_task_id(struct trial *t)
     snprintf(t->row.task_id, sizeof t->row.task_id, "%s-%d", first, last + 1);
 }
 
+/* By the table of states, what has ended goes on as ACTIVE. It waits, PAUSED, until its experiment is active again. */
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
+    set_trial_state(c, t, RUN_ACTIVE);
+    set_trial_state(c, t, RUN_PAUSED);
     next_task_id(t);
     t->row.runs_before_task = t->row.run_id;
-    t->row.state = RUN_PAUSED;
     t->row.end_us = 0;
     t->row.restarts = t->row.launch_failures = 0;
     t->row.early_exit = EARLY_EXIT_NONE;
@@ -98,7 +99,6 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
         t->row.hparams = t->hparams = must_strdup(hparams);
         t->new_hparams = true;
     }
-    sm_restore(&t->sm, &trial_sm, t->row.id, RUN_PAUSED);
     SET_TEXT(t->task.id, t->row.task_id);
     t->task.start_us = c->now_us;
     t->task.end_us = 0;
@@ -106,13 +106,13 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     t->experiment->live_n++;
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (t->experiment->sm.state == RUN_ACTIVE)
+    if (t->experiment->row.state == RUN_ACTIVE)
         trial_patch(c, t, RUN_ACTIVE);
 }
 
 static void finish(struct core *c, struct trial *t, enum run_state end)
 {
-    move(c, t, end);
+    set_trial_state(c, t, end);
     t->row.end_us = t->task.end_us = c->now_us;
     record_touch(c, &t->task_record);
     timer_clear(&c->timers, &t->invalid_hp);
@@ -122,15 +122,15 @@ static void finish(struct core *c, struct trial *t, enum run_state end)
 
 static void end(struct core *c, struct trial *t, enum run_state state)
 {
-    if (!sm_allows(&t->sm, state))
-        move(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
+    if (!sm_type_allows(&trial_sm, t->row.state, state))
+        set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
     finish(c, t, state);
     experiment_trial_ended(c, t->experiment, t);
 }
 
 void trial_fail(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     finish(c, t, RUN_ERROR);
     if (t->allocation != NULL)
@@ -180,17 +180,17 @@ static const char *reason(const struct core *c, const char *what, char buffer[RE
 static void act(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
-    if (t->sm.state == RUN_ACTIVE)
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
-    else if (t->sm.state == RUN_PAUSED && t->allocation != NULL)
+    else if (t->row.state == RUN_PAUSED && t->allocation != NULL)
         allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
-    if (!run_state_is_stopping(t->sm.state))
+    if (!run_state_is_stopping(t->row.state))
         return;
     if (t->allocation == NULL)
-        end(c, t, run_state_terminal_for(t->sm.state));
-    else if (t->sm.state == RUN_STOPPING_CANCELED)
+        end(c, t, run_state_terminal_for(t->row.state));
+    else if (t->row.state == RUN_STOPPING_CANCELED)
         allocation_terminate(c, t->allocation, reason(c, "the trial was canceled", text));
-    else if (t->sm.state == RUN_STOPPING_KILLED || t->sm.state == RUN_STOPPING_ERROR)
+    else if (t->row.state == RUN_STOPPING_KILLED || t->row.state == RUN_STOPPING_ERROR)
         allocation_kill(c, t->allocation, reason(c, "the trial was killed", text));
     else if (t->row.stopped_by_searcher)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
@@ -199,12 +199,12 @@ static void act(struct core *c, struct trial *t)
 /* Rules, in this order: docs/spec/lifecycle.md#patching-a-trials-state. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 {
-    if (run_state_is_terminal(t->sm.state) || run_state_is_terminal(wanted))
+    if (run_state_is_terminal(t->row.state) || run_state_is_terminal(wanted))
         return;
-    if (t->sm.state != (int)wanted) {
-        if (!sm_allows(&t->sm, wanted))
+    if (t->row.state != wanted) {
+        if (!sm_type_allows(&trial_sm, t->row.state, wanted))
             return;
-        move(c, t, wanted);
+        set_trial_state(c, t, wanted);
         if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name != NULL)
             trial_log(c, t, false, "the trial was activated by %s", c->by.name);
     }
@@ -213,7 +213,7 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 
 void trial_stop_by_searcher(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     t->row.stopped_by_searcher = true;
     record_touch(c, &t->record);
@@ -222,7 +222,7 @@ void trial_stop_by_searcher(struct core *c, struct trial *t)
 
 void trial_operation_given(struct core *c, struct trial *t)
 {
-    if (t->sm.state == RUN_ACTIVE)
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
 }
 
@@ -236,7 +236,7 @@ void trial_operation_completed(struct core *c, struct trial *t)
 /* One that runs ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {
-    if (!run_state_is_terminal(t->sm.state) && t->allocation == NULL && waits_for_searcher(t))
+    if (!run_state_is_terminal(t->row.state) && t->allocation == NULL && waits_for_searcher(t))
         end(c, t, RUN_COMPLETED);
 }
 
@@ -270,7 +270,7 @@ static bool ends_by_itself(const struct trial *t)
 
 static void run_again(struct core *c, struct trial *t)
 {
-    if (t->sm.state == RUN_ACTIVE)
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
 }
 
@@ -330,7 +330,7 @@ static void failed(struct core *c, struct trial *t)
 
 static void say_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
 {
-    if (t->sm.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
+    if (t->row.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
         trial_log(c, t, false, "the node failed, not the task: the trial runs again, and this does not count against "
                   "max_restarts (restarts so far: %d of %d)", t->row.restarts, t->experiment->spec.max_restarts);
 }
@@ -347,13 +347,13 @@ static void not_its_fault(struct core *c, struct trial *t, enum exit_kind kind)
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
     enum exit_kind kind = ended->exit_kind;
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     forget_failed_launches(c, t, kind);
     if (is_failure(kind))
         note_failure(t, ended);
-    if (run_state_is_stopping(t->sm.state))
-        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
+    if (run_state_is_stopping(t->row.state))
+        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->row.state));
     else if (trial_has_invalid_hp(t))
         end(c, t, RUN_COMPLETED);
     else if (is_done(t))
@@ -382,7 +382,7 @@ int trial_kill(struct core *c, int32_t id, struct error *err)
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return 0;
     if (t->row.early_exit != EARLY_EXIT_NONE)
         return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id,
@@ -434,7 +434,7 @@ void trial_log_matched(struct core *c, int32_t id, const char *policy, const cha
                        enum log_policy_action action)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     if (action == LOG_POLICY_EXCLUDE_NODE) {
         exclude(c, t, policy, agent_id);
@@ -474,7 +474,7 @@ struct trial *trial_restore(struct core *c, struct experiment *x, const struct t
 
 void trial_resume(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     if (trial_has_invalid_hp(t))
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);

@@ -13,7 +13,7 @@ static enum display_state display_of(const struct allocation *a)
 {
     if (a == NULL)
         return DISPLAY_QUEUED;
-    switch ((enum allocation_state)a->sm.state) {
+    switch (a->row.state) {
     case ALLOCATION_PENDING:
     case ALLOCATION_ASSIGNED:
         return DISPLAY_QUEUED;
@@ -40,7 +40,7 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
                                          .display = DISPLAY_STORED,
                                          .trial_n = x->trial_n,
                                          .priority = x->spec.priority};
-    if (x->sm.state != RUN_ACTIVE)
+    if (x->row.state != RUN_ACTIVE)
         return true;
     ret->display = DISPLAY_QUEUED;
     const struct trial *t;
@@ -60,7 +60,7 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
         return false;
     *ret = (struct core_trial_view){.row = &t->row,
                                     .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
-    ret->display = t->sm.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
+    ret->display = t->row.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
     return true;
 }
 
@@ -255,7 +255,7 @@ static struct core_job_view job_of(const struct experiment *x, const struct pool
         const struct allocation *al = t->allocation;
         if (al == NULL || al->pool != p)
             continue;
-        bool placed = al->sm.state != ALLOCATION_PENDING;
+        bool placed = al->row.state != ALLOCATION_PENDING;
         job.requested_slots += al->row.slots;
         job.allocated_slots += placed ? al->row.slots : 0;
         job.scheduled = job.scheduled || placed;
@@ -339,7 +339,7 @@ enum core_answer core_rendezvous(const struct core *c, const char *allocation_id
     if (al == NULL)
         return CORE_ANSWER_GONE;
     for (size_t i = 0; i < al->container_n; i++)
-        if (al->container[i]->sm.state < CONTAINER_STARTING)
+        if (al->container[i]->row.state < CONTAINER_STARTING)
             return CORE_ANSWER_WAIT;
     if (al->container_n == 0)
         return CORE_ANSWER_WAIT;
