@@ -188,7 +188,6 @@ struct api_services {
 struct api_pool_defaults {
     const char *name, *description;
     int default_priority, aux_per_agent;
-    bool equal_priorities; /* round_robin */
     struct sched_opts sched;
     const char *task_container_defaults;
     const char *provider, *master_url, *master_cert_name; /* provider NULL: it has the agents that connect */

@@ -1,4 +1,5 @@
 /* Resource pools and their queues. */
+#include <ctype.h>
 #include <string.h>
 
 #include "api/access.h"
@@ -8,6 +9,7 @@
 #include "api/pool_bindings.h"
 #include "common/config.h"
 #include "core/core.h"
+#include "core/sched/policy.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/pool_bindings.h"
@@ -28,18 +30,21 @@ static const struct wire_job_queue_stats *queue_stats(struct req *r, struct core
 
 static enum wire_resourcepool_scheduler_type scheduler_type(const struct api_pool_defaults *d)
 {
-    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
-        return WIRE_RESOURCEPOOL_SCHEDULER_TYPE_FAIR_SHARE;
-    return d->equal_priorities ? WIRE_RESOURCEPOOL_SCHEDULER_TYPE_ROUND_ROBIN
-                               : WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY;
+    int32_t number = WIRE_RESOURCEPOOL_SCHEDULER_TYPE_UNSPECIFIED;
+    cleanup_strbuf struct strbuf name = STRBUF_INIT;
+    strbuf_adds(&name, "SCHEDULER_TYPE_");
+    for (const char *c = sched_policy_type(d->sched.policy)->name; *c != '\0'; c++)
+        strbuf_addc(&name, (char)toupper((unsigned char)*c));
+    codec_enum_number(&wire_enum_resourcepool_scheduler_type, strbuf_str(&name), &number);
+    return (enum wire_resourcepool_scheduler_type)number;
 }
 
-/* By fair share there are no priorities to tell of. */
+/* Only of a pool whose jobs stand in a queue there are priorities to tell of. */
 static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
                                                                         struct arena *a)
 {
     struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
-    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
+    if (!sched_policy_type(d->sched.policy)->has_queue)
         return w;
     struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
         arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);

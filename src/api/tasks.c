@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/json.h"
 #include "core/core.h"
+#include "core/sched/policy.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/tasks.h"
@@ -71,12 +72,12 @@ struct tasks_listing {
     int32_t experiment_id, priority; /* the last one's */
 };
 
-static bool is_by_priority(const struct api_defaults *all, const char *pool)
+static const struct sched_policy_type *policy_of_pool(const struct api_defaults *all, const char *pool)
 {
     for (size_t i = 0; i < all->pool_n; i++)
         if (strcmp(all->pool[i].name, pool) == 0)
-            return all->pool[i].sched.policy == SCHED_BY_PRIORITY;
-    return true;
+            return sched_policy_type(all->pool[i].sched.policy);
+    return sched_policy_type(SCHED_BY_PRIORITY);
 }
 
 /* Those of one experiment often come one after the other, and to look at one takes as long as it has trials. */
@@ -93,7 +94,7 @@ static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
 static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
 {
     struct core_trial_view trial;
-    bool by_priority = is_by_priority(l->defaults, row->pool);
+    const struct sched_policy_type *policy = policy_of_pool(l->defaults, row->pool);
     bool known = core_trial(l->core, row->trial_id, &trial);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
@@ -101,7 +102,8 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
         .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
         .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
         .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
-        .slots_needed = row->slots, .scheduler_type = by_priority ? "priority" : "fair_share", .has_priority = known && by_priority,
+        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name, /* clients know round_robin as "priority" */
+        .has_priority = known && policy->has_queue,
         .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }

@@ -12,6 +12,7 @@
 #include "core/pool_change.h"
 #include "core/rm.h"
 #include "core/sched/moves.h"
+#include "core/sched/policy.h"
 
 static const size_t NO_STEP = SIZE_MAX;
 
@@ -74,11 +75,6 @@ int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experim
     return 0;
 }
 
-static bool is_fair_share(const struct pool *p)
-{
-    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
-}
-
 static int check_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
     const struct experiment *x = s->job;
@@ -134,10 +130,10 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
     if (s->anchor->pool != s->job->pool)
         return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
                          s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
-    if (is_fair_share(s->job->pool))
-        return error_set(err, ERR_INVALID,
-                         "job %s: unable to perform operation on resource pool with fair_share: %s has no order",
-                         s->job->row.job_id, s->job->pool->name);
+    const struct sched_policy_type *policy = sched_policy_type(s->job->pool->opts.sched.policy);
+    if (!policy->has_queue)
+        return error_set(err, ERR_INVALID, "job %s: unable to perform operation on resource pool with %s: %s has no order",
+                         s->job->row.job_id, policy->name, s->job->pool->name);
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
+#include "core/sched/policy.h"
 
 enum { SIZES_SHOWN = 4 };
 
@@ -301,14 +302,14 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
 
 /* Those that run end one after the other, evenly: so many slots come free in one median run time as there are. Before
- * this one come those ahead in line. Where nothing but time is missing, that is: nobody knows when an agent joins. By
- * fair share there is no line. */
+ * this one come those ahead in the queue. Nobody knows when an agent joins, so this holds only where nothing but time is missing;
+ * nor does anybody know it where jobs have no queue. */
 static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
 {
     struct sched_room room = sched_room(p->sched);
     int64_t median_us = run_times_median(&p->run_times);
     bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->stuck == NULL;
-    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || p->opts.sched.policy == SCHED_BY_FAIR_SHARE)
+    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
         return 0;
     int64_t missing = sched_waiting_ahead(r->group) + r->slots - room.free;
     return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)room.all);

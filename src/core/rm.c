@@ -6,6 +6,7 @@
 
 #include "common/must.h"
 #include "core/elastic.h"
+#include "core/sched/policy.h"
 
 struct pool *pool_find(const struct core *c, const char *name)
 {
@@ -97,27 +98,23 @@ void pool_remove(struct pool *p, struct allocation *a)
 
 int pool_priority(const struct pool *p, int wanted)
 {
-    return p->opts.equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
+    return sched_policy_type(p->opts.sched.policy)->equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
 }
 
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err)
 {
     if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
         return error_set(err, ERR_INVALID, "priority must be between 1 and 99 (lower goes first), and %d was asked for", priority);
-    if (p->opts.sched.policy == SCHED_BY_FAIR_SHARE)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by fair_share and has no priorities; set a weight", p->name);
-    if (p->opts.equal_priorities)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by round_robin, where all priorities are equal", p->name);
-    return 0;
+    const char *none = sched_policy_type(p->opts.sched.policy)->no_priorities;
+    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 int pool_check_weight(const struct pool *p, double weight, struct error *err)
 {
     if (!(weight > 0) || !isfinite(weight))
         return error_set(err, ERR_INVALID, "weight must be a number above 0, and %g was asked for", weight);
-    if (p->opts.sched.policy != SCHED_BY_FAIR_SHARE)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by priority and has no weights; set a priority", p->name);
-    return 0;
+    const char *none = sched_policy_type(p->opts.sched.policy)->no_weights;
+    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)

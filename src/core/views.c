@@ -7,6 +7,7 @@
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
+#include "core/sched/policy.h"
 #include "core/trial.h"
 
 static enum display_state display_of(const struct allocation *a)
@@ -278,9 +279,9 @@ static const struct allocation *in_line(const struct experiment *x)
     return elsewhere;
 }
 
-static bool is_fair_share(const struct pool *p)
+static bool pool_has_queue(const struct pool *p)
 {
-    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
+    return sched_policy_type(p->opts.sched.policy)->has_queue;
 }
 
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
@@ -290,11 +291,11 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
     if (al == NULL)
         return false;
     *ret = job_of(x, al->pool, al->request.group);
-    ret->jobs_ahead = is_fair_share(al->pool) ? -1 : (int32_t)sched_groups_ahead(al->request.group);
+    ret->jobs_ahead = pool_has_queue(al->pool) ? (int32_t)sched_groups_ahead(al->request.group) : -1;
     return true;
 }
 
-/* By fair share the queue has no order: what runs comes first, then what came first. */
+/* Where jobs have no queue: what runs comes first, then what came first. */
 static int by_submission(const void *pa, const void *pb)
 {
     const struct core_job_view *a = pa, *b = pb;
@@ -315,10 +316,10 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
         if (x != NULL)
             job[n++] = job_of(x, p, g);
     }
-    if (is_fair_share(p))
+    if (!pool_has_queue(p))
         qsort(job, n, sizeof *job, by_submission);
     for (size_t i = 0; i < n; i++)
-        job[i].jobs_ahead = is_fair_share(p) ? -1 : (int32_t)i;
+        job[i].jobs_ahead = pool_has_queue(p) ? (int32_t)i : -1;
     return n;
 }
 

@@ -3,6 +3,7 @@
  * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is released,
  * what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for them (room.h) as
  * far as they are their job's share without rounding up. What has no place goes to the others: then the pass plans anew. */
+#include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
 #include <stdlib.h>
@@ -286,7 +287,7 @@ static void start_again(struct pass *p, size_t placed_before)
     p->ret->release_n = p->ret->unplaced_n = 0;
 }
 
-void sched_by_fair_share(struct pass *p)
+static void pass_by_fair_share(struct pass *p)
 {
     struct claim **without_place;
     p->began = p->s->pass;
@@ -308,3 +309,14 @@ void sched_by_fair_share(struct pass *p)
     serve_single(p, &claims);
     places_undo(&p->s->places, 0);
 }
+
+static void why_by_fair_share(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    const struct sched_group *g = r->group;
+    bool at_limit = g->max_slots >= 0 && g->active + r->slots > g->max_slots;
+    ret->why = r->slots == 0 ? SCHED_WHY_NEXT : at_limit ? SCHED_WHY_MAX_SLOTS : SCHED_WHY_SHARE;
+}
+
+const struct sched_policy_type sched_policy_fair_share = {
+    .name = "fair_share", .no_priorities = "is scheduled by fair_share and has no priorities; set a weight",
+    .pass = pass_by_fair_share, .why = why_by_fair_share};

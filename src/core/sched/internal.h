@@ -5,6 +5,7 @@
 #include "core/sched/later.h"
 #include "core/sched/line.h"
 #include "core/sched/places.h"
+#include "core/sched/policy.h"
 #include "core/sched/queue.h"
 #include "core/sched/shares.h"
 
@@ -12,6 +13,7 @@ enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fai
 
 struct sched {
     struct sched_opts opts;
+    const struct sched_policy_type *policy;
     struct places places;
     struct later later;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
@@ -66,9 +68,5 @@ bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
 bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape);
 void pass_note_hopeless(struct pass *p, const struct sched_shape *shape);
 void pass_forget_hopeless(struct pass *p); /* there is more room than there was */
-
-/* The policies. They leave the places as they found them. */
-void sched_by_priority(struct pass *p);
-void sched_by_fair_share(struct pass *p);
 
 #endif

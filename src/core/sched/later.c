@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
-#include "common/must.h"
+#include "core/sched/policy.h"
 
 void later_init(struct later *l, const struct sched_opts *opts)
 {
-    l->kept = opts->policy == SCHED_BY_PRIORITY && opts->preemption;
+    l->kept = sched_policy_type(opts->policy)->plans_on_projection && opts->preemption;
     places_init(&l->places, opts);
 }
 

@@ -6,6 +6,7 @@
  * important and latest first, but only as many as make it fit, and none if it would not fit even so. It is placed in a
  * later pass, when the room is there; until then nothing else gets it. */
 #include "core/sched/internal.h"
+#include "core/sched/reasons.h"
 
 /* ---- requests that fit ------------------------------------------------------------------------------------------- */
 
@@ -218,8 +219,52 @@ static void serve(struct pass *p, struct sched_level *level)
     places_undo(&p->s->later.places, 0);
 }
 
-void sched_by_priority(struct pass *p)
+static void pass_by_priority(struct pass *p)
 {
     serve(p, p->s->with_slots);
     serve(p, p->s->without);
 }
+
+/* ---- why something waits ----------------------------------------------------------------------------------------- */
+
+enum { SHAPES_LOOKED_AT = 64 };
+
+/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be cheap
+ * to ask. */
+static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
+{
+    int looks = SHAPES_LOOKED_AT;
+    for (const struct sched_shape *shape = l->first; shape != NULL && looks-- > 0; shape = shape->next) {
+        const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
+        if (!places_could_fit(&s->places, first))
+            return first;
+    }
+    return NULL;
+}
+
+static void count_ahead(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    for (int priority = SCHED_PRIORITY_MIN; priority < r->priority; priority++) {
+        const struct sched_level *l = sched_level_of(s, r, priority);
+        ret->ahead += l->pending_n;
+        if (ret->stuck == NULL && l->pending_n > 0)
+            ret->stuck = first_stuck(s, l);
+    }
+}
+
+static void why_by_priority(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    count_ahead(s, r, ret);
+    bool gang_may_wait = s->opts.preemption && r->slots > 0 && ret->leaving > 0;
+    ret->why = ret->ahead > 0 ? SCHED_WHY_KEPT : gang_may_wait ? SCHED_WHY_GANG : SCHED_WHY_NEXT;
+}
+
+const struct sched_policy_type sched_policy_priority = {
+    .name = "priority", .no_weights = "is scheduled by priority and has no weights; set a priority", .has_queue = true,
+    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};
+
+/* The legacy round_robin: by priority, where all priorities are equal. */
+const struct sched_policy_type sched_policy_round_robin = {
+    .name = "round_robin", .no_priorities = "is scheduled by round_robin, where all priorities are equal",
+    .no_weights = "is scheduled by priority and has no weights; set a priority", .equal_priorities = true, .has_queue = true,
+    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};

@@ -25,6 +25,7 @@ struct sched *sched_new(const struct sched_opts *opts)
 {
     struct sched *s = must_calloc(1, sizeof *s);
     s->opts = *opts;
+    s->policy = sched_policy_type(opts->policy);
     places_init(&s->places, opts);
     later_init(&s->later, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
@@ -123,7 +124,7 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
     int priority = r->group->priority - aged_by;
-    r->priority = s->opts.policy == SCHED_BY_FAIR_SHARE ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
+    r->priority = !s->policy->has_queue ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
     bool grows = s->opts.aging_us > 0 && r->priority > SCHED_PRIORITY_MIN && r->state == SCHED_PENDING;
     r->promote_us = grows ? r->request_us + (aged_by + 1) * s->opts.aging_us : 0;
 }
@@ -204,7 +205,7 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     set_priority(s, r, aged);
     if (g->request_n++ == 0) {
         RB_INIT(&g->requests);
-        g->by_age = s->opts.policy == SCHED_BY_FAIR_SHARE;
+        g->by_age = !s->policy->has_queue;
         line_insert(&s->line, g);
         s->group_n++;
     }
@@ -401,10 +402,7 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     if (s->share == NULL)
         return; /* there never was an agent */
     promote(s, now_us);
-    if (s->opts.policy == SCHED_BY_FAIR_SHARE)
-        sched_by_fair_share(&p);
-    else
-        sched_by_priority(&p);
+    s->policy->pass(&p);
     carry_out(s, ret);
     const struct sched_request *next = RB_MIN(sched_promotions, &s->promotions);
     ret->again_us = next == NULL ? 0 : next->promote_us;

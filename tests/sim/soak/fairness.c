@@ -16,7 +16,7 @@ void check_against_plain(struct soak *s)
         cleanup_arena struct arena arena = ARENA_INIT;
         struct view v;
         struct plain_decision wanted;
-        if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy == SCHED_BY_PRIORITY)
+        if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE)
             continue; /* what runs keeps the priority that it came in with, and no row says which */
         view_look(s, i, &arena, &v);
         struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n,
@@ -170,7 +170,7 @@ static void check_no_inversion(struct soak *s, int pool)
 void check_fairness(struct soak *s)
 {
     for (int i = 0; i < s->pool_n; i++) {
-        if (s->pool[i].sched.policy == SCHED_BY_PRIORITY && s->pool[i].sched.aging_us == 0)
+        if (s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE && s->pool[i].sched.aging_us == 0)
             check_no_inversion(s, i);
         else if (s->pool[i].sched.policy == SCHED_BY_FAIR_SHARE)
             check_shares(s, i);
