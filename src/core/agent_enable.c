@@ -2,7 +2,7 @@
 #include "core/agents.h"
 
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 
 /* Of one that is lost it is noted, for the case that it comes back. */
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)

@@ -6,7 +6,7 @@
 
 #include "common/must.h"
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/elastic.h"
 #include "core/ids.h"
 #include "core/machines.h"

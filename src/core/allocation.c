@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/agents.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/ids.h"
 #include "core/machines.h"
 #include "core/rm.h"

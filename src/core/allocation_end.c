@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/rm.h"
 #include "core/task.h"
 #include "core/trial.h"

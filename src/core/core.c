@@ -5,7 +5,7 @@
 #include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/ids.h"

@@ -7,7 +7,7 @@
 #include "common/must.h"
 #include "common/schema.h"
 #include "core/agents.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/instances.h"
 #include "core/rm.h"
 #include "core/sched/reasons.h"

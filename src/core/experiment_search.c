@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/strbuf.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/trial.h"
 
 /* Events from one snapshot of a searcher to the next, besides one for each of its trials. */

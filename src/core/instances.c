@@ -5,7 +5,7 @@
 
 #include "common/must.h"
 #include "core/agents.h"
-#include "core/effects.h"
+#include "core/step.h"
 
 void instances_init(struct instances *s, const struct scale_opts *opts)
 {

@@ -41,7 +41,7 @@ enum record_kind {
 };
 
 /* Part of an object whose row the store keeps: touch it, and the step ends with one PUT of what the row has become
- * (effects.h). */
+ * (step.h). */
 struct record {
     enum record_kind kind;
     bool stored, queued;

@@ -1,7 +1,7 @@
 #include "core/pool_change.h"
 
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/rm.h"
 
 /* What waits asks again at once; what runs, when it has ended. Trials that end on the way stay in the list until the step

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/experiment.h"
 #include "core/pool_change.h"
 #include "core/rm.h"

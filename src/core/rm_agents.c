@@ -6,7 +6,7 @@
 
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/elastic.h"
 #include "core/rm.h"
 

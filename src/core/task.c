@@ -5,7 +5,7 @@
 
 #include "common/must.h"
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/ids.h"
 #include "core/rm.h"
 

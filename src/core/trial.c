@@ -6,7 +6,7 @@
 #include "common/must.h"
 #include "common/strbuf.h"
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/experiment.h"
 #include "core/ids.h"
 #include "core/searcher/searcher.h"

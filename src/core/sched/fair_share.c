@@ -142,14 +142,14 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     size_t mark = places_mark(&p->s->places);
-    if (shape_set_has(&p->hopeless, r->shape))
+    if (shape_set_has(&p->infeasible, r->shape))
         return 0;
     if (!p->releasing)
         give_back_what_leaves(p);
     size_t n = room_make(p, r);
     if (n == 0) {
         places_undo(&p->s->places, mark);
-        shape_set_add(&p->hopeless, r->shape);
+        shape_set_add(&p->infeasible, r->shape);
         return 0;
     }
     p->releasing = true;
@@ -282,7 +282,7 @@ static void start_again(struct pass *p, size_t placed_before)
     p->s->pass++; /* what the last plan granted and released was not */
     p->releasing = false;
     p->kept_n = 0;
-    p->unfit.n = p->too_large.n = p->hopeless.n = 0;
+    p->unfit.n = p->too_large.n = p->infeasible.n = 0;
     p->ret->allocate_n = placed_before;
     p->ret->release_n = p->ret->unplaced_n = 0;
 }

@@ -37,7 +37,7 @@ struct bucket_set {
 /* How many open agents there are of each size, busy or not. */
 struct agent_size {
     int slots;
-    size_t n, whole; /* whole: that would be idle (hopeless.c, room.c) */
+    size_t n, whole; /* whole: that would be idle (infeasible.c, room.c) */
     struct sched_bucket *idle; /* NULL: none ever was */
     struct agent_size *next; /* larger ones first */
 };

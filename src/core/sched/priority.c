@@ -18,17 +18,17 @@ static bool may_place(const struct pass *p, const struct sched_request *r)
 static size_t fit(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    return p->releasing ? later_fit(&s->later, r, s->share) : places_fit(&s->places, r, s->share);
+    return p->releasing ? projection_fit(&s->projection, r, s->share) : places_fit(&s->places, r, s->share);
 }
 
 static void take(struct pass *p, size_t n)
 {
     struct sched *s = p->s;
     if (p->releasing) {
-        later_take(&s->later, s->share, n);
+        projection_take(&s->projection, s->share, n);
     } else {
         places_take(&s->places, s->share, n);
-        later_taken(&s->later, s->share, n);
+        projection_taken(&s->projection, s->share, n);
     }
 }
 
@@ -41,7 +41,7 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
         return 0;
     if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
-    size_t n = later_fit(&s->later, r, s->share);
+    size_t n = projection_fit(&s->projection, r, s->share);
     if (n == 0)
         shape_set_add(&p->too_large, r->shape);
     p->kept_n += n > 0;
@@ -122,9 +122,9 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     struct sched_request *victim = p->next_victim;
     for (size_t n; may_stop(r, victim);) {
         add_victim(v, victim, p->arena);
-        later_give(&s->later, victim->share, victim->share_n);
+        projection_give(&s->projection, victim->share, victim->share_n);
         victim = victim_after(p->level, victim);
-        n = later_fit(&s->later, r, s->share);
+        n = projection_fit(&s->projection, r, s->share);
         if (n == 0)
             continue;
         p->next_victim = victim;
@@ -148,18 +148,18 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct victims victims = {0};
-    size_t mark = places_mark(&s->later.places);
-    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : later_fit(&s->later, r, s->share);
-    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_hopeless(p, r->shape)))
+    size_t mark = places_mark(&s->projection.places);
+    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
+    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
     if (n == 0) {
-        places_undo(&s->later.places, mark);
-        pass_note_hopeless(p, r->shape);
+        places_undo(&s->projection.places, mark);
+        pass_note_infeasible(p, r->shape);
         return 0;
     }
-    pass_forget_hopeless(p); /* there is more room than there was */
+    pass_forget_infeasible(p); /* there is more room than there was */
     for (size_t i = 0; i < victims.n; i++)
         pass_release(p, victims.item[i]);
     p->releasing = true;
@@ -200,7 +200,7 @@ static void serve(struct pass *p, struct sched_level *level)
     p->kept_n = 0;
     p->level = level;
     p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_PRIORITY_MAX) : NULL;
-    pass_forget_hopeless(p);
+    pass_forget_infeasible(p);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
         struct walk failed;
         if (level[priority].pending_n == 0)
@@ -216,7 +216,7 @@ static void serve(struct pass *p, struct sched_level *level)
         preempt_in_turn(p, &level[priority], &failed);
     }
     places_undo(&p->s->places, 0);
-    places_undo(&p->s->later.places, 0);
+    places_undo(&p->s->projection.places, 0);
 }
 
 static void pass_by_priority(struct pass *p)

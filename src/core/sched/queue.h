@@ -18,7 +18,7 @@ struct sched_shape {
     } key;
     struct sched_requests pending;
     size_t n;
-    bool hopeless, too_large; /* by the outlook of this pass (hopeless.c) */
+    bool infeasible, too_large; /* by the outlook of this pass (infeasible.c) */
     bool fits_now, counts; /* by fair share: it has a place now; or room could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;

@@ -27,7 +27,7 @@ struct sched *sched_new(const struct sched_opts *opts)
     s->opts = *opts;
     s->policy = sched_policy_type(opts->policy);
     places_init(&s->places, opts);
-    later_init(&s->later, opts);
+    projection_init(&s->projection, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
         level_init(&s->with_slots[i], &s->opts);
         level_init(&s->without[i], &s->opts);
@@ -47,7 +47,7 @@ void sched_free(struct sched *s)
         level_free(&s->without[i]);
     }
     places_free(&s->places);
-    later_free(&s->later);
+    projection_free(&s->projection);
     free(s->share);
     claims_free_room(&s->claims);
     free(s);
@@ -65,7 +65,7 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     agent->held = 0;
     agent->fixed = 0;
     places_add(&s->places, agent);
-    later_join(&s->later, agent);
+    projection_join(&s->projection, agent);
     if (++s->agent_n <= s->share_cap)
         return;
     s->share_cap = 2 * s->agent_n;
@@ -88,7 +88,7 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
         }
         hold_on(r, &r->share[i], -1);
         if (r->state == SCHED_RELEASING)
-            later_leaves(&s->later, &r->share[i], -1);
+            projection_leaves(&s->projection, &r->share[i], -1);
     }
     r->share_n = n;
 }
@@ -102,7 +102,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
         TAILQ_FOREACH(g, &s->line.order, in_order)
             RB_FOREACH(r, sched_job, &g->requests)
                 forget_shares(s, r, agent);
-    later_leave(&s->later, agent);
+    projection_leave(&s->projection, agent);
     places_remove(&s->places, agent);
     s->agent_n--;
 }
@@ -110,7 +110,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to)
 {
     places_set(&s->places, agent, to);
-    later_follow(&s->later, agent);
+    projection_follow(&s->projection, agent);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void count_leaving(struct sched *s, struct sched_request *r, int by)
 {
     s->releasing_n[r->slots > 0] += (size_t)by;
     for (size_t i = 0; i < r->share_n; i++)
-        later_leaves(&s->later, &r->share[i], by);
+        projection_leaves(&s->projection, &r->share[i], by);
 }
 
 static void file(struct sched *s, struct sched_request *r)
@@ -388,9 +388,9 @@ static void carry_out(struct sched *s, const struct sched_decision *d)
         places_take(&s->places, placement->share, placement->share_n);
         set_state(s, placement->request, SCHED_ALLOCATED);
         keep_shares(placement->request, placement->share, placement->share_n);
-        later_taken(&s->later, placement->share, placement->share_n);
+        projection_taken(&s->projection, placement->share, placement->share_n);
     }
-    places_commit(&s->later.places);
+    places_commit(&s->projection.places);
     places_commit(&s->places);
 }
 

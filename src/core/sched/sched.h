@@ -5,7 +5,7 @@
  * a pass depends on what it decides, not on how much there is. The scheduler starts nothing and knows no clock. tests/sim
  * compares it, pass by pass, with an obvious version that looks at everything.
  *
- *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; later.c: and when what leaves has gone
+ *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what leaves has gone
  *     requests → queue.c: whose turn is it
  *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
@@ -43,9 +43,9 @@ struct sched_agent {
     size_t held; /* shares of requests */
     int fixed;   /* slots of these, by what cannot be preempted */
     int leaving_slots, leaving_aux; /* of what is held, on their way out */
-    struct sched_agent *shadow, *shadow_of; /* itself as it will be (later.h); what it is the shadow of */
+    struct sched_agent *projected, *projects; /* the agent as it will be (projection.h); of that one: the agent itself */
     struct agent_size *size; /* of an open one (places.h) */
-    uint64_t outlook; /* the look that `room` is of (hopeless.c, room.c) */
+    uint64_t outlook; /* the look that `room` is of (infeasible.c, room.c) */
     int room;
     struct sched_place by_slots, by_aux;
     UT_hash_handle hh;

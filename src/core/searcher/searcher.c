@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "common/must.h"
-#include "core/searcher/books.h"
+#include "core/searcher/internal.h"
 #include "core/searcher/hparams.h"
 
 /* Retired names run as one of these (expconf_view.c). */
@@ -73,7 +72,7 @@ static struct searcher_trial *add_trial(struct searcher *s)
 }
 
 /* One create's worth of randomness. *ret_hparams may be NULL: then they are not asked for, only drawn. */
-void books_draw(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
+void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
 {
     struct searcher_trial *t = add_trial(s);
     struct json_object *sample = NULL;
@@ -94,7 +93,7 @@ size_t method_create(struct searcher *s, struct searcher_actions *ret)
     struct searcher_action *action = add_action(ret, SEARCHER_CREATE, s->trial_n);
     cleanup_json struct json_object *sample = NULL;
     struct strbuf text = STRBUF_INIT;
-    books_draw(s, &action->trial_seed, &sample);
+    searcher_draw_trial(s, &action->trial_seed, &sample);
     json_print(sample, &text);
     action->hparams = strbuf_detach(&text);
     memcpy(action->request_id, s->trial[action->trial].request_id, CORE_UUID_MAX);

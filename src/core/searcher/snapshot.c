@@ -16,7 +16,7 @@
 
 #include "common/cleanup.h"
 #include "common/number.h"
-#include "core/searcher/books.h"
+#include "core/searcher/internal.h"
 
 enum { SNAPSHOT_VERSION = 2 };
 
@@ -282,7 +282,7 @@ static void draw_again(struct searcher *s, size_t n)
 {
     uint32_t seed;
     while (s->trial_n < n)
-        books_draw(s, &seed, NULL);
+        searcher_draw_trial(s, &seed, NULL);
 }
 
 enum { SNAPSHOT_TRIALS_MAX = 100000000 }; /* a number that is no longer the size of anything real */

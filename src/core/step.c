@@ -1,4 +1,4 @@
-#include "core/effects.h"
+#include "core/step.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Collecting the effects of a step. Texts are copied into the caller's arena, so that effects outlive the core's
  * objects. */
-#ifndef DET_CORE_EFFECTS_H
-#define DET_CORE_EFFECTS_H
+#ifndef DET_CORE_STEP_H
+#define DET_CORE_STEP_H
 
 #include "core/objects.h"
 
