@@ -6,18 +6,11 @@
 
 #include "common/must.h"
 #include "core/allocation.h"
-#include "core/step.h"
 #include "core/elastic.h"
 #include "core/ids.h"
 #include "core/machines.h"
 #include "core/rm.h"
-
-struct agent *agent_find(const struct core *c, const char *id)
-{
-    struct agent *agent = NULL;
-    HASH_FIND_STR(c->agents, id, agent);
-    return agent;
-}
+#include "core/step.h"
 
 static int by_id(const struct agent *a, const struct agent *b)
 {
@@ -50,24 +43,10 @@ static void free_slots(struct agent *agent)
     agent->slot_n = 0;
 }
 
-void agent_revised(struct core *c, struct agent *agent)
-{
-    agent->revision = ++c->last_revision;
-}
-
-void agent_changed(struct core *c, struct agent *agent)
-{
-    agent_revised(c, agent);
-    agent->pool->changed = true;
-    if (agent->stale)
-        return;
-    agent->stale = true;
-    LIST_INSERT_HEAD(&agent->pool->stale, agent, in_stale);
-}
-
 void agent_free(struct core *c, struct agent *agent)
 {
     timer_clear(&c->timers, &agent->lost);
+    record_release(c, &agent->record);
     machine_leave(c, agent);
     free_slots(agent);
     free(agent->version);
@@ -77,44 +56,6 @@ void agent_free(struct core *c, struct agent *agent)
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
-
-int agent_find_disabled(const struct agent *agent, int32_t device_id)
-{
-    for (int i = 0; i < agent->row.disabled_slot_n; i++)
-        if (agent->row.disabled_slot[i] == device_id)
-            return i;
-    return -1;
-}
-
-bool slot_usable(const struct agent *agent, const struct slot *s)
-{
-    return agent->row.enabled && !s->device.lost && agent_find_disabled(agent, s->device.id) < 0;
-}
-
-int agent_slots_used(const struct agent *agent)
-{
-    int used = 0;
-    for (size_t i = 0; i < agent->slot_n; i++)
-        used += agent->slot[i].container != NULL;
-    return used;
-}
-
-int agent_aux_used(const struct agent *agent)
-{
-    int used = 0;
-    const struct container *k;
-    LIST_FOREACH(k, &agent->containers, in_agent)
-        used += k->row.device_n == 0;
-    return used;
-}
-
-struct slot *agent_slot(struct agent *agent, int32_t device_id)
-{
-    for (size_t i = 0; i < agent->slot_n; i++)
-        if (agent->slot[i].device.id == device_id)
-            return &agent->slot[i];
-    return NULL;
-}
 
 static char *copy_text(const char *text)
 {
@@ -411,7 +352,8 @@ void agent_forget(struct core *c, struct agent *agent)
     lose(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");
     effect_add(c, CORE_DELETE_AGENT)->agent_id = arena_strdup(&c->out->arena, agent->row.id);
     HASH_DEL(c->agents, agent);
-    SLIST_INSERT_HEAD(&c->forgotten_agents, agent, in_forgotten); /* the scheduler is told at the end of the step */
+    agent->pool->rm->agent_forgotten(agent);
+    agent_free(c, agent);
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */

@@ -5,28 +5,12 @@
 #include <string.h>
 
 #include "core/agents.h"
-#include "core/step.h"
 #include "core/ids.h"
 #include "core/machines.h"
 #include "core/rm.h"
-#include "core/task.h"
-#include "core/trial.h"
+#include "core/step.h"
 
 enum { LOOK_AT_MACHINES_MAX = 512 }; /* agents and containers, for one allocation's ports */
-
-struct allocation *allocation_find(const struct core *c, const char *id)
-{
-    struct allocation *a = NULL;
-    HASH_FIND_STR(c->allocations, id, a);
-    return a;
-}
-
-struct container *container_find(const struct core *c, const char *id)
-{
-    struct container *k = NULL;
-    HASH_FIND_STR(c->containers, id, k);
-    return k;
-}
 
 static struct allocation *find_open(const struct core *c, const char *id, struct error *err)
 {
@@ -34,34 +18,6 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
     if (a == NULL)
         error_set(err, ERR_NOT_FOUND, "allocation '%s' not found", id == NULL ? "" : id);
     return a;
-}
-
-void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to)
-{
-    if (to <= a->row.state)
-        return;
-    if (sm_check_move(&allocation_sm, a->row.run_id, a->row.state, to, NULL) < 0)
-        abort();
-    a->row.state = to;
-    if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
-        a->row.start_us = c->now_us;
-    record_touch(c, &a->record);
-}
-
-void allocation_set_ready(struct core *c, struct allocation *a)
-{
-    if (a->row.ready)
-        return;
-    a->row.ready = true;
-    record_touch(c, &a->record);
-}
-
-const char *allocation_name(struct core *c, const struct allocation *a)
-{
-    struct arena *arena = &c->out->arena;
-    if (a->trial == NULL)
-        return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
-    return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
 }
 
 /* ---- asking for one ---------------------------------------------------------------------------------------------- */
@@ -361,9 +317,12 @@ void allocation_resume(struct core *c, struct allocation *a)
 
 void allocation_free(struct core *c, struct allocation *a)
 {
-    for (size_t i = 0; i < a->container_n; i++)
+    for (size_t i = 0; i < a->container_n; i++) {
+        record_release(c, &a->container[i]->record);
         free(a->container[i]);
+    }
     free(a->container);
+    record_release(c, &a->record);
     arena_release(&a->blocked);
     gather_release(&a->gather);
     timer_clear(&c->timers, &a->preempt_deadline);

@@ -18,6 +18,9 @@ enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 300000
 
 struct allocation *allocation_request(struct core *c, struct trial *t);
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);
+/* An allocation that has ended stays that of its trial until the trial has been told (FACT_ALLOCATION_ENDED). */
+static inline bool allocation_is_open(const struct allocation *a) { return a->row.state != ALLOCATION_TERMINATED; }
+/* Of one that has ended already, these two do nothing. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 

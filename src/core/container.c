@@ -1,40 +1,11 @@
 /* What the containers of an allocation do: they progress, each by itself, and the first that fails takes the others along. */
 #include "core/allocation_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/agents.h"
-#include "core/step.h"
 #include "core/ids.h"
 #include "core/rm.h"
-#include "core/trial.h"
-
-void container_set_state(struct core *c, struct container *k, enum container_state to)
-{
-    if (sm_check_move(&container_sm, k->row.rank, k->row.state, to, NULL) < 0)
-        abort();
-    k->row.state = to;
-    record_touch(c, &k->record);
-    if (k->agent != NULL)
-        agent_revised(c, k->agent);
-}
-
-bool allocation_workers_done(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (container_is_live(a->container[i]) && !a->container[i]->row.daemon)
-            return false;
-    return true;
-}
-
-bool allocation_all_ended(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (container_is_live(a->container[i]))
-            return false;
-    return true;
-}
+#include "core/step.h"
 
 static bool all_are(const struct allocation *a, enum container_state first, enum container_state last)
 {

@@ -5,15 +5,16 @@
 #include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/step.h"
 #include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/ids.h"
 #include "core/instances.h"
 #include "core/objects.h"
+#include "core/pools.h"
 #include "core/queue_change.h"
 #include "core/restore.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/task.h"
 #include "core/trial.h"
 
@@ -23,40 +24,12 @@ struct core *core_new(const struct core_opts *opts)
     c->id_state = opts->seed;
     c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
     c->restore_wait_us = opts->restore_wait_us;
-    STAILQ_INIT(&c->touched);
+    STAILQ_INIT(&c->puts);
+    STAILQ_INIT(&c->facts);
     STAILQ_INIT(&c->searchers_touched);
-    SLIST_INIT(&c->dead_allocations);
-    SLIST_INIT(&c->ended_tasks);
-    LIST_INIT(&c->ended);
-    SLIST_INIT(&c->forgotten_agents);
     ports_init(&c->ports, opts->reserved_port, opts->reserved_port_n);
-    pools_init(c, opts);
+    pools_init(c, opts, &rm_agents);
     return c;
-}
-
-/* What has ended in this step, and that code further up the stack might have looked at. */
-static void free_ended(struct core *c)
-{
-    struct allocation *a;
-    while ((a = SLIST_FIRST(&c->dead_allocations)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->dead_allocations, dead);
-        allocation_free(c, a);
-    }
-    struct task *t;
-    while ((t = SLIST_FIRST(&c->ended_tasks)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->ended_tasks, ended);
-        task_free(t);
-    }
-    struct experiment *x;
-    while ((x = LIST_FIRST(&c->ended)) != NULL) {
-        LIST_REMOVE(x, in_ended);
-        experiment_free(c, x);
-    }
-    struct agent *agent;
-    while ((agent = SLIST_FIRST(&c->forgotten_agents)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->forgotten_agents, in_forgotten);
-        agent_free(c, agent);
-    }
 }
 
 void core_free(struct core *c)
@@ -74,7 +47,7 @@ void core_free(struct core *c)
     struct task *t, *next_t;
     HASH_ITER(hh, c->tasks, t, next_t) {
         HASH_DEL(c->tasks, t);
-        task_free(t);
+        task_free(c, t);
     }
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
@@ -92,33 +65,84 @@ void core_free(struct core *c)
     free(c);
 }
 
+static void tell_allocation_ended(struct core *c, struct allocation *a)
+{
+    if (a->trial != NULL)
+        trial_allocation_ended(c, a->trial, &a->row);
+    else
+        task_allocation_ended(c, a->task);
+    allocation_free(c, a);
+}
+
+static void tell_fact(struct core *c, const struct fact *fact)
+{
+    switch (fact->type) {
+    case FACT_ALLOCATION_ENDED:
+        tell_allocation_ended(c, fact->allocation);
+        return;
+    case FACT_TRIAL_FAILED:
+        experiment_note_failure(fact->trial->experiment, "%s", fact->text);
+        return;
+    case FACT_TRIAL_INVALID_HP:
+        experiment_trial_invalid_hp(c, fact->trial);
+        return;
+    case FACT_TRIAL_ENDED:
+        experiment_trial_ended(c, fact->trial);
+        return;
+    case FACT_EXPERIMENT_ENDED:
+        experiment_free(c, fact->experiment);
+        return;
+    case FACT_MACHINE_GONE:
+        agent_forget(c, fact->agent);
+        return;
+    }
+}
+
+/* False: there was none. */
+static bool tell_facts(struct core *c)
+{
+    struct fact fact;
+    bool any = false;
+    while (fact_take(c, &fact)) {
+        tell_fact(c, &fact);
+        any = true;
+    }
+    return any;
+}
+
+static void fire_timer(struct core *c, struct timer *t)
+{
+    switch (t->kind) {
+    case TIMER_AGENT_LOST:
+        agent_timer(c, t);
+        return;
+    case TIMER_PREEMPT_DEADLINE:
+    case TIMER_KILL_AGAIN:
+    case TIMER_TASK_LIMIT:
+        allocation_timer(c, t);
+        return;
+    case TIMER_TRIAL_INVALID_HP:
+    case TIMER_TRIAL_RETRY:
+        trial_timer(c, t);
+        return;
+    case TIMER_POOL_PASS:
+        pool_timer(t);
+        return;
+    case TIMER_POOL_SCALE:
+        elastic_timer(t);
+        return;
+    case TIMER_INSTANCE:
+        instance_timer(t);
+        return;
+    }
+}
+
 static void fire_timers(struct core *c)
 {
     struct timer *t;
     while ((t = timers_take_due(&c->timers, c->now_us)) != NULL) {
-        switch (t->kind) {
-        case TIMER_AGENT_LOST:
-            agent_timer(c, t);
-            break;
-        case TIMER_PREEMPT_DEADLINE:
-        case TIMER_KILL_AGAIN:
-        case TIMER_TASK_LIMIT:
-            allocation_timer(c, t);
-            break;
-        case TIMER_TRIAL_INVALID_HP:
-        case TIMER_TRIAL_RETRY:
-            trial_timer(c, t);
-            break;
-        case TIMER_POOL_PASS:
-            pool_timer(t);
-            break;
-        case TIMER_POOL_SCALE:
-            elastic_timer(t);
-            break;
-        case TIMER_INSTANCE:
-            instance_timer(t);
-            break;
-        }
+        fire_timer(c, t);
+        tell_facts(c);
     }
 }
 
@@ -229,10 +253,12 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
 /* Scheduling comes last, so that it sees all that the step has changed; rows come out as what they became. */
 static void finish_step(struct core *c)
 {
-    pools_turn(c);
+    tell_facts(c);
+    do
+        pools_turn(c);
+    while (tell_facts(c));
     experiments_save_searchers(c);
     effects_put_touched(c);
-    free_ended(c);
     c->out->next_timer_us = timers_next_us(&c->timers);
     c->out = NULL;
 }

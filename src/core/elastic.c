@@ -7,10 +7,10 @@
 #include "common/must.h"
 #include "common/schema.h"
 #include "core/agents.h"
-#include "core/step.h"
 #include "core/instances.h"
 #include "core/rm.h"
 #include "core/sched/reasons.h"
+#include "core/step.h"
 
 #define SHORTEST_PAUSE_US 1000000
 #define LONGEST_PAUSE_US 60000000
@@ -113,12 +113,9 @@ static const char *duration_text(struct core *c, int64_t us)
 /* Agents whose machines are not there any more. One that is still connected goes when its connection does. */
 static void forget_vanished(struct core *c, const struct pool *p)
 {
-    struct agent *agent, *next;
-    for (agent = c->agents; agent != NULL; agent = next) {
-        next = agent->hh.next;
+    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
         if (agent->pool == p && agent->row.instance && agent->presence != AGENT_CONNECTED && !elastic_lists(agent))
-            agent_forget(c, agent);
-    }
+            fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
 
 /* Which agents are on the machines, and what they do, as far as that has changed. */
@@ -354,12 +351,9 @@ void elastic_clock_set(struct core *c, int64_t by_us)
 
 void elastic_restored(struct core *c)
 {
-    struct agent *agent, *next;
-    for (agent = c->agents; agent != NULL; agent = next) {
-        next = agent->hh.next;
+    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
         if (agent->row.instance && agent->presence == AGENT_GONE && !elastic_lists(agent))
-            agent_forget(c, agent);
-    }
+            fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
 
 void elastic_view(const struct core *c, const struct pool *p, struct core_pool_view *ret)

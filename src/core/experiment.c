@@ -5,92 +5,10 @@
 #include <string.h>
 
 #include "common/strbuf.h"
-#include "core/step.h"
 #include "core/ids.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/trial.h"
-
-struct experiment *experiment_find(const struct core *c, int32_t id)
-{
-    struct experiment *x = NULL;
-    HASH_FIND(hh, c->experiments, &id, sizeof id, x);
-    return x;
-}
-
-/* ---- states ------------------------------------------------------------------------------------------------------ */
-
-/* The terminal steps that are the core's: what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
-static void ended(struct core *c, struct experiment *x)
-{
-    if (x->row.state == RUN_COMPLETED)
-        x->row.progress = 1;
-    x->row.end_us = c->now_us;
-    effect_add(c, CORE_PUT_SEARCHER)->searcher.experiment_id = x->row.id;
-    effect_add(c, CORE_EXPERIMENT_ENDED)->experiment_id = x->row.id;
-    HASH_DEL(c->experiments, x);
-    HASH_DELETE(by_job, c->jobs, x);
-    LIST_INSERT_HEAD(&c->ended, x, in_ended);
-}
-
-void experiment_note_failure(struct experiment *x, const char *fmt, ...)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    va_list ap;
-    if (x->row.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
-        return;
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    free(x->failure);
-    x->failure = strbuf_detach(&text);
-    x->row.failure = NULL; /* it pointed there */
-}
-
-static void note_experiment_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
-{
-    struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
-    e->state.experiment_id = experiment_id;
-    e->state.from = from;
-    e->state.to = to;
-    e->state.by.user_id = c->by.user_id;
-    e->state.by.name = c->by.name ? arena_strdup(&c->out->arena, c->by.name) : NULL;
-}
-
-static void set_experiment_state(struct core *c, struct experiment *x, enum run_state to)
-{
-    if (to == RUN_STOPPING_ERROR || to == RUN_ERROR)
-        x->row.failure = x->failure;
-    note_experiment_state(c, x->row.id, x->row.state, to);
-    if (sm_check_move(&experiment_sm, x->row.id, x->row.state, to, NULL) < 0)
-        abort(); /* callers ask sm_type_allows() */
-    x->row.state = to;
-    record_touch(c, &x->record);
-    if (run_state_is_terminal(to))
-        ended(c, x);
-}
-
-void experiment_maybe_end(struct core *c, struct experiment *x)
-{
-    if (run_state_is_stopping(x->row.state) && x->live_n == 0)
-        set_experiment_state(c, x, run_state_terminal_for(x->row.state));
-}
-
-/* Trials may end while they are told: each then reports back, and the last one ends the experiment. */
-static void tell_trials(struct core *c, struct experiment *x)
-{
-    enum run_state wanted = x->row.state;
-    struct trial *t;
-    LIST_FOREACH(t, &x->trials, in_experiment)
-        if (x->row.state == wanted)
-            trial_patch(c, t, wanted);
-}
-
-void experiment_move(struct core *c, struct experiment *x, enum run_state to)
-{
-    set_experiment_state(c, x, to);
-    tell_trials(c, x);
-    experiment_maybe_end(c, x);
-}
 
 /* ---- create ------------------------------------------------------------------------------------------------------ */
 
@@ -190,7 +108,7 @@ static struct experiment *reopen(struct core *c, const struct core_restored_expe
     row.end_us = 0;
     row.queue_position = c->now_us;
     struct experiment *x = new_experiment(c, &row, &from->spec, pool, true);
-    note_experiment_state(c, row.id, from->row.state, RUN_PAUSED);
+    experiment_note_state(c, row.id, from->row.state, RUN_PAUSED);
     record_touch(c, &x->record);
     return x;
 }
@@ -350,7 +268,7 @@ void experiment_fail(struct core *c, struct experiment *x, const char *reason)
         trial_fail(c, t);
     }
     experiment_note_failure(x, "the experiment could not be restored: %s", reason);
-    set_experiment_state(c, x, RUN_ERROR);
+    experiment_set_state(c, x, RUN_ERROR);
 }
 
 void experiment_free(struct core *c, struct experiment *x)
@@ -360,9 +278,11 @@ void experiment_free(struct core *c, struct experiment *x)
         LIST_REMOVE(t, in_experiment);
         trial_free(c, t);
     }
+    if (x->searcher_touched)
+        STAILQ_REMOVE(&c->searchers_touched, x, experiment, searcher_next);
+    record_release(c, &x->record);
     job_leave(x);
     searcher_free(x->searcher);
-    searcher_actions_release(&x->actions);
     strbuf_release(&x->searcher_events);
     free(x->trial_at);
     free(x->failure);

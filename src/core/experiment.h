@@ -20,9 +20,9 @@ int experiment_cancel(struct core *c, int32_t id, struct error *err);
 int experiment_kill(struct core *c, int32_t id, struct error *err);
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err);
 
-/* From its trials. */
-void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t);
-void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t);
+/* Facts about its trials. */
+void experiment_trial_ended(struct core *c, struct trial *t);
+void experiment_trial_invalid_hp(struct core *c, struct trial *t);
 /* What went wrong with a trial, in words for people; the last of these is the experiment's reason if it ends in error. */
 void experiment_note_failure(struct experiment *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A method that cannot use the metrics ends the experiment in error and says why in effects.searcher_error. */
@@ -37,7 +37,6 @@ void experiments_save_searchers(struct core *c); /* at the end of a step */
 /* After a restart. -1: the experiment could not be rebuilt. *ret is set all the same, for experiment_fail(). */
 int experiment_restore(struct core *c, const struct core_restored_experiment *r, struct experiment **ret,
                        struct error *err);
-void experiment_add_trial(struct experiment *x, struct trial *t); /* by its number */
 /* -1: the searcher does not know this one of its trials. */
 int experiment_restore_trial(struct experiment *x, struct trial *t, struct error *err);
 /* After its trials have been restored: goes on where it was. */

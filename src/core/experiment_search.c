@@ -15,8 +15,6 @@ enum { SEARCHER_EVENTS_MIN = 256 };
 
 /* ---- what it wants ----------------------------------------------------------------------------------------------- */
 
-static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason);
-
 void experiment_add_trial(struct experiment *x, struct trial *t)
 {
     if (t->number >= x->trial_at_n) {
@@ -43,12 +41,33 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         experiment_move(c, x, to);
 }
 
-/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
-static void tell_of_old_trial(struct core *c, struct experiment *x, const struct trial *t)
+/* An event of the search goes to the searcher and, if it matters, among those that are kept. What the searcher wants is added to
+ * *actions. 1: it matters; 0: it does not; -1: it cannot be. */
+static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct searcher_actions *actions,
+                         struct error *err)
 {
+    int64_t before = (int64_t)searcher_event_n(x->searcher);
+    int rv = searcher_step(x->searcher, ev, actions, err);
+    if (rv <= 0)
+        return rv;
+    if (!x->searcher_touched) {
+        x->searcher_touched = true;
+        x->searcher_events_from = before;
+        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    }
+    searcher_event_print(ev, &x->searcher_events);
+    x->searcher_events_since++;
+    return 1;
+}
+
+/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+static void replay_old_trial(struct core *c, struct experiment *x, const struct trial *t, struct searcher_actions *actions)
+{
+    struct searcher_event early = {.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = SEARCHER_EXIT_INVALID_HP};
+    struct searcher_event exited = {.type = SEARCHER_EXITED, .trial = t->number};
     if (trial_has_invalid_hp(t))
-        exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
-    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
+        step_searcher(c, x, &early, actions, NULL);
+    step_searcher(c, x, &exited, actions, NULL);
 }
 
 static struct trial *unclaimed_trial(const struct experiment *x, const char *request_id)
@@ -63,68 +82,67 @@ static struct trial *unclaimed_trial(const struct experiment *x, const char *req
 }
 
 /* The same seed draws the same trials: in a continued experiment, some of them are there already. */
-static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action)
+static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *create,
+                             struct searcher_actions *actions)
 {
-    struct trial *t = unclaimed_trial(x, action->request_id);
-    if (t == NULL) {
-        trial_create(c, x, action);
-        return;
-    }
-    t->number = action->trial;
-    x->unclaimed_n--;
+    struct trial *t = unclaimed_trial(x, create->request_id);
+    bool is_old = t != NULL, runs = !is_old || t->row.state != RUN_COMPLETED || x->rerun_completed;
+    if (!is_old)
+        t = trial_create(c, x, create);
+    else if (runs)
+        trial_again(c, t, create->hparams);
+    t->number = create->trial;
+    x->unclaimed_n -= is_old;
     experiment_add_trial(x, t);
-    if (t->row.state == RUN_COMPLETED && !x->rerun_completed)
-        tell_of_old_trial(c, x, t);
-    else
-        trial_again(c, t, action->hparams);
+    if (!runs)
+        replay_old_trial(c, x, t, actions);
+    else if (x->row.state == RUN_ACTIVE)
+        trial_patch(c, t, RUN_ACTIVE);
 }
 
-static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action)
+static struct trial *trial_of(const struct experiment *x, const struct searcher_action *action)
 {
-    struct trial *t = action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
-    if (action->type == SEARCHER_CREATE)
-        carry_out_create(c, x, action);
-    else if (t == NULL)
+    return action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
+}
+
+/* An experiment that is stopping takes no more trials, and does nothing for those that it has. */
+static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action, struct searcher_actions *actions)
+{
+    bool goes_on = !run_state_is_stopping(x->row.state) && !run_state_is_terminal(x->row.state);
+    struct trial *t = goes_on && action->type != SEARCHER_CREATE ? trial_of(x, action) : NULL;
+    switch (action->type) {
+    case SEARCHER_CREATE:
+        if (goes_on)
+            carry_out_create(c, x, action, actions);
         return;
-    else if (action->type == SEARCHER_VALIDATE_AFTER)
-        trial_operation_given(c, t);
-    else if (action->type == SEARCHER_CLOSE)
-        trial_closed(c, t);
-    else
-        trial_stop_by_searcher(c, t);
-}
-
-/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
-static void carry_out_all(struct core *c, struct experiment *x)
-{
-    for (size_t i = 0; i < x->actions.n; i++) {
-        struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
-        if (action.type == SEARCHER_SHUTDOWN)
-            carry_out_shutdown(c, x, &action);
-        else if (!run_state_is_stopping(x->row.state) && !run_state_is_terminal(x->row.state))
-            carry_out(c, x, &action);
+    case SEARCHER_VALIDATE_AFTER:
+        if (t != NULL)
+            trial_operation_given(c, t);
+        return;
+    case SEARCHER_CLOSE:
+        if (t != NULL)
+            trial_closed(c, t);
+        return;
+    case SEARCHER_STOP:
+        if (t != NULL)
+            trial_stop_by_searcher(c, t);
+        return;
+    case SEARCHER_SHUTDOWN:
+        carry_out_shutdown(c, x, action);
+        return;
     }
-    searcher_actions_release(&x->actions);
 }
 
-/* What is told while actions are being carried out adds to their list. */
 int experiment_tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err)
 {
-    int64_t before = (int64_t)searcher_event_n(x->searcher);
-    bool is_first = x->actions.n == 0;
-    int rv = searcher_step(x->searcher, ev, &x->actions, err);
-    if (rv <= 0)
-        return rv;
-    if (!x->searcher_touched) {
-        x->searcher_touched = true;
-        x->searcher_events_from = before;
-        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
+    int rv = step_searcher(c, x, ev, &actions, err);
+    for (size_t i = 0; i < actions.n; i++) {
+        struct searcher_action action = actions.item[i]; /* a copy, for carrying it out may add to the list */
+        carry_out(c, x, &action, &actions);
     }
-    searcher_event_print(ev, &x->searcher_events);
-    x->searcher_events_since++;
-    if (is_first)
-        carry_out_all(c, x);
-    return 0;
+    searcher_actions_release(&actions);
+    return rv < 0 ? -1 : 0;
 }
 
 static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
@@ -173,8 +191,10 @@ void experiments_save_searchers(struct core *c)
 
 /* ---- what trials did --------------------------------------------------------------------------------------------- */
 
-void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
+void experiment_trial_ended(struct core *c, struct trial *t)
 {
+    struct experiment *x = t->experiment;
+    x->live_n--;
     if (x->searcher != NULL) {
         if (t->row.state == RUN_ERROR)
             exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
@@ -185,9 +205,9 @@ void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *
     experiment_maybe_end(c, x);
 }
 
-void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t)
+void experiment_trial_invalid_hp(struct core *c, struct trial *t)
 {
-    exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+    exited_early(c, t->experiment, t, SEARCHER_EXIT_INVALID_HP);
 }
 
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)

@@ -8,8 +8,9 @@
  * An object's state is in its row and nowhere else. One function of each kind of object changes it, by its table
  * (states.h).
  *
- * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of
- * the step (core.c), so that code further up the stack may still look at it. */
+ * Calls go down this picture, never up: upward there are facts (step.h). What has ended is unlinked from all tables at once,
+ * and is freed when its end has been told: core.c does that while no other function of the step runs. A trial's allocation
+ * is its own until then. */
 #ifndef DET_CORE_OBJECTS_H
 #define DET_CORE_OBJECTS_H
 
@@ -44,9 +45,9 @@ enum record_kind {
  * (step.h). */
 struct record {
     enum record_kind kind;
-    bool stored, queued;
+    bool stored;
     const void *row;
-    STAILQ_ENTRY(record) next;
+    struct pending_put *put; /* what this step will put of it; NULL: nothing */
 };
 
 struct experiment {
@@ -59,7 +60,6 @@ struct experiment {
     struct trial **trial_at;       /* by the number that the searcher knows it by; NULL: never came to be */
     size_t trial_at_n;
     size_t unclaimed_n; /* trials from before it was continued that its searcher has not asked for again */
-    struct searcher_actions actions; /* being carried out */
     struct strbuf searcher_events; /* of this step */
     int64_t searcher_events_from;
     uint64_t searcher_events_since; /* the last snapshot, which is taken when there are many */
@@ -70,7 +70,6 @@ struct experiment {
     int open_n;                /* its allocations in the pool's queue */
     bool rerun_completed;      /* while it is being continued */
     char *failure;             /* what went wrong last: row.failure once that ends the experiment */
-    LIST_ENTRY(experiment) in_ended;
     UT_hash_handle hh, by_job;
 };
 
@@ -90,12 +89,11 @@ struct trial {
     UT_hash_handle hh;
 };
 
-/* That is no trial's. */
+/* A task of its own, which belongs to no trial. */
 struct task {
     struct record record;
     struct task_row row;
     struct allocation *allocation;
-    SLIST_ENTRY(task) ended;
     UT_hash_handle hh;
 };
 
@@ -115,7 +113,6 @@ struct allocation {
     struct sched_request request;
     bool filed; /* the scheduler knows of it */
     struct arena blocked; /* the agents it must not run on; as long as the request */
-    SLIST_ENTRY(allocation) dead;
     UT_hash_handle hh;
 };
 
@@ -163,7 +160,6 @@ struct agent {
     bool stale;              /* the scheduler should look at it again */
     LIST_ENTRY(agent) in_stale;
     bool leaving;            /* its machine has been told to end: it gets nothing more */
-    SLIST_ENTRY(agent) in_forgotten;
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -187,7 +183,9 @@ struct core {
     int64_t now_us; /* of this step */
     struct core_actor by; /* who asked for this step */
     struct core_effects *out;
-    STAILQ_HEAD(, record) touched;
+    STAILQ_HEAD(, pending_put) puts;
+    STAILQ_HEAD(, fact) facts;
+    struct fact *last_fact; /* added since the last one was taken */
     uint64_t id_state; /* of the generator of container and job ids */
     int64_t agent_reconnect_wait_us, restore_wait_us;
     int64_t settled_us; /* until then agents from before a restart may come back */
@@ -204,10 +202,6 @@ struct core {
     size_t pool_n;
     struct timers timers;
     struct ports ports;
-    SLIST_HEAD(, allocation) dead_allocations;
-    SLIST_HEAD(, task) ended_tasks;
-    LIST_HEAD(, experiment) ended;
-    SLIST_HEAD(, agent) forgotten_agents;
     STAILQ_HEAD(, experiment) searchers_touched;
 };
 

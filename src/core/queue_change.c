@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/step.h"
 #include "core/experiment.h"
 #include "core/pool_change.h"
 #include "core/rm.h"
 #include "core/sched/moves.h"
 #include "core/sched/policy.h"
+#include "core/step.h"
 
 static const size_t NO_STEP = SIZE_MAX;
 

@@ -7,9 +7,9 @@
 #include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/step.h"
 #include "core/experiment.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/task.h"
 #include "core/trial.h"
 

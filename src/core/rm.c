@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/must.h"
-#include "core/elastic.h"
 #include "core/sched/policy.h"
 
 struct pool *pool_find(const struct core *c, const char *name)
@@ -16,58 +14,6 @@ struct pool *pool_find(const struct core *c, const char *name)
         if (strcmp(c->pool[i].name, name) == 0)
             return &c->pool[i];
     return NULL;
-}
-
-void pools_init(struct core *c, const struct core_opts *opts)
-{
-    c->pool_n = opts->pool_n;
-    c->pool = must_calloc(opts->pool_n, sizeof *c->pool);
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        p->opts = opts->pool[i];
-        p->opts.name = p->name = must_strdup(opts->pool[i].name);
-        p->rm = &rm_agents;
-        TAILQ_INIT(&p->allocations);
-        TAILQ_INIT(&p->new);
-        p->rm->open(p);
-        if (p->opts.elastic)
-            p->elastic = elastic_new(&p->opts.scale);
-    }
-}
-
-void pools_turn(struct core *c)
-{
-    for (size_t i = 0; i < c->pool_n; i++)
-        if (c->pool[i].changed)
-            c->pool[i].rm->take_stock(&c->pool[i]);
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        bool changed = p->changed;
-        p->changed = false;
-        if (changed)
-            p->rm->turn(c, p);
-        if (p->elastic != NULL)
-            elastic_turn(c, p, changed);
-        if (p->changed) /* machines that are to end are not what jobs wait for any more */
-            p->rm->take_stock(p);
-    }
-}
-
-void pools_free(struct core *c)
-{
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        timer_clear(&c->timers, &p->pass);
-        elastic_free(c, p->elastic);
-        p->rm->close(p);
-        free(p->name);
-    }
-    free(c->pool);
-}
-
-void pool_timer(struct timer *t)
-{
-    container_of(t, struct pool, pass)->changed = true;
 }
 
 void pool_add(struct pool *p, struct allocation *a)
@@ -88,6 +34,7 @@ void pool_remove(struct pool *p, struct allocation *a)
         free(a->job);
     }
     a->job = NULL;
+    a->filed = false;
     TAILQ_REMOVE(&p->allocations, a, in_pool);
     if (a->trial != NULL)
         a->trial->experiment->open_n--;

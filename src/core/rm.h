@@ -19,6 +19,7 @@ struct rm_type {
     /* A container has ended: what it held is free again. */
     void (*released)(struct core *c, struct container *k);
     void (*leaving)(struct allocation *a); /* it has been told to end */
+    void (*agent_forgotten)(struct agent *agent); /* it will be freed; nothing runs there */
     void (*removed)(struct pool *p, struct allocation *a);
     void (*reweighed)(struct pool *p, struct job *job); /* experiment.spec and row say what it is worth now */
 };
@@ -26,12 +27,8 @@ struct rm_type {
 extern const struct rm_type rm_agents;
 
 struct pool *pool_find(const struct core *c, const char *name); /* "" or NULL: the first one */
-void pools_init(struct core *c, const struct core_opts *opts);
-void pools_turn(struct core *c);
-void pools_free(struct core *c);
 void pool_add(struct pool *p, struct allocation *a);
 void pool_remove(struct pool *p, struct allocation *a);
-void pool_timer(struct timer *t);
 int pool_priority(const struct pool *p, int wanted); /* what a job of that priority counts as */
 /* Whether a job of this pool may have such a priority, or weight. */
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err);

@@ -6,9 +6,9 @@
 
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/step.h"
 #include "core/elastic.h"
 #include "core/rm.h"
+#include "core/step.h"
 
 static void open_pool(struct pool *p)
 {
@@ -59,6 +59,20 @@ static void withdraw(struct agent *agent)
     agent->offered_to = NULL;
 }
 
+static void take_off_stale_list(struct agent *agent)
+{
+    if (agent->stale)
+        LIST_REMOVE(agent, in_stale);
+    agent->stale = false;
+}
+
+static void agent_forgotten(struct agent *agent)
+{
+    take_off_stale_list(agent);
+    elastic_touch(agent->pool, agent);
+    withdraw(agent);
+}
+
 static void offer(struct agent *agent)
 {
     struct pool *p = agent->pool;
@@ -78,8 +92,7 @@ static void tell_agents(struct pool *p)
 {
     struct agent *agent;
     while ((agent = LIST_FIRST(&p->stale)) != NULL) {
-        LIST_REMOVE(agent, in_stale);
-        agent->stale = false;
+        take_off_stale_list(agent);
         elastic_touch(p, agent);
         if (agent->presence == AGENT_GONE)
             withdraw(agent);
@@ -246,5 +259,6 @@ static void released(struct core *c, struct container *k)
 
 const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
                                   .turn = turn,
-                                  .signal = send_signal, .released = released, .leaving = leaving, .removed = removed,
+                                  .signal = send_signal, .released = released, .leaving = leaving,
+                                  .agent_forgotten = agent_forgotten, .removed = removed,
                                   .reweighed = reweighed};

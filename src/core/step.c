@@ -26,19 +26,6 @@ void core_effects_release(struct core_effects *e)
     *e = (struct core_effects)CORE_EFFECTS_INIT;
 }
 
-void record_init(struct record *r, enum record_kind kind, const void *row, bool stored)
-{
-    *r = (struct record){.kind = kind, .row = row, .stored = stored};
-}
-
-void record_touch(struct core *c, struct record *r)
-{
-    if (r->queued)
-        return;
-    r->queued = true;
-    STAILQ_INSERT_TAIL(&c->touched, r, next);
-}
-
 static const struct trial_row *copy_trial(struct arena *a, const struct record *r)
 {
     struct trial *t = container_of(r, struct trial, record);
@@ -87,40 +74,99 @@ static void fill_put(struct arena *a, const struct record *r, struct core_effect
     }
 }
 
-static size_t count_touched(const struct core *c)
+/* What a step has to put: of an object that is still there when the step ends; or of one that has gone, ready made. */
+struct pending_put {
+    struct record *record;
+    enum record_kind kind;
+    struct core_effect effect; /* record NULL: this */
+    STAILQ_ENTRY(pending_put) next;
+};
+
+void record_init(struct record *r, enum record_kind kind, const void *row, bool stored)
+{
+    *r = (struct record){.kind = kind, .row = row, .stored = stored};
+}
+
+void record_touch(struct core *c, struct record *r)
+{
+    if (r->put != NULL)
+        return;
+    r->put = arena_new(&c->out->arena, struct pending_put);
+    r->put->record = r;
+    r->put->kind = r->kind;
+    STAILQ_INSERT_TAIL(&c->puts, r->put, next);
+}
+
+void record_release(struct core *c, struct record *r)
+{
+    if (r->put == NULL)
+        return;
+    fill_put(&c->out->arena, r, &r->put->effect);
+    r->put->record = NULL;
+    r->put = NULL;
+}
+
+static size_t count_puts(const struct core *c)
 {
     size_t n = 0;
-    const struct record *r;
-    STAILQ_FOREACH(r, &c->touched, next)
+    const struct pending_put *put;
+    STAILQ_FOREACH(put, &c->puts, next)
         n++;
     return n;
+}
+
+static struct core_effect take_put(struct core *c, struct pending_put *put)
+{
+    struct record *r = put->record;
+    if (r == NULL)
+        return put->effect;
+    fill_put(&c->out->arena, r, &put->effect);
+    r->stored = true;
+    r->put = NULL;
+    return put->effect;
 }
 
 /* By kind, parents before children, so that references within the store hold at every statement. */
 void effects_put_touched(struct core *c)
 {
     struct core_effects *e = c->out;
-    size_t puts = count_touched(c), n = 0;
+    size_t puts = count_puts(c), n = 0;
     if (puts == 0)
         return;
     struct core_effect *all = must_calloc(puts + e->n, sizeof *all);
     for (int kind = 0; kind < RECORD_KIND_NR; kind++) {
-        struct record *r;
-        STAILQ_FOREACH(r, &c->touched, next)
-            if ((int)r->kind == kind)
-                fill_put(&e->arena, r, &all[n++]);
+        struct pending_put *put;
+        STAILQ_FOREACH(put, &c->puts, next)
+            if ((int)put->kind == kind)
+                all[n++] = take_put(c, put);
     }
-    while (!STAILQ_EMPTY(&c->touched)) {
-        struct record *r = STAILQ_FIRST(&c->touched);
-        STAILQ_REMOVE_HEAD(&c->touched, next);
-        r->queued = false;
-        r->stored = true;
-    }
+    STAILQ_INIT(&c->puts);
     if (e->n > 0)
         memcpy(all + puts, e->item, e->n * sizeof *all);
     free(e->item);
     e->item = all;
     e->n = e->cap = puts + e->n;
+}
+
+void fact_add(struct core *c, struct fact fact)
+{
+    struct fact *copy = arena_dup(&c->out->arena, &fact, sizeof fact);
+    if (c->last_fact != NULL)
+        STAILQ_INSERT_AFTER(&c->facts, c->last_fact, copy, next);
+    else
+        STAILQ_INSERT_HEAD(&c->facts, copy, next);
+    c->last_fact = copy;
+}
+
+bool fact_take(struct core *c, struct fact *ret)
+{
+    struct fact *first = STAILQ_FIRST(&c->facts);
+    c->last_fact = NULL; /* what follows from this one goes before all others */
+    if (first == NULL)
+        return false;
+    STAILQ_REMOVE_HEAD(&c->facts, next);
+    *ret = *first;
+    return true;
 }
 
 __attribute__((format(printf, 5, 0))) static void add_log(struct core *c, const char *task_id,

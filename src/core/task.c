@@ -5,9 +5,9 @@
 
 #include "common/must.h"
 #include "core/allocation.h"
-#include "core/step.h"
 #include "core/ids.h"
 #include "core/rm.h"
+#include "core/step.h"
 
 struct task *task_find(const struct core *c, const char *id)
 {
@@ -48,7 +48,7 @@ static void end(struct core *c, struct task *t)
     record_touch(c, &t->record);
     effect_add(c, CORE_TASK_ENDED)->task_id = arena_strdup(&c->out->arena, t->row.id);
     HASH_DEL(c->tasks, t);
-    SLIST_INSERT_HEAD(&c->ended_tasks, t, ended);
+    task_free(c, t);
 }
 
 void task_allocation_ended(struct core *c, struct task *t)
@@ -69,7 +69,8 @@ void task_resume(struct core *c, struct task *t)
         end(c, t);
 }
 
-void task_free(struct task *t)
+void task_free(struct core *c, struct task *t)
 {
+    record_release(c, &t->record);
     free(t);
 }

@@ -7,12 +7,12 @@
 #include "core/objects.h"
 
 int task_create(struct core *c, const struct core_task_spec *spec, struct error *err);
-void task_allocation_ended(struct core *c, struct task *t);
+void task_allocation_ended(struct core *c, struct task *t); /* FACT_ALLOCATION_ENDED: frees the task */
 
 struct task *task_find(const struct core *c, const char *id);
 void task_restore(struct core *c, const struct task_row *row);
 /* After a restart: one whose allocation was not found is over. */
 void task_resume(struct core *c, struct task *t);
-void task_free(struct task *t);
+void task_free(struct core *c, struct task *t);
 
 #endif

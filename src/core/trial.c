@@ -6,10 +6,9 @@
 #include "common/must.h"
 #include "common/strbuf.h"
 #include "core/allocation.h"
-#include "core/step.h"
-#include "core/experiment.h"
 #include "core/ids.h"
 #include "core/searcher/searcher.h"
+#include "core/step.h"
 
 struct trial *trial_find(const struct core *c, int32_t id)
 {
@@ -53,7 +52,7 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     return t;
 }
 
-void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
+struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
 {
     struct trial_row row = {.id = ++c->last_trial_id, .experiment_id = x->row.id, .state = RUN_PAUSED, .start_us = c->now_us,
                             .seed = create->trial_seed, .hparams = create->hparams,
@@ -64,12 +63,9 @@ void trial_create(struct core *c, struct experiment *x, const struct searcher_ac
     if (x->spec.warm_start_checkpoint != NULL)
         SET_TEXT(row.warm_start_checkpoint, x->spec.warm_start_checkpoint);
     struct trial *t = new_trial(c, x, &row, false);
-    t->number = create->trial;
-    experiment_add_trial(x, t);
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (x->row.state == RUN_ACTIVE)
-        trial_patch(c, t, RUN_ACTIVE);
+    return t;
 }
 
 /* E.REQUEST, E.REQUEST-1, E.REQUEST-2 … */
@@ -106,8 +102,6 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     t->experiment->live_n++;
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (t->experiment->row.state == RUN_ACTIVE)
-        trial_patch(c, t, RUN_ACTIVE);
 }
 
 static void finish(struct core *c, struct trial *t, enum run_state end)
@@ -117,7 +111,6 @@ static void finish(struct core *c, struct trial *t, enum run_state end)
     record_touch(c, &t->task_record);
     timer_clear(&c->timers, &t->invalid_hp);
     timer_clear(&c->timers, &t->retry);
-    t->experiment->live_n--;
 }
 
 static void end(struct core *c, struct trial *t, enum run_state state)
@@ -125,7 +118,7 @@ static void end(struct core *c, struct trial *t, enum run_state state)
     if (!sm_type_allows(&trial_sm, t->row.state, state))
         set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
     finish(c, t, state);
-    experiment_trial_ended(c, t->experiment, t);
+    fact_add(c, (struct fact){FACT_TRIAL_ENDED, .trial = t});
 }
 
 void trial_fail(struct core *c, struct trial *t)
@@ -133,7 +126,7 @@ void trial_fail(struct core *c, struct trial *t)
     if (run_state_is_terminal(t->row.state))
         return;
     finish(c, t, RUN_ERROR);
-    if (t->allocation != NULL)
+    if (t->allocation != NULL && allocation_is_open(t->allocation))
         allocation_end(c, t->allocation, EXIT_RESTORE_ERROR, 0, "the experiment could not be restored");
 }
 
@@ -141,6 +134,8 @@ void trial_free(struct core *c, struct trial *t)
 {
     timer_clear(&c->timers, &t->invalid_hp);
     timer_clear(&c->timers, &t->retry);
+    record_release(c, &t->record);
+    record_release(c, &t->task_record);
     HASH_DEL(c->trials, t);
     free(t->hparams);
     free(t->excluded);
@@ -268,6 +263,11 @@ static bool ends_by_itself(const struct trial *t)
     return !op.completed && op.completed_run != t->row.run_id;
 }
 
+static void tell_failure(struct core *c, struct trial *t, const char *text)
+{
+    fact_add(c, (struct fact){FACT_TRIAL_FAILED, .trial = t, .text = text});
+}
+
 static void run_again(struct core *c, struct trial *t)
 {
     if (t->row.state == RUN_ACTIVE)
@@ -283,7 +283,8 @@ static void run_again_later(struct core *c, struct trial *t)
     if (t->row.launch_failures >= TRIAL_LAUNCHES_MAX) {
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
-        experiment_note_failure(t->experiment, "trial %d could not be started %d times in a row", t->row.id, TRIAL_LAUNCHES_MAX);
+        tell_failure(c, t, arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
+                                        TRIAL_LAUNCHES_MAX));
         end(c, t, RUN_ERROR);
         return;
     }
@@ -304,12 +305,13 @@ static void forget_failed_launches(struct core *c, struct trial *t, enum exit_ki
     record_touch(c, &t->record);
 }
 
-static void note_failure(const struct trial *t, const struct allocation_row *ended)
+static void tell_exit(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
+    struct arena *a = &c->out->arena;
     if (ended->exit_kind == EXIT_FAILED)
-        experiment_note_failure(t->experiment, "trial %d failed: exit code %d", t->row.id, ended->exit_code);
+        tell_failure(c, t, arena_printf(a, "trial %d failed: exit code %d", t->row.id, ended->exit_code));
     else
-        experiment_note_failure(t->experiment, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind));
+        tell_failure(c, t, arena_printf(a, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind)));
 }
 
 static void failed(struct core *c, struct trial *t)
@@ -347,11 +349,12 @@ static void not_its_fault(struct core *c, struct trial *t, enum exit_kind kind)
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
     enum exit_kind kind = ended->exit_kind;
+    t->allocation = NULL;
     if (run_state_is_terminal(t->row.state))
         return;
     forget_failed_launches(c, t, kind);
     if (is_failure(kind))
-        note_failure(t, ended);
+        tell_exit(c, t, ended);
     if (run_state_is_stopping(t->row.state))
         end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->row.state));
     else if (trial_has_invalid_hp(t))
@@ -391,7 +394,7 @@ int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct 
     record_touch(c, &t->record);
     if (trial_has_invalid_hp(t)) {
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
-        experiment_trial_invalid_hp(c, t->experiment, t);
+        fact_add(c, (struct fact){FACT_TRIAL_INVALID_HP, .trial = t});
     }
     return 0;
 }

@@ -27,9 +27,10 @@ struct searcher_action;
 
 enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000, TRIAL_LAUNCHES_MAX = 20 };
 
-void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
-/* Starts a trial that has ended once more, in a continued experiment: it has a new task and no restarts yet, and keeps its checkpoints
- * and the number of its runs. */
+/* PAUSED, and not yet known to its experiment by its number. */
+struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
+/* One that has ended starts over, PAUSED, in a continued experiment: a new task, no restarts yet, its checkpoints and the number
+ * of its runs as they were. */
 void trial_again(struct core *c, struct trial *t, const char *hparams);
 bool trial_has_invalid_hp(const struct trial *t);
 /* The experiment (or the user) wants it to be in this state. */
@@ -40,7 +41,7 @@ void trial_operation_given(struct core *c, struct trial *t);
 void trial_operation_completed(struct core *c, struct trial *t);
 void trial_closed(struct core *c, struct trial *t);
 void trial_stop_by_searcher(struct core *c, struct trial *t);
-void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended);
+void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended); /* FACT_ALLOCATION_ENDED */
 
 int trial_kill(struct core *c, int32_t id, struct error *err);
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err);
