@@ -31,7 +31,7 @@ static struct plain_agent offer_of(const struct soak *s, const struct agent *a, 
     return offer;
 }
 
-/* An agent counts where it is: known to the core, and in this pool. */
+/* An agent counts where it is: known to the core, in this pool, and not given up. */
 static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct view *v)
 {
     struct core_agent_view there;
@@ -40,7 +40,7 @@ static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct
     for (int i = 0; i < s->agent_n; i++) {
         const struct agent *a = &s->agent[i];
         v->index[i] = -1;
-        if (!core_agent_by_id(s->core, a->id, &there) || strcmp(there.pool, s->pool[pool].name) != 0)
+        if (!core_agent_by_id(s->core, a->id, &there) || there.lost_us != 0 || strcmp(there.pool, s->pool[pool].name) != 0)
             continue;
         v->index[i] = (int)v->agent_n;
         v->agent[v->agent_n++] = offer_of(s, a, s->pool[pool].max_aux_containers_per_agent);
