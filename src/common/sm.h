@@ -36,8 +36,8 @@ struct sm_type {
 };
 
 bool sm_type_allows(const struct sm_type *type, int from, int to);
-/* Is it a legal move? id: of the thing, for errors and traces. A move to the state that it is in already is refused like
- * any other that the row does not list. ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
+/* Is it a legal move? id: of the thing, for errors and traces. A move to the state that it is in already is refused
+ * like any other that the row does not list. ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
 int sm_check_move(const struct sm_type *type, int64_t id, int from, int to, struct error *err);
 
 /* Embedded in the thing whose state it is. */

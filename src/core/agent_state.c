@@ -1,4 +1,5 @@
-/* What others ask of an agent, and how they are told that it has changed. Calls nobody. */
+/* Finding agents, asking for their slots, and noting that one has changed. This file calls no other file of the
+ * core. */
 #include "core/agents.h"
 
 #include <string.h>

@@ -82,7 +82,7 @@ static void set_devices(struct agent *agent, const struct core_device *device, s
     qsort(agent->slot, n, sizeof *agent->slot, by_device);
 }
 
-/* Its containers take up the slots that they had. False: one of its devices is not there any more. */
+/* The container takes up the slots that it had. False: the agent does not have one of its devices any more. */
 static bool bind_slots(struct agent *agent, struct container *k)
 {
     for (int32_t i = 0; i < k->row.device_n; i++) {
@@ -171,7 +171,8 @@ static void kill_stranger(struct core *c, const char *agent_id, const char *cont
     e->signal.signal = SIGKILL;
 }
 
-/* One word of an agent about one container. What nobody expects is killed, and forgotten once it has ended. */
+/* What an agent reports of one container. A container that the core does not know is killed; once it has ended, the
+ * agent may forget it. */
 static void take_report(struct core *c, const char *agent_id, const struct core_container_report *r)
 {
     struct container *k = container_find(c, r->container_id);
@@ -203,8 +204,8 @@ static void missing(struct core *c, struct container *k)
         container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
 }
 
-/* Both views of what runs there become one. Ending one container may take others along, but none of this agent: an
- * allocation has one container on an agent. */
+/* Brings together what the core thinks runs on the agent and what the agent says. The end of one container may end
+ * others of its allocation, but these are on other agents: an allocation has one container on each. */
 static void reconcile(struct core *c, struct agent *agent, const struct core_event *ev)
 {
     struct container *k, *next;
@@ -226,7 +227,8 @@ static void reconcile(struct core *c, struct agent *agent, const struct core_eve
     }
 }
 
-/* What it may keep running: what it reported and we still want. What it has never heard of follows as a start. */
+/* Tells the agent what it may keep running: the containers that it has reported and that are still wanted.
+ * Containers that the agent has never heard of are started by other effects of this step. */
 static void fill_welcome(struct core *c, const struct agent *agent, const struct core_event *ev,
                          struct core_effect *ret)
 {
@@ -270,7 +272,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     return 0;
 }
 
-/* What runs on a device that is lost ends by itself, or does not need it any more. */
+/* Nothing is ended here: a task whose device is lost fails by itself, or does not need the device any more. */
 void agent_devices_changed(struct core *c, const struct core_event *ev)
 {
     struct agent *agent = agent_find(c, ev->devices.agent_id);
@@ -309,7 +311,7 @@ void agent_disconnected(struct core *c, const char *id)
     wait_for(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
 }
 
-/* What ran there will not come back. */
+/* The agent is given up. What ran on it has ended. */
 static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
 {
     struct container *k;
@@ -321,8 +323,8 @@ static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const
     free_slots(agent);
 }
 
-/* Its row stays, and says since when it is lost, until it comes back or somebody takes it off the list. A restored agent that
- * never came is the restart's fault. */
+/* The agent's row stays, and says since when it is lost, until the agent comes back or somebody takes it off the
+ * list. For an agent that has never come since a restart of the master, the reason is the restart. */
 void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);

@@ -23,7 +23,8 @@ struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
 void agent_free(struct core *c, struct agent *agent);
 int agent_remove(struct core *c, const char *id, struct error *err); /* one that is lost: takes it off the list */
-/* Its machine is gone for good: what ran there has failed, nothing is kept of it, and it is freed. It is not connected. */
+/* Its machine is gone for good: what ran there has failed, nothing is kept of it, and it is freed. It is not
+ * connected. */
 void agent_forget(struct core *c, struct agent *agent);
 
 /* Something about the agent has changed that the scheduler must know: the scheduler is told at the end of the step. */

@@ -102,7 +102,7 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     return k;
 }
 
-/* A task of its own that hangs, as on a storage that does not answer, holds its place for so long. */
+/* A task of its own may hang, for example on a storage that does not answer. It is killed when its time is over. */
 static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 {
     int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) + ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
@@ -215,7 +215,7 @@ int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
     return 0;
 }
 
-/* The machine under the task told it that it will go away: as if the scheduler had asked. */
+/* The task has heard that its machine will go away. It is preempted, as if the scheduler had asked for it. */
 int allocation_preempt_pending(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
@@ -288,7 +288,7 @@ static int by_rank(const void *a, const void *b)
     return x->row.rank < y->row.rank ? -1 : x->row.rank > y->row.rank;
 }
 
-/* The clock may have been set back since then. */
+/* The clock may have been set back since the deadline was set: nobody waits longer than the timeout. */
 static void restore_preempt_deadline(struct core *c, struct allocation *a)
 {
     int64_t latest_us = c->now_us + allocation_preemption_timeout_us(a);

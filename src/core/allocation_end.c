@@ -1,4 +1,4 @@
-/* How an allocation ends: preempted, killed, or because its last container did. */
+/* How an allocation ends: it is preempted, or killed, or its last container has ended. */
 #include "core/allocation_internal.h"
 
 #include <signal.h>
@@ -132,7 +132,8 @@ static void unlink_allocation(struct core *c, struct allocation *a)
     HASH_DEL(c->allocations, a);
 }
 
-/* What was preempted says nothing about how long such things take; what has no slot keeps nobody waiting. */
+/* Run times tell waiting jobs when they may start. An allocation that was preempted says nothing about how long a
+ * run takes, and one without slots keeps nobody waiting. */
 static void keep_run_time(struct allocation *a)
 {
     if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)

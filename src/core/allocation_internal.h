@@ -1,5 +1,5 @@
-/* Within allocations (allocation.c and container.c, which call allocation_end.c, which calls allocation_state.c): what they
- * share. */
+/* Within allocations (allocation.c and container.c, which call allocation_end.c, which calls allocation_state.c):
+ * what they share. */
 #ifndef DET_CORE_ALLOCATION_INTERNAL_H
 #define DET_CORE_ALLOCATION_INTERNAL_H
 

@@ -250,7 +250,8 @@ static int dispatch(struct core *c, const struct core_event *ev, struct error *e
     return error_set(err, ERR_INTERNAL, "the core has no event %d", (int)ev->type);
 }
 
-/* Scheduling comes last, so that it sees all that the step has changed; rows come out as what they became. */
+/* Scheduling comes last, so that it sees all that the step has changed. Rows are put after it, so that each is put
+ * once, as it is at the end of the step. */
 static void finish_step(struct core *c)
 {
     tell_facts(c);

@@ -50,7 +50,8 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
-/* The first trial's log is where people look when an experiment does something else than they thought. */
+/* People look into the log of the first trial when an experiment does not do what they expected, so warnings stand
+ * there. */
 static void log_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -62,7 +63,7 @@ static void log_warnings(struct core *c, const struct experiment *x, const struc
         trial_log(c, x->trial_at[0], false, "warning: %s", spec->warning[i]);
 }
 
-/* What was never stored, or has just been read back: its first change is kept as a snapshot. */
+/* Nothing of this searcher is stored yet, or it has just been read back: its first change is kept as a snapshot. */
 static void begin_search(struct experiment *x, struct searcher *searcher)
 {
     x->searcher = searcher;

@@ -1,6 +1,5 @@
-/* What an experiment and its searcher say to each other: what trials did goes in, what the searcher wants comes out and is
- * carried out, with what follows from that; and what is kept of it. */
-#include "common/must.h"
+/* An experiment and its searcher. What trials have done is told to the searcher; the actions that it answers with
+ * are carried out; its state is kept in the store. */
 #include "core/experiment_internal.h"
 
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "core/step.h"
 #include "core/trial.h"
 
-/* Events from one snapshot of a searcher to the next, besides one for each of its trials. */
+/* From one snapshot of a searcher to the next there are so many events, and one more for each of its trials. */
 enum { SEARCHER_EVENTS_MIN = 256 };
 
 /* ---- what it wants ----------------------------------------------------------------------------------------------- */
@@ -41,8 +40,8 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
         experiment_move(c, x, to);
 }
 
-/* An event of the search goes to the searcher and, if it matters, among those that are kept. What the searcher wants is added to
- * *actions. 1: it matters; 0: it does not; -1: it cannot be. */
+/* An event of the search goes to the searcher and, if it matters, among those that are kept. What the searcher wants
+ * is added to *actions. 1: it matters; 0: it does not; -1: it cannot be. */
 static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct searcher_actions *actions,
                          struct error *err)
 {
@@ -163,8 +162,8 @@ static void put_snapshot(struct core *c, struct experiment *x)
     x->searcher_events_since = 0;
 }
 
-/* A snapshot grows with the trials, and so does the number of events from one to the next: what an event costs does
- * not. */
+/* The more trials there are, the larger is a snapshot, and the more events come before the next one. So the cost of
+ * an event does not grow with the number of trials. */
 static void save_searcher(struct core *c, struct experiment *x)
 {
     if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {

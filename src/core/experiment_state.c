@@ -14,7 +14,7 @@ struct experiment *experiment_find(const struct core *c, int32_t id)
     return x;
 }
 
-/* The terminal steps that are the core's: what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
+/* What the core does when an experiment ends. The driver does the rest when it carries out CORE_EXPERIMENT_ENDED. */
 static void end_experiment(struct core *c, struct experiment *x)
 {
     if (x->row.state == RUN_COMPLETED)

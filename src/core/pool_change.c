@@ -4,7 +4,8 @@
 #include "core/rm.h"
 #include "core/step.h"
 
-/* A trial whose allocation waits asks for the next one in this step; a trial that runs does so when its run has ended. */
+/* A trial whose allocation waits asks for the next one in this step; a trial that runs does so when its run has
+ * ended. */
 static void leave_pool(struct core *c, struct experiment *x)
 {
     struct trial *t;

@@ -1,7 +1,9 @@
-/* A batch is understood first: each change finds its jobs, and is held against the pool's policy and against the other
- * changes. Only then is it carried out: priorities and weights, pools, then the moves, each after that of its anchor. Seen so,
- * moves contradict each other exactly when they lead in a circle: a move puts a job beside its anchor and leaves the
- * order of all others alone. */
+/* A batch of changes is checked as a whole before any of it is carried out. Each change must name jobs that exist,
+ * must be possible under the pool's policy, and must not contradict another change.
+ *
+ * Then priorities, weights and pools are set, and after them the moves are made, each after the move of its anchor.
+ * A move puts a job beside its anchor and leaves the order of all other jobs alone. So moves contradict each other
+ * exactly when they lead in a circle. */
 #include "core/queue_change.h"
 
 #include <stdint.h>
@@ -94,7 +96,7 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
     return 0;
 }
 
-/* Where it will be. */
+/* The pool in which the job will be once the batch has been carried out. */
 static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
 {
     for (size_t i = 0; i < b->n; i++)
@@ -178,7 +180,7 @@ static size_t move_of(const struct batch *b, const struct experiment *job)
     return NO_STEP;
 }
 
-/* The anchor that stays where it is, at the end of the chain. NULL: there is no end. */
+/* Follows the moves from anchor to anchor, to the anchor that is not moved itself. NULL: they lead in a circle. */
 static const struct experiment *last_anchor(const struct batch *b, size_t i)
 {
     for (size_t n = 0; n < b->n; n++) {
@@ -254,7 +256,7 @@ static void set_value(struct core *c, const struct step *s)
     keep_resources(c, s->job);
 }
 
-/* A job whose experiment has moved on is about to leave; its place does not matter any more. */
+/* A job whose experiment has gone to another pool ends with what still runs of it: it needs no position any more. */
 static void set_position(struct core *c, const struct sched_step *to)
 {
     struct experiment *x = container_of(to->group, struct job, group)->experiment;
@@ -278,7 +280,7 @@ static void move_job(struct core *c, const struct step *s)
         set_position(c, &m.step[i]);
 }
 
-/* A round carries out the moves whose anchors are where they will be. */
+/* One round carries out the moves whose anchors have been moved already, or are not moved at all. */
 static bool move_round(struct core *c, struct batch *b)
 {
     bool moved = false;

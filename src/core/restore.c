@@ -20,8 +20,9 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
-/* Each agent that was not lost before is waited for, whether anything ran on it or not: it comes back, or is lost now. A machine
- * of an elastic pool is its provider's to tell of. */
+/* Each agent that was not lost before the restart is waited for, whether anything ran on it or not. It comes back,
+ * or is lost when its time is over. Agents of elastic pools are left out: the provider's list says which of them
+ * there are. */
 static void await_agents(struct core *c)
 {
     for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
@@ -29,7 +30,7 @@ static void await_agents(struct core *c)
             agent_await(c, agent);
 }
 
-/* Closes the row of an allocation that nothing can be made of. */
+/* Ends an allocation of the store that belongs to nothing that is still there. */
 static void close_stale(struct core *c, const struct allocation_row *row)
 {
     struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
@@ -49,7 +50,7 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
     return n;
 }
 
-/* Whether a task of its own takes its allocation up again. */
+/* Takes up the allocation of a task of its own. False: there is no such task, or it has an allocation already. */
 static bool restore_for_task(struct core *c, const struct allocation_row *row)
 {
     struct task *t = task_find(c, row->task_id);
@@ -59,7 +60,8 @@ static bool restore_for_task(struct core *c, const struct allocation_row *row)
     return true;
 }
 
-/* Exactly one open allocation is taken up; of several, nobody knows which one is right. */
+/* A trial takes up its open allocation if it has exactly one. Of several, nobody knows which one is right, so all of
+ * them end. */
 static void restore_allocations(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->allocation_n; i++) {
@@ -145,7 +147,7 @@ static void resume_experiments(struct core *c)
     }
 }
 
-/* One that cannot be rebuilt. */
+/* An experiment that cannot be restored, and why. */
 struct broken {
     struct experiment *experiment;
     struct error error;
@@ -160,7 +162,7 @@ static size_t restore_experiments(struct core *c, const struct core_rows *rows, 
     return n;
 }
 
-/* A trial that its searcher does not know breaks its experiment, once. */
+/* An experiment cannot be restored if its searcher does not know one of its trials. It is noted once. */
 static size_t restore_trials(struct core *c, const struct core_rows *rows, struct broken *broken, size_t broken_n)
 {
     size_t n = broken_n;

@@ -26,7 +26,7 @@ static const struct sm_state experiment_states[RUN_STATE_NR] = {
 };
 const struct sm_type experiment_sm = {"experiment", experiment_states, RUN_STATE_NR};
 
-/* Terminal trials can become ACTIVE again: `det e continue`. */
+/* A trial that has ended can become ACTIVE again, when its experiment is continued. */
 static const struct sm_state trial_states[RUN_ERROR + 1] = {
     [RUN_ACTIVE] = {"ACTIVE", SM_TO(RUN_PAUSED) | ANY_STOPPING | SM_TO(RUN_ERROR) | SM_TO(RUN_COMPLETED), 0},
     [RUN_PAUSED] = {"PAUSED", SM_TO(RUN_ACTIVE) | ANY_STOPPING | SM_TO(RUN_ERROR), SM_INITIAL},
@@ -41,7 +41,7 @@ static const struct sm_state trial_states[RUN_ERROR + 1] = {
 };
 const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1};
 
-/* Forward only; every state may be skipped. */
+/* These states are passed in their order, and any of them may be skipped. */
 #define ABOVE(state, nr) ((SM_TO(nr) - 1) & ~(SM_TO((state) + 1) - 1))
 
 static const struct sm_state allocation_states[ALLOCATION_STATE_NR] = {

@@ -74,7 +74,8 @@ static void fill_put(struct arena *a, const struct record *r, struct core_effect
     }
 }
 
-/* What a step has to put: of an object that is still there when the step ends; or of one that has gone, ready made. */
+/* One row that the step will put. The object that it belongs to may go before the end of the step: then the effect
+ * is made at that moment, and `record` is NULL. */
 struct pending_put {
     struct record *record;
     enum record_kind kind;
@@ -126,7 +127,7 @@ static struct core_effect take_put(struct core *c, struct pending_put *put)
     return put->effect;
 }
 
-/* By kind, parents before children, so that references within the store hold at every statement. */
+/* Rows are put by kind, parents before children, so that references within the store hold after each statement. */
 void effects_put_touched(struct core *c)
 {
     struct core_effects *e = c->out;

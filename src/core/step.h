@@ -1,5 +1,5 @@
-/* What a step collects: effects for the driver, rows that are to be put, and facts that are still to be told. All of it is
- * copied into the arena of the step's effects, so that it outlives the core's objects. */
+/* What a step collects: effects for the driver, rows that are to be put, and facts that are still to be told. All of
+ * it is copied into the arena of the step's effects, so that it outlives the core's objects. */
 #ifndef DET_CORE_STEP_H
 #define DET_CORE_STEP_H
 
@@ -12,13 +12,13 @@ void record_touch(struct core *c, struct record *r); /* its row will be PUT at t
 void record_release(struct core *c, struct record *r);
 void effects_put_touched(struct core *c); /* rows first, then the effects added so far */
 
-/* A fact is something that has happened to an object, and that another object above it has to hear of: an allocation has
- * ended, so its trial decides what comes next; a trial has ended, so its experiment tells the searcher.
+/* A fact is something that has happened to an object, and that another object above it has to hear of: an allocation
+ * has ended, so its trial decides what comes next; a trial has ended, so its experiment tells the searcher.
  *
- * Calls go down only: experiment, trial, allocation, container. Upward there are facts. Whoever finds one out adds it here,
- * and core.c tells it to whom it concerns once the function that was called for the event has returned. So no function is
- * entered again while it runs, nothing that it looks at goes away meanwhile, and what has ended is freed as soon as its end
- * has been told.
+ * Calls go down only: experiment, trial, allocation, container. Upward there are facts. Whoever finds one out adds
+ * it here, and core.c tells it to whom it concerns once the function that was called for the event has returned. So
+ * no function is entered again while it runs, nothing that it looks at goes away meanwhile, and what has ended is
+ * freed as soon as its end has been told.
  *
  * Facts are told in the order in which they were added, but what follows from a fact is told before the next one. */
 enum fact_type {

@@ -171,7 +171,7 @@ static const char *reason(const struct core *c, const char *what, char buffer[RE
     return buffer;
 }
 
-/* What being in a state asks for; doing it again does no harm. */
+/* Does what the trial's state asks for. To do it again does no harm. */
 static void act(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
@@ -221,14 +221,15 @@ void trial_operation_given(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
-/* Somebody else's doing, then: a task that has not begun completes nothing. */
+/* A trial whose allocation still waits cannot have completed the operation itself: a run of it elsewhere has. It
+ * needs no slots. */
 void trial_operation_completed(struct core *c, struct trial *t)
 {
     if (waits_for_searcher(t) && t->allocation != NULL && t->allocation->row.state == ALLOCATION_PENDING)
         allocation_terminate(c, t->allocation, "the trial has nothing to do for now");
 }
 
-/* One that runs ends by itself when it asks for its next operation. */
+/* A trial that waits for its searcher ends now. One that runs ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {
     if (!run_state_is_terminal(t->row.state) && t->allocation == NULL && waits_for_searcher(t))
@@ -247,14 +248,14 @@ bool trial_has_invalid_hp(const struct trial *t)
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
 }
 
-/* Nothing is left to be done, however the last run ended. */
+/* Its searcher asks for nothing more, so it has completed, however its last run ended. */
 static bool is_done(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
     return op.completed && op.closed;
 }
 
-/* It could go on, and exits with 0: is this its end? */
+/* Its program has exited with 0 although the searcher may want more of it. Is this its end? (trial.h) */
 static bool ends_by_itself(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
@@ -274,8 +275,8 @@ static void run_again(struct core *c, struct trial *t)
         ask_for_allocation(c, t);
 }
 
-/* An agent that cannot launch would fail again at once and for ever: the next try waits, twice as long each time, and
- * after a quarter of an hour it is not the agents' bad moment any more. */
+/* An agent that cannot launch would fail again at once, and for ever. So each try waits twice as long as the one
+ * before. After TRIAL_LAUNCHES_MAX of them, a quarter of an hour, the trial ends. */
 static void run_again_later(struct core *c, struct trial *t)
 {
     t->row.launch_failures++;
@@ -294,8 +295,8 @@ static void run_again_later(struct core *c, struct trial *t)
               c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
 }
 
-/* Containers that are RUNNING prove nothing: an agent says so of a rendezvous, and of a supervisor, before the program
- * has been started. A program that has ended by itself was started. */
+/* Only a program that has ended by itself is known to have been started. RUNNING does not prove it: agents report it
+ * for a rendezvous and for a supervisor before the program has been started. */
 static void forget_failed_launches(struct core *c, struct trial *t, enum exit_kind kind)
 {
     bool has_run = kind == EXIT_OK || kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
@@ -461,7 +462,8 @@ void trial_timer(struct core *c, struct timer *timer)
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
 
-/* What an experiment starts from is named by its configuration, and found when it is created: its trials remember. */
+/* The checkpoint that an experiment starts from is found when the experiment is created. After a restart, the rows
+ * of its trials name it. */
 static void restore_warm_start(struct experiment *x, const struct trial_row *row)
 {
     if (x->spec.warm_start_checkpoint != NULL || row->warm_start_checkpoint[0] == '\0')

@@ -246,7 +246,7 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-/* What it asks for and has in one pool. */
+/* What a job asks for and has in one pool. */
 static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_group *g)
 {
     struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = g->priority,
@@ -264,7 +264,8 @@ static struct core_job_view job_of(const struct experiment *x, const struct pool
     return job;
 }
 
-/* Where it stands in line: in its pool, or still in the one that it leaves. NULL: nowhere. */
+/* An allocation of the experiment in its pool; if there is none, one in a pool that the experiment has left. NULL:
+ * it has none. */
 static const struct allocation *in_line(const struct experiment *x)
 {
     const struct allocation *elsewhere = NULL;

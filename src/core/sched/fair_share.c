@@ -1,8 +1,9 @@
 /* Scheduling by fair share.
  *
- * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is released,
- * what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for them (room.h) as
- * far as they are their job's share without rounding up. What has no place goes to the others: then the pass plans anew. */
+ * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is
+ * released, what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for
+ * them (room.h) as far as they are their job's share without rounding up. What has no place goes to the others: then
+ * the pass plans anew. */
 #include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
@@ -39,7 +40,8 @@ static void add_up(struct pass *p, struct claim *ret)
     ret->unit = smallest == ret->largest ? smallest : 1;
 }
 
-/* From the job's own sums, unless its requests differ. */
+/* The claim follows from sums that the job keeps, unless its requests differ in size; then each of them is looked
+ * at. */
 static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
 {
     *ret = (struct claim){.group = g, .weight = claim_weight(g->weight)};
@@ -75,7 +77,7 @@ static struct claims collect_claims(struct pass *p)
 
 /* ---- too much ---------------------------------------------------------------------------------------------------- */
 
-/* What was stopped for a gang counts as given back. */
+/* Slots that this pass has taken from the job for a gang count as given back. */
 static void release_too_much(struct pass *p, const struct claim *claim)
 {
     int active = claim->active;
@@ -157,7 +159,8 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     return n;
 }
 
-/* Its places are kept, now or when what is there has left. False: there are none, and there will be none. */
+/* Keeps places for the gang: free ones, or such as will be free when what runs there has left. False: there are
+ * none, and there will be none. */
 static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
 {
     if (place_at_once(p, r))
@@ -181,7 +184,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     return n > 0 || r->shape->fits_now;
 }
 
-/* False: some of it has no place, and counts no more. */
+/* False: some gangs of the job have no place, so that these requests do not count any more. */
 static bool place_gangs(struct pass *p, const struct claim *claim)
 {
     int rest = claim->offered - claim->active;
@@ -224,7 +227,7 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* Those whose gangs have found no place stand in ret: without them the plan has to be made anew. */
+/* *ret: the claims of the jobs whose gangs have found no place. The plan has to be made again without these gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
     struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);

@@ -1,13 +1,13 @@
-/* Which waiting requests are infeasible: they would have no place even if everything were stopped that may be stopped for
- * them.
+/* Which waiting requests are infeasible: they would have no place even if everything were stopped that may be
+ * stopped for them.
  *
- * To find that out on the indexes, a pass would have to stop one running request after the other, for each kind of waiting
- * request and at each event. Instead this file counts. It goes from the least important priority to the most important one
- * and adds up, for every agent, how much room the agent would have if all that may be stopped for that priority were gone.
- * Each running request is looked at once.
+ * To find that out on the indexes, a pass would have to stop one running request after the other, for each kind of
+ * waiting request and at each event. Instead this file counts. It goes from the least important priority to the most
+ * important one and adds up, for every agent, how much room the agent would have if all that may be stopped for that
+ * priority were gone. Each running request is looked at once.
  *
- * The count leaves out blocked agents and gangs over agents of several sizes. So a request that is not infeasible here may
- * still turn out to have no place. */
+ * The count leaves out blocked agents and gangs over agents of several sizes. So a request that is not infeasible
+ * here may still turn out to have no place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +101,8 @@ static int latest_first(const void *pa, const void *pb)
     return x > y ? -1 : x < y;
 }
 
-/* For a request, running requests of its own priority may be stopped only if their jobs stand behind its job in the queue. */
+/* For a request, running requests of its own priority may be stopped only if their jobs stand behind its job in the
+ * queue. */
 static void look_at_level(struct outlook *o, struct pass *p, struct sched_level *l)
 {
     struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);

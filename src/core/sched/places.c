@@ -109,7 +109,7 @@ static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_
     RB_INSERT(sched_places_by_hash, &place->bucket->places, place);
 }
 
-/* Puts the agent where what it has free says. */
+/* Puts the agent into the buckets that belong to what it has free. */
 static void sort_in(struct places *p, struct sched_agent *agent)
 {
     bool busy = agent->slots > agent->empty_slots;

@@ -1,7 +1,8 @@
 /* A scheduling policy: which jobs of a pool are served first, and which give way.
  *
- * To add one: a file that defines `const struct sched_policy_type sched_policy_NAME`, and a row of SCHED_POLICIES (opts.h).
- * Nothing else looks at which policy a pool has; what differs from one to the next is a member of this struct. */
+ * To add one: a file that defines `const struct sched_policy_type sched_policy_NAME`, and a row of SCHED_POLICIES
+ * (opts.h). Nothing else looks at which policy a pool has; what differs from one to the next is a member of this
+ * struct. */
 #ifndef DET_CORE_SCHED_POLICY_H
 #define DET_CORE_SCHED_POLICY_H
 

@@ -32,8 +32,9 @@ static void take(struct pass *p, size_t n)
     }
 }
 
-/* What leaves may be what a gang needs: then others of its priority must not take it piece by piece, least of all those that
- * had to leave for it. Places may be owed afterwards: their agents have less than nothing. */
+/* Keeps places for a gang in what is on its way out. Otherwise other requests of its priority would take these slots
+ * piece by piece as they come free, above all the requests that were stopped for the gang. An agent may have less
+ * than 0 empty slots afterwards: it owes the places until something has left. */
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -92,7 +93,8 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
     v->item[v->n++] = r;
 }
 
-/* The one to be stopped first, of the level or of those more important. NULL: there is none. */
+/* The running request that would be stopped first, of this priority or of a more important one. NULL: nothing can be
+ * stopped. */
 static struct sched_request *last_running(struct sched_level *level, int priority)
 {
     struct sched_request *last = NULL;
@@ -107,7 +109,8 @@ static struct sched_request *victim_after(struct sched_level *level, struct sche
     return next != NULL ? next : last_running(level, victim->priority - 1);
 }
 
-/* Of its own priority only what stands behind it in the queue. */
+/* For a request, others may be stopped that are less important; of its own priority only those whose jobs stand
+ * behind its job. */
 static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
 {
     if (victim == NULL || victim->priority != r->priority)
@@ -115,7 +118,7 @@ static bool may_stop(const struct sched_request *r, const struct sched_request *
     return victim->group->queue_position > r->group->queue_position;
 }
 
-/* Takes one after the other, until it fits. */
+/* Stops one running request after the other until r fits. 0: it does not fit even then. */
 static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, struct victims *v)
 {
     struct sched *s = p->s;
@@ -133,8 +136,8 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     return 0;
 }
 
-/* Whatever is found out about this request and those after it, nothing follows from it: nothing can be stopped for them,
- * and what is free, or will be, is for those before them. */
+/* Nothing more can be decided for this request and those after it: nothing can be stopped for them, and what is
+ * free, or will be, is kept for those before them. */
 static bool is_decided(const struct pass *p, const struct sched_request *r)
 {
     if (may_stop(r, p->next_victim))
@@ -142,8 +145,8 @@ static bool is_decided(const struct pass *p, const struct sched_request *r)
     return p->releasing;
 }
 
-/* Keeps room for a request that does not fit now, by counting on what leaves, or will have to. 0: nothing helps, and
- * nothing has changed. */
+/* Keeps room for a request that does not fit now, in what is on its way out or in what is stopped for it. 0: there
+ * is no way, and nothing has changed. */
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -166,8 +169,8 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     return n;
 }
 
-/* Stopping something may leave more room than it was stopped for: then the shapes that failed before are looked at again,
- * from the request after this one on. */
+/* Stopping something may leave more room than it was stopped for: then the shapes that failed before are looked at
+ * again, from the request after this one on. */
 static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *failed)
 {
     struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, l->shape_n);
@@ -229,8 +232,8 @@ static void pass_by_priority(struct pass *p)
 
 enum { SHAPES_LOOKED_AT = 64 };
 
-/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be cheap
- * to ask. */
+/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be
+ * cheap to ask. */
 static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
 {
     int looks = SHAPES_LOOKED_AT;

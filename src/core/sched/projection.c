@@ -25,7 +25,8 @@ static int at_most(int n, int most)
     return n < most ? n : most;
 }
 
-/* What leaves may hold slots that are not offered any more. */
+/* The agent's offer once what leaves has gone. Some of the slots that come free may have been disabled, so there is
+ * a limit. */
 static struct sched_agent offer_of(const struct sched_agent *agent)
 {
     struct sched_agent offer = *agent;

@@ -1,6 +1,7 @@
-/* The projection of a pool: the pool as it will be once all that is on its way out has gone. It is kept beside the pool as
- * it is. For each agent it has a projected agent, with more room. So a pass that makes room need not give back what leaves,
- * and take it again afterwards. A policy says whether it needs the projection (plans_on_projection). */
+/* The projection of a pool: the pool as it will be once all that is on its way out has gone. It is kept beside the
+ * pool as it is. For each agent it has a projected agent, with more room. So a pass that makes room need not give
+ * back what leaves, and take it again afterwards. A policy says whether it needs the projection
+ * (plans_on_projection). */
 #ifndef DET_CORE_SCHED_PROJECTION_H
 #define DET_CORE_SCHED_PROJECTION_H
 

@@ -74,7 +74,8 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
     return shape;
 }
 
-/* What it is for may be anybody's memory tomorrow. */
+/* A shape goes with its last request: its key may be the address of that request, which something else may have
+ * later. */
 static void drop_if_empty(struct sched_level *l, struct sched_shape *shape)
 {
     if (shape->n > 0)

@@ -93,7 +93,8 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
     r->share_n = n;
 }
 
-/* Whoever leaves has mostly given everything back before; else all requests are asked. */
+/* Mostly everything on the agent has been given back before it leaves. If not, all requests are searched for what
+ * they hold there. */
 void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 {
     struct sched_group *g;
@@ -120,7 +121,7 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
     return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
 }
 
-/* What runs keeps the priority it was placed with. */
+/* Only a waiting request ages: what runs keeps the priority that it was placed with. */
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
     int priority = r->group->priority - aged_by;
@@ -134,7 +135,7 @@ static int aged_by(const struct sched_request *r)
     return r->priority == 0 ? 0 : r->group->priority - r->priority;
 }
 
-/* Keeps a job's sums. */
+/* Adds a request to its job's sums, or takes it out of them. */
 static void count(struct sched_request *r, int by)
 {
     struct sched_group *g = r->group;
@@ -370,7 +371,7 @@ void pass_release(struct pass *p, struct sched_request *r)
     add_to(p->arena, &p->ret->release, &p->ret->release_n, &p->release_cap, r);
 }
 
-/* Those that have waited long enough move up. */
+/* Requests that have waited long enough get the next better priority. */
 static void promote(struct sched *s, int64_t now_us)
 {
     struct sched_request *r;

@@ -100,7 +100,8 @@ static void fill(struct claims *c)
     }
 }
 
-/* What cannot be taken from a job comes off what the others share. */
+/* A job that holds more than its fair share in slots that cannot be preempted keeps them; the others share what is
+ * left. */
 static bool fix_what_is_held_for_good(struct claims *c)
 {
     bool found = false;
@@ -133,7 +134,8 @@ static bool takes_one_more(const struct claim *claim, int64_t left)
     return claim->unit <= left && claim->offered + claim->unit <= claim->demand;
 }
 
-/* Nothing were gained by taking it from one to give it to another. */
+/* A job that already runs its next unit keeps it: nothing would be gained by stopping it to start one of another
+ * job. */
 static bool runs_one_more(const struct claim *claim)
 {
     return claim->active > claim->offered || (claim->offered == 0 && claim->fits_now);
@@ -151,7 +153,7 @@ static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
     return left;
 }
 
-/* Gangs do not come in parts: slots that are nobody's share any more. */
+/* A gang is placed as a whole, so slots are left that are nobody's share. They are given to jobs that can use them. */
 static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {

@@ -71,7 +71,8 @@ static struct searcher_trial *add_trial(struct searcher *s)
     return t;
 }
 
-/* One create's worth of randomness. *ret_hparams may be NULL: then they are not asked for, only drawn. */
+/* Draws what one trial needs of randomness. ret_hparams may be NULL: then the hyperparameters are drawn all the
+ * same, and dropped. */
 void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
 {
     struct searcher_trial *t = add_trial(s);
@@ -229,7 +230,8 @@ struct searcher_operation searcher_operation(const struct searcher *s, size_t tr
                                        .completed_run = t->completed_run};
 }
 
-/* Over once every trial asked for has ended: canceled or failed only if all of them were. */
+/* The search is over once every trial that it has created has ended. It counts as canceled
+ * or failed only if all of its trials do. */
 static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct searcher_actions *ret)
 {
     if (s->trial_n != s->exited)
@@ -239,7 +241,7 @@ static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct se
     action->failure = s->failed >= s->trial_n;
 }
 
-/* Methods see metrics of which smaller is better, and what is no number as worse than any. */
+/* The methods compare metrics of which the smaller is the better one. NaN counts as worse than any number. */
 double searcher_oriented(const struct searcher *s, double metric)
 {
     if (!isfinite(metric))
@@ -265,7 +267,7 @@ static int operation_completed(struct searcher *s, const struct searcher_event *
     return 1;
 }
 
-/* In 2⁻³² so that their sum is exact, whatever the order of reports. */
+/* Progress is counted in units of 2⁻³², so that the sum is exact in whatever order the reports come. */
 static void set_progress(struct searcher *s, struct searcher_trial *t, double progress)
 {
     uint64_t fixed = !(progress > 0) ? 0 : progress >= 1 ? PROGRESS_ONE : (uint64_t)(progress * (double)PROGRESS_ONE);

@@ -60,7 +60,7 @@ void searcher_event_print(const struct searcher_event *ev, struct strbuf *ret)
     strbuf_addc(ret, '\n');
 }
 
-/* The words of a line that are left. */
+/* The part of a line that has not been read yet. */
 struct words {
     const char *at, *end;
 };
@@ -263,7 +263,7 @@ static void set_progress(struct searcher_trial *t, int64_t n)
     t->progress = (uint64_t)n;
 }
 
-/* The sums that follow from the trials. */
+/* Counts the sums that are kept beside the trials. */
 static void count(struct searcher *s)
 {
     s->exited = s->failed = s->canceled = s->progress_n = 0;
