@@ -6,8 +6,8 @@
  *              is not ready yet has nothing to save: it is killed.
  *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
  *
- * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do, and
- * allocation_end.c how it ends. */
+ * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do,
+ * allocation_end.c how it ends, and allocation_state.c the states of both. */
 #ifndef DET_CORE_ALLOCATION_H
 #define DET_CORE_ALLOCATION_H
 

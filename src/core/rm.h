@@ -1,7 +1,8 @@
 /* A resource manager places allocations somewhere and reports what becomes of their containers. Agents are one case
  * (rm_agents.c); engines with a scheduler of their own (Kubernetes, Slurm) will be others.
  *
- * Upwards it calls allocation_add_container(), allocation_assigned(), container_report() and container_exited(). */
+ * In its turn it calls allocation_add_container(), allocation_assigned() and allocation_terminate(). What it is told between
+ * two turns it notes down: signal, released, leaving, agent_forgotten, removed and reweighed call no allocation. */
 #ifndef DET_CORE_RM_H
 #define DET_CORE_RM_H
 
