@@ -32,7 +32,7 @@
 
 struct core_pool_opts {
     const char *name;
-    int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
+    int max_aux_containers_per_agent; /* tasks without slots; a key of the master's configuration */
     struct sched_opts sched;
     int64_t agent_reconnect_wait_us;  /* 0: that of core_opts */
     bool elastic;                     /* it has a provider that launches agents as they are needed */

@@ -37,8 +37,8 @@ int pool_check_weight(const struct pool *p, double weight, struct error *err);
 
 /* The experiment's own share of the queue: priority, weight, limits, place. */
 struct job *job_new(struct experiment *x); /* x->spec and x->row are set */
-/* What it is to a pool that it may have left, where some of its trials still run, or to which it comes back: the job
- * that is there, or a new one without an experiment. */
+/* The experiment's job in a pool that it may have left while some of its trials still run there, or to which it comes back: the job that
+ * the pool knows, or a new one without an experiment. */
 struct job *job_in_pool(struct experiment *x, struct pool *p);
 /* NULL: the job belongs to a task of its own. */
 struct experiment *job_experiment(const struct job *job);

@@ -29,8 +29,8 @@ enum { TRIAL_INVALID_HP_GRACE_US = 10000000, TRIAL_RETRY_MAX_US = 60000000, TRIA
 
 /* PAUSED, and not yet known to its experiment by its number. */
 struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create);
-/* One that has ended starts over, PAUSED, in a continued experiment: a new task, no restarts yet, its checkpoints
- * and the number of its runs as they were. */
+/* Starts a trial that has ended once more, PAUSED, in a continued experiment: it has a new task and no restarts yet, and keeps its
+ * checkpoints and the number of its runs. */
 void trial_again(struct core *c, struct trial *t, const char *hparams);
 bool trial_has_invalid_hp(const struct trial *t);
 /* The experiment (or the user) wants it to be in this state. */

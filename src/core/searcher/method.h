@@ -30,7 +30,7 @@ struct search_method_type {
     /* The hyperparameters of the n-th trial; NULL: drawn at random from the space. */
     struct json_object *(*hyperparameters)(const void *method, size_t n);
     struct json_object *(*snapshot)(const void *method);
-    /* On a new one. Must stand anything: ERR_INVALID when it is no state of this method. trial_n: that the searcher has. */
+    /* On a new one. The state may be any JSON: ERR_INVALID when it is no state of this method. trial_n: that the searcher has. */
     int (*restore)(void *method, struct json_object *state, size_t trial_n, struct error *err);
     void (*preview)(const void *method, struct search_plan *ret);
 };
