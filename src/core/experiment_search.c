@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/strbuf.h"
 #include "core/step.h"
 #include "core/trial.h"

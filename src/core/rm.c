@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/sched/policy.h"
 
 struct pool *pool_find(const struct core *c, const char *name)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "core/searcher/internal.h"
+#include "common/must.h"
 #include "core/searcher/hparams.h"
+#include "core/searcher/internal.h"
 
 /* Retired names run as one of these (expconf_view.c). */
 static const struct search_method_type *const methods[EXP_SEARCHER_NR] = {
