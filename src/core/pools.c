@@ -3,20 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/elastic.h"
 
 void pools_init(struct core *c, const struct core_opts *opts, const struct rm_type *rm)
 {
     c->pool_n = opts->pool_n;
-    c->pool = calloc(opts->pool_n, sizeof *c->pool);
-    if (c->pool == NULL)
-        abort();
+    c->pool = must_calloc(opts->pool_n, sizeof *c->pool);
     for (size_t i = 0; i < c->pool_n; i++) {
         struct pool *p = &c->pool[i];
         p->opts = opts->pool[i];
-        p->opts.name = p->name = strdup(opts->pool[i].name);
-        if (p->name == NULL)
-            abort();
+        p->opts.name = p->name = must_strdup(opts->pool[i].name);
         p->rm = rm;
         TAILQ_INIT(&p->allocations);
         TAILQ_INIT(&p->new);

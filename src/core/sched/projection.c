@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/sched/policy.h"
 
 void projection_init(struct projection *pr, const struct sched_opts *opts)
@@ -43,9 +44,7 @@ void projection_join(struct projection *pr, struct sched_agent *agent)
     agent->projected = NULL;
     if (!pr->kept)
         return;
-    agent->projected = calloc(1, sizeof *agent->projected);
-    if (agent->projected == NULL)
-        abort();
+    agent->projected = must_calloc(1, sizeof *agent->projected);
     *agent->projected = (struct sched_agent){.id = agent->id, .projects = agent, .open = agent->open, .slots = agent->slots,
                                           .empty_slots = agent->empty_slots, .aux = agent->aux, .empty_aux = agent->empty_aux};
     places_add(&pr->places, agent->projected);
