@@ -16,7 +16,7 @@
 ##  nightly          long soak, fuzz, fuzz-api, faults and tsan; notes what fuzz-api found in docs/reliability.md
 ##  faults           200 kill -9 of each program under load on both engines, full disks, failed writes (FAULT_KILLS=200)
 ##  soak-launch      one of eight workers of a launcher killed, stopped or out of memory, a thousand times (DET_SOAK_LAUNCH=1000)
-##  lint             layer table, generated documents, Python style
+##  lint             layer table, citations, Python style
 ##  contract-status  how much of the REST contract is served
 ##  cli-status       which commands of det are missing, and how many there are
 ##  run-cases        CASES=FILE: the conformance cases of one file

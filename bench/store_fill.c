@@ -1,4 +1,4 @@
-/* A store as years leave it: usage store_fill PLACE POINTS LOG_MB (see bench/ask_restart.py). One experiment that is over,
+/* A store as years leave it: usage store_fill PLACE POINTS LOG_MB (see bench/ask_waiting.py). One experiment that is over,
  * with a trial for each million of metric points (three metrics a report) and its log in batches of 1,000 lines. */
 #include "store/metrics.h"
 #include "store/task_logs.h"

@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "net/service.h"
 
 #define WORKERS 4
@@ -288,9 +289,7 @@ static int set_up(struct agent *a, struct error *err)
 
 int agent_new(struct loop *l, const struct agent_config *c, struct agent **ret, struct error *err)
 {
-    struct agent *a = calloc(1, sizeof(*a));
-    if (!a)
-        abort();
+    struct agent *a = must_calloc(1, sizeof(*a));
     a->loop = l;
     a->config = c;
     a->lock_fd = -1;

@@ -9,6 +9,7 @@
 #include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/codec.h"
+#include "common/must.h"
 #include "net/http_client.h"
 
 #define ATTEMPTS 7 /* 0.5 s … 32 s between them: 64 s in all */
@@ -68,9 +69,7 @@ static int decode_and_unpack(const struct runtime_task *t, const struct strbuf *
     size_t n = reply.b64_tgz ? strlen(reply.b64_tgz) : 0;
     if (n == 0)
         return 0;
-    cleanup_free uint8_t *tgz = malloc(base64_decoded_max(n));
-    if (!tgz)
-        return error_set(err, ERR_NO_MEMORY, "no memory for a context of %zu bytes", n);
+    cleanup_free uint8_t *tgz = must_malloc(base64_decoded_max(n));
     if (base64_decode(reply.b64_tgz, n, tgz, &n) < 0)
         return error_set(err, ERR_INVALID, "the master's answer holds no valid base64");
     return unpack(t, tgz, n, err);

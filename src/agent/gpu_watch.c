@@ -6,6 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/must.h"
 
 struct look {
     bool lost, reported;
@@ -70,9 +71,8 @@ static void on_timer(void *ctx)
 struct gpu_watch *gpu_watch_new(struct loop *l, struct pool *p, const struct gpu_maker *maker, const struct gpu *list,
                                 size_t n, int64_t period_us, gpu_watch_fn *changed, void *ctx)
 {
-    struct gpu_watch *w = calloc(1, sizeof(*w));
-    if (!w || !(w->look = calloc(n + 1, sizeof(*w->look))))
-        abort();
+    struct gpu_watch *w = must_calloc(1, sizeof(*w));
+    w->look = must_calloc(n + 1, sizeof(*w->look));
     w->pool = p;
     w->maker = maker;
     w->gpu = list;

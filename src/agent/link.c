@@ -10,6 +10,7 @@
 #include "common/codec.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 #include "net/http.h"
 #include "net/ws.h"
@@ -272,9 +273,7 @@ static void on_message(struct ws *w, const void *data, size_t n, bool is_text, v
 
 struct link *link_new(struct loop *l, const struct agent_config *c, const struct link_handler *h)
 {
-    struct link *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct link *k = must_calloc(1, sizeof(*k));
     k->loop = l;
     k->config = c;
     k->handler = *h;

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 
 enum {
@@ -244,7 +245,7 @@ static void report(struct profile *p)
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         cleanup_json struct json_object *o = json_object_new_object();
         struct json_object *body = groups[i].of(p, seconds);
-        struct held *h = body ? calloc(1, sizeof(*h)) : NULL;
+        struct held *h = body ? must_calloc(1, sizeof(*h)) : NULL;
         if (!h)
             continue;
         json_object_object_add(o, p->task.agent_id, body);
@@ -414,9 +415,7 @@ struct profile *profile_new(struct loop *l, struct pool *pool, const struct prof
                     log_quote(error_msg(&err)));
         return NULL;
     }
-    struct profile *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct profile *p = must_calloc(1, sizeof(*p));
     p->loop = l;
     p->pool = pool;
     p->task = *t;

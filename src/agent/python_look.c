@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 
 #define PATIENCE_US 8000000 /* more than the process gives itself */
@@ -104,9 +105,7 @@ static void on_timer(void *ctx)
 
 struct python_look *python_look_new(struct loop *l, struct python_looker *looker, python_look_fn *done, void *ctx)
 {
-    struct python_look *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct python_look *k = must_calloc(1, sizeof(*k));
     k->looker = *looker;
     *looker = (struct python_looker){.fd = -1};
     k->done = done;

@@ -59,7 +59,7 @@ static bool is_storage(const char *from, const char *to)
     return strcmp(to, TASKENV_SHARED_FS_DIR) == 0 || (strncmp(to, "/tmp/", 5) == 0 && strcmp(from, to) == 0);
 }
 
-/* The task's directory where the contract has it, then the order's mounts. The machine's own paths stay visible all the
+/* The task's directory at /run/determined (docs/spec/task-environment.md#files), then the order's mounts. The machine's own paths stay visible all the
  * same, which is what our library uses. */
 static void add_mounts(const struct runtime_task *t, struct taskspec *spec)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 
 #define READ_BYTES 65536
@@ -157,9 +158,7 @@ int supervisor_connect(struct loop *l, const char *dir, uint64_t resume, const s
     int fd = open_socket(dir, err);
     if (fd < 0)
         return -1;
-    struct supervisor *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct supervisor *s = must_calloc(1, sizeof(*s));
     s->loop = l;
     s->handler = *h;
     s->fd = fd;

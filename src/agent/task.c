@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "common/taskspec.h"
 
 #define SPEC_MAX (16 * 1024 * 1024)
@@ -84,9 +85,7 @@ static void on_timer(void *ctx)
 
 struct task *task_new(struct agent *a, struct runtime_task *rt)
 {
-    struct task *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct task *t = must_calloc(1, sizeof(*t));
     t->agent = a;
     t->rt = rt;
     t->container_id = rt->container_id;
@@ -94,8 +93,6 @@ struct task *task_new(struct agent *a, struct runtime_task *rt)
     t->timer = loop_timer_new(a->loop, on_timer, t);
     sm_init(&t->sm, &task_sm_type, 0);
     HASH_ADD_KEYPTR(hh, a->tasks, t->container_id, strlen(t->container_id), t);
-    if (!HASH_ADDED(t))
-        abort();
     return t;
 }
 

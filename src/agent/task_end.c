@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/codec.h"
 #include "common/log.h"
+#include "common/must.h"
 
 static void removed(struct task *t, const struct error *err)
 {
@@ -28,7 +29,7 @@ void task_remove(struct task *t)
 
 void task_set_exit(struct task *t, const struct task_exit *e)
 {
-    char *text = strdup(e->text ? e->text : "");
+    char *text = must_strdup(e->text ? e->text : "");
     free(t->exit_text);
     t->exit = *e;
     t->exit_text = text;

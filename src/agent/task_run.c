@@ -10,6 +10,13 @@
 #define ATTACH_TRIES 5
 #define ATTACH_WAIT_US 500000
 
+/* The supervisor's level of a line goes on to the master as it is: both enums give it the same number. */
+_Static_assert((int)TASK_LEVEL_NONE == (int)WIRE_LOG_LEVEL_UNSPECIFIED && (int)TASK_LEVEL_DEBUG == (int)WIRE_LOG_LEVEL_DEBUG &&
+                   (int)TASK_LEVEL_INFO == (int)WIRE_LOG_LEVEL_INFO && (int)TASK_LEVEL_WARNING == (int)WIRE_LOG_LEVEL_WARNING &&
+                   (int)TASK_LEVEL_ERROR == (int)WIRE_LOG_LEVEL_ERROR &&
+                   (int)TASK_LEVEL_CRITICAL == (int)WIRE_LOG_LEVEL_CRITICAL,
+               "enum task_level of common/taskproto.h and log.v1.LogLevel of contract/api.json must agree");
+
 static void on_logs(void *ctx, uint64_t first, uint32_t count, const void *lines, size_t n)
 {
     struct task *t = ctx;

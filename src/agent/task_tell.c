@@ -4,6 +4,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/must.h"
 
 /* ---- what the master is told ------------------------------------------------------------------------------------- */
 
@@ -23,6 +24,15 @@ void task_send_state(struct task *t, enum wire_container_state state)
     task_describe(t, &s);
     link_send(t->agent->link, &(struct wire_link_agent_message){.state = &s});
 }
+
+/* The supervisor's word for a task's end goes on to the master as it is: both enums give it the same number. */
+_Static_assert((int)TASK_EXIT_EXITED == (int)WIRE_LINK_EXIT_KIND_EXITED &&
+                   (int)TASK_EXIT_SIGNALED == (int)WIRE_LINK_EXIT_KIND_SIGNALED &&
+                   (int)TASK_EXIT_OUT_OF_MEMORY == (int)WIRE_LINK_EXIT_KIND_OUT_OF_MEMORY &&
+                   (int)TASK_EXIT_START_FAILED == (int)WIRE_LINK_EXIT_KIND_START_FAILED &&
+                   (int)TASK_EXIT_LOST == (int)WIRE_LINK_EXIT_KIND_LOST &&
+                   (int)TASK_EXIT_REFUSED == (int)WIRE_LINK_EXIT_KIND_REFUSED,
+               "enum task_exit_kind of common/taskproto.h and link.v1.ExitKind of contract/link.json must agree");
 
 /* Said again after each hello, until acknowledged; `reported` stays, since the end follows the last line only. */
 void task_send_end(struct task *t)
@@ -80,10 +90,8 @@ static void job_done(void *ctx)
 void task_submit(struct task *t, struct pool *pool, int (*work)(struct runtime_task *, struct error *),
                  void (*done)(struct task *, const struct error *))
 {
-    struct job *j = calloc(1, sizeof(*j));
+    struct job *j = must_calloc(1, sizeof(*j));
     cleanup_error struct error err = ERROR_INIT;
-    if (!j)
-        abort();
     *j = (struct job){.agent = t->agent, .rt = t->rt, .work = work, .done = done};
     t->busy = true;
     if (pool_submit(pool, job_work, job_done, j, &err) < 0) {

@@ -10,6 +10,7 @@
 #include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 
 void taskdir_init(struct taskdir *d, const char *run_root, const char *container_id, struct arena *a)
 {
@@ -118,9 +119,7 @@ int taskdir_put_path(const struct taskdir *d, const char *path, const void *data
     cleanup_close int run = taskdir_open_run(d, err);
     if (run < 0)
         return -1;
-    cleanup_free char *name = strdup(path + length + 1);
-    if (!name)
-        return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
+    cleanup_free char *name = must_strdup(path + length + 1);
     int r = 0;
     for (char *slash = name; r == 0 && (slash = strchr(slash, '/')); slash++) {
         *slash = 0;

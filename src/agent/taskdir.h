@@ -2,7 +2,7 @@
  *
  *   <run_root>/<container id>/        the agent's, others may pass through
  *     supervisor/                     the agent's alone: order, socket, spool, exit report (common/taskspec.h)
- *     run/                            the task's alone; DET_RUN_DIR: what the contract puts under /run/determined
+ *     run/                            the task's alone; DET_RUN_DIR (docs/spec/task-environment.md#files)
  *       info/ pythonuserbase/ workdir/ task-setup.sh …   train/{model,logs,entrypoint.sh} and profiling/ for trials
  *     tmp/                            the task's alone; what it sees as /tmp, or TMPDIR where it has no mounts
  *

@@ -1,5 +1,4 @@
-/* The environment of a task, in this order: a little of the machine's, the master's part with the user's variables
- * last, proxies, and the agent's part. A later entry of the same name replaces an earlier one. */
+/* The environment of a task, in the order of docs/spec/task-environment.md#order-of-the-environment. */
 #ifndef DET_AGENT_TASKENV_H
 #define DET_AGENT_TASKENV_H
 
@@ -9,7 +8,7 @@
 #include "common/arena.h"
 #include "gen/wire.h"
 
-#define TASKENV_RUN_DIR "/run/determined" /* where the contract has a task's files … */
+#define TASKENV_RUN_DIR "/run/determined" /* where code looks for a task's files … */
 #define TASKENV_SHARED_FS_DIR "/determined_shared_fs" /* … and a storage of type shared_fs */
 
 struct taskenv {
@@ -34,7 +33,7 @@ void taskenv_build(struct taskenv *e, const struct wire_link_start_task *t, cons
 void taskenv_replace(struct taskenv *e, const char *name, const char *file_variable, const char *file);
 const char *taskenv_get(const struct taskenv *e, const char *name); /* NULL if unset */
 
-/* A path of the contract at or below /run/determined, where it really lies; others stay as they are. */
+/* A path at or below TASKENV_RUN_DIR becomes the path at which the file really lies; others stay as they are. */
 const char *taskenv_map_path(const char *path, const char *run_dir, struct arena *a);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/context_depth.h"
+#include "common/must.h"
 
 struct unpack {
     struct archive *in;
@@ -158,7 +159,7 @@ static int put_hardlink(const struct unpack *u, const char *target, int dir, con
 {
     if (check_path(target, err) < 0)
         return -1;
-    cleanup_free char *copy = strdup(target);
+    cleanup_free char *copy = must_strdup(target);
     const char *from_name;
     cleanup_close int from = open_parent(u, copy, &from_name, err);
     if (from < 0)
@@ -182,7 +183,7 @@ static int put_directory(const struct unpack *u, struct archive_entry *e, int di
 
 static int put_member(struct unpack *u, struct archive_entry *e, const char *path, struct error *err)
 {
-    cleanup_free char *copy = strdup(path);
+    cleanup_free char *copy = must_strdup(path);
     const char *name;
     cleanup_close int dir = open_parent(u, copy, &name, err);
     if (dir < 0)

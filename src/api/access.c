@@ -174,10 +174,10 @@ static bool is_own_checkpoint(const struct req *r, const struct store_owner *o)
     return o->experiment_id && o->experiment_id == r->who.experiment_id;
 }
 
-static int check_stored(struct req *r, struct access_id id, bool may_be_missing, struct error *err)
+static int check_stored(struct req *r, struct store *db, struct access_id id, bool may_be_missing, struct error *err)
 {
     struct store_owner o = {0};
-    int rc = store_owner_get(r->db, objects[id.object].stored, id.number, id.text ? id.text : objects[id.object].by_text ? "" : NULL,
+    int rc = store_owner_get(db, objects[id.object].stored, id.number, id.text ? id.text : objects[id.object].by_text ? "" : NULL,
                              &r->arena, &o, err);
     if (rc < 0)
         return -1;
@@ -190,11 +190,11 @@ static int check_stored(struct req *r, struct access_id id, bool may_be_missing,
     return refuse_person(r, id, o.username, err);
 }
 
-int access_may_change(struct req *r, struct access_id id, struct error *err)
+int access_may_change(struct req *r, struct store *db, struct access_id id, struct error *err)
 {
     if (rule_of(r)->word == ACCESS_ANY || (r->who.kind == PRINCIPAL_TASK && is_own(r, id)))
         return 0;
-    return check_stored(r, id, /* may_be_missing= */ false, err);
+    return check_stored(r, db, id, /* may_be_missing= */ false, err);
 }
 
 /* ---- the object of the request ----------------------------------------------------------------------------------- */
@@ -229,9 +229,8 @@ static struct access_id id_of_request(const struct req *r, const struct access_r
 }
 
 /* What runs is known here; 0: ask the store. */
-static int32_t owner_in_memory(const struct req *r, struct access_id id)
+static int32_t owner_in_memory(const struct core *c, struct access_id id)
 {
-    const struct core *c = r->api->core;
     struct core_experiment_view x;
     struct core_trial_view t;
     if (id.object == ACCESS_OBJECT_ALLOCATION) {
@@ -245,11 +244,12 @@ static int32_t owner_in_memory(const struct req *r, struct access_id id)
     return x.row->owner_id;
 }
 
-static int check_owner(const struct req *r, const struct access_rule *rule, struct access_id id, struct error *err)
+static int check_owner(const struct req *r, const struct core *core, const struct access_rule *rule, struct access_id id,
+                       struct error *err)
 {
     if (!only_owners(r, rule->word))
         return 0;
-    int32_t owner_id = owner_in_memory(r, id);
+    int32_t owner_id = owner_in_memory(core, id);
     if (!owner_id)
         return ACCESS_ASKS_STORE;
     if (owner_id == r->who.user_id)
@@ -277,7 +277,7 @@ static bool is_missing(const struct req *r, const struct access_rule *rule, stru
     return objects[rule->object].by_text ? !id.text || !*id.text : !id.number;
 }
 
-int access_check_object(const struct req *r, struct error *err)
+int access_check_object(const struct req *r, const struct core *core, struct error *err)
 {
     const struct access_rule *rule = rule_of(r);
     if (rule->word != ACCESS_OWN && rule->word != ACCESS_OWNER && rule->word != ACCESS_OWNER_ALWAYS)
@@ -285,13 +285,13 @@ int access_check_object(const struct req *r, struct error *err)
     struct access_id id = id_of_request(r, rule);
     if (is_missing(r, rule, id))
         return error_set(err, ERR_INVALID, "%s is missing: it says which %s this is about", rule->at, objects[rule->object].name);
-    return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, rule, id, err);
+    return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, core, rule, id, err);
 }
 
-int access_check_stored(struct req *r, struct error *err)
+int access_check_stored(struct req *r, struct store *db, struct error *err)
 {
     const struct access_rule *rule = rule_of(r);
-    return check_stored(r, id_of_request(r, rule), rule->may_be_missing, err);
+    return check_stored(r, db, id_of_request(r, rule), rule->may_be_missing, err);
 }
 
 /* ---- who changed it ---------------------------------------------------------------------------------------------- */

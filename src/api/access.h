@@ -60,17 +60,17 @@ struct access_id {
 /* Loop, before the request is decoded. ERR_FORBIDDEN: this kind of credential has nothing to do here. */
 int access_check_credential(const struct req *r, struct error *err);
 /* Loop, once it is decoded. ACCESS_ASKS_STORE: only the store knows whose the object is; access_check_stored() decides, on
- * a thread with r->db. */
+ * a thread that has the store. */
 #define ACCESS_ASKS_STORE 1
-int access_check_object(const struct req *r, struct error *err);
-int access_check_stored(struct req *r, struct error *err);
+int access_check_object(const struct req *r, const struct core *core, struct error *err);
+int access_check_stored(struct req *r, struct store *db, struct error *err);
 /* Loop, when it has succeeded: a person's change of an object is a line of the master's log that names both. */
 void access_log_change(const struct req *r);
 
 /* ---- for handlers of routes with `each` --------------------------------------------------------------------------- */
 
-/* Whether the one who asks may do to this object what the route does. ERR_NOT_FOUND if there is none. Needs r->db. */
-int access_may_change(struct req *r, struct access_id id, struct error *err);
+/* Whether the one who asks may do to this object what the route does. ERR_NOT_FOUND if there is none. */
+int access_may_change(struct req *r, struct store *db, struct access_id id, struct error *err);
 /* The same for an experiment, or a trial of it, whose owner is known; any thread. The owner's name may be NULL. */
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
                          struct error *err);

@@ -1,4 +1,6 @@
 #include "api/agent_texts.h"
+#include "common/must.h"
+#include "net/loop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +31,7 @@ static struct agent_text_key exact(struct agent_text_key key)
 
 struct agent_text *agent_text_make(struct agent_text_key key, const struct wire_agent *agent)
 {
-    struct agent_text *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct agent_text *t = must_calloc(1, sizeof *t);
     t->key = exact(key);
     t->refs = 1;
     codec_encode(&wire_msg_agent, agent, &t->text);
@@ -53,9 +53,7 @@ void agent_text_unref(struct agent_text *t)
 
 struct agent_texts *agent_texts_new(void)
 {
-    struct agent_texts *all = calloc(1, sizeof *all);
-    if (all == NULL)
-        abort();
+    struct agent_texts *all = must_calloc(1, sizeof *all);
     return all;
 }
 
@@ -95,6 +93,7 @@ struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_ke
 
 void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 {
+    loop_assert();
     if (find(all, t->key) != NULL)
         return; /* another listing has made it meanwhile */
     t->used = all->listing;
@@ -104,6 +103,7 @@ void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 
 void agent_texts_listed(struct agent_texts *all, size_t agent_n)
 {
+    loop_assert();
     struct agent_text *t, *next;
     if (agent_texts_n(all) > 2 * agent_n)
         HASH_ITER(hh, all->text, t, next)

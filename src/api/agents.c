@@ -28,7 +28,8 @@ static void let_go(struct req *r)
         agent_text_unref(l->text[i]);
 }
 
-static void list_agent(struct req *r, const struct wire_get_agents_request *in, const struct agent *agent)
+static void list_agent(struct req *r, struct core *core, const struct wire_get_agents_request *in,
+                       const struct agent *agent)
 {
     struct agent_list *l = r->state;
     size_t i = l->n++;
@@ -39,16 +40,16 @@ static void list_agent(struct req *r, const struct wire_get_agents_request *in, 
         return;
     struct core_agent_view v;
     core_agent_view(agent, &v);
-    agent_to_wire(api_core(r->api), &v, !in->exclude_slots, !in->exclude_containers, &r->arena, &l->agent[i]);
+    agent_to_wire(core, &v, !in->exclude_slots, !in->exclude_containers, &r->arena, &l->agent[i]);
 }
 
-static int keep_texts(struct req *r, struct error *err)
+static int keep_texts(struct req *r, struct core *core, struct error *err)
 {
     const struct agent_list *l = r->state;
     for (size_t i = 0; i < l->n; i++)
         if (l->agent[i].id)
             agent_texts_keep(r->api->agent_texts, l->text[i]);
-    agent_texts_listed(r->api->agent_texts, core_agent_n(api_core(r->api)));
+    agent_texts_listed(r->api->agent_texts, core_agent_n(core));
     return 0;
 }
 
@@ -64,13 +65,12 @@ static int encode_list(struct req *r, struct error *err)
     }
     codec_encode_listing(r->route->response, r->ret, "agents", element, l->n, &r->reply.body);
     req_encoded(r);
-    return req_then(r, REQ_LOOP, keep_texts);
+    return req_then_loop(r, keep_texts);
 }
 
-int api_get_agents(struct req *r, const struct wire_get_agents_request *in, struct wire_get_agents_response *ret,
-                   struct error *err)
+int api_get_agents(struct req *r, struct core *core, const struct wire_get_agents_request *in,
+                   struct wire_get_agents_response *ret, struct error *err)
 {
-    const struct core *core = api_core(r->api);
     size_t total = core_agent_n(core), n = 0;
     struct page_window w;
     struct page page = page_of(in->offset, in->limit);
@@ -86,62 +86,62 @@ int api_get_agents(struct req *r, const struct wire_get_agents_request *in, stru
     l->agent = arena_array(&r->arena, struct wire_agent, wanted + 1);
     r->on_end = let_go;
     for (int32_t i = w.start; i < w.end; i++)
-        list_agent(r, in, all[in->order_by == WIRE_ORDER_BY_DESC ? n - 1 - (size_t)i : (size_t)i]);
+        list_agent(r, core, in, all[in->order_by == WIRE_ORDER_BY_DESC ? n - 1 - (size_t)i : (size_t)i]);
     ret->pagination = pagination(page, w, &r->arena);
-    return wanted > ENCODED_ON_LOOP_MAX ? req_then(r, REQ_WORK, encode_list) : encode_list(r, err);
+    return wanted > ENCODED_ON_LOOP_MAX ? req_then_work(r, encode_list) : encode_list(r, err);
 }
 
-static int find_agent(struct req *r, const char *id, struct core_agent_view *ret, struct error *err)
+static int find_agent(struct req *r, struct core *core, const char *id, struct core_agent_view *ret, struct error *err)
 {
-    if (core_agent_by_id(api_core(r->api), id ? id : "", ret))
+    if (core_agent_by_id(core, id ? id : "", ret))
         return 0;
     return error_set(err, ERR_NOT_FOUND, "agent '%.80s' not found", id ? id : "");
 }
 
-static int one_agent(struct req *r, const char *id, const struct wire_agent **ret, struct error *err)
+static int one_agent(struct req *r, struct core *core, const char *id, const struct wire_agent **ret, struct error *err)
 {
     struct core_agent_view v;
-    if (find_agent(r, id, &v, err) < 0)
+    if (find_agent(r, core, id, &v, err) < 0)
         return -1;
     struct wire_agent *w = arena_new(&r->arena, struct wire_agent);
-    agent_to_wire(api_core(r->api), &v, true, true, &r->arena, w);
+    agent_to_wire(core, &v, true, true, &r->arena, w);
     *ret = w;
     return 0;
 }
 
-int api_get_agent(struct req *r, const struct wire_get_agent_request *in, struct wire_get_agent_response *ret,
-                  struct error *err)
+int api_get_agent(struct req *r, struct core *core, const struct wire_get_agent_request *in,
+                  struct wire_get_agent_response *ret, struct error *err)
 {
-    return one_agent(r, in->agent_id, &ret->agent, err);
+    return one_agent(r, core, in->agent_id, &ret->agent, err);
 }
 
-int api_get_slots(struct req *r, const struct wire_get_slots_request *in, struct wire_get_slots_response *ret,
-                  struct error *err)
+int api_get_slots(struct req *r, struct core *core, const struct wire_get_slots_request *in,
+                  struct wire_get_slots_response *ret, struct error *err)
 {
     struct core_agent_view v;
-    if (find_agent(r, in->agent_id, &v, err) < 0)
+    if (find_agent(r, core, in->agent_id, &v, err) < 0)
         return -1;
     ret->slots = arena_array(&r->arena, struct wire_agent_slot, v.slot_n + 1);
     for (size_t i = 0; i < v.slot_n; i++) {
         struct core_slot_view s;
-        if (core_slot(api_core(r->api), v.id, i, &s))
+        if (core_slot(core, v.id, i, &s))
             slot_to_wire(&s, &r->arena, &ret->slots[ret->slots_n++]);
     }
     return 0;
 }
 
 /* Slot ids are device numbers as text. */
-static int one_slot(struct req *r, const char *agent_id, const char *slot_id, const struct wire_agent_slot **ret,
-                    int32_t *ret_device, struct error *err)
+static int one_slot(struct req *r, struct core *core, const char *agent_id, const char *slot_id,
+                    const struct wire_agent_slot **ret, int32_t *ret_device, struct error *err)
 {
     struct core_agent_view v;
-    if (find_agent(r, agent_id, &v, err) < 0)
+    if (find_agent(r, core, agent_id, &v, err) < 0)
         return -1;
     char *end;
     long device = strtol(slot_id ? slot_id : "", &end, 10);
     for (size_t i = 0; i < v.slot_n && slot_id && *slot_id && !*end; i++) {
         struct core_slot_view s;
-        if (!core_slot(api_core(r->api), v.id, i, &s) || s.device->id != device)
+        if (!core_slot(core, v.id, i, &s) || s.device->id != device)
             continue;
         struct wire_agent_slot *w = arena_new(&r->arena, struct wire_agent_slot);
         slot_to_wire(&s, &r->arena, w);
@@ -152,42 +152,42 @@ static int one_slot(struct req *r, const char *agent_id, const char *slot_id, co
     return error_set(err, ERR_NOT_FOUND, "slot '%.40s' of agent '%.80s' not found", slot_id ? slot_id : "", agent_id);
 }
 
-int api_get_slot(struct req *r, const struct wire_get_slot_request *in, struct wire_get_slot_response *ret,
-                 struct error *err)
+int api_get_slot(struct req *r, struct core *core, const struct wire_get_slot_request *in,
+                 struct wire_get_slot_response *ret, struct error *err)
 {
     int32_t device;
-    return one_slot(r, in->agent_id, in->slot_id, &ret->slot, &device, err);
+    return one_slot(r, core, in->agent_id, in->slot_id, &ret->slot, &device, err);
 }
 
 /* ---- on and off ---- */
 
-static int switch_agent(struct req *r, const char *agent_id, bool enable, bool drain, const char *reason,
+static int switch_agent(struct req *r, struct core *core, const char *agent_id, bool enable, bool drain, const char *reason,
                         const struct wire_agent **ret, struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_ENABLE, .now_us = r->now_us,
                             .enable = {.agent_id = agent_id ? agent_id : "", .enable = enable, .drain = drain, .reason = reason}};
-    if (req_core_step(r, &ev, NULL, err) < 0)
+    if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
-    return one_agent(r, agent_id, ret, err);
+    return one_agent(r, core, agent_id, ret, err);
 }
 
-static int switch_slot(struct req *r, const char *agent_id, const char *slot_id, bool enable, bool drain,
-                       const struct wire_agent_slot **ret, struct error *err)
+static int switch_slot(struct req *r, struct core *core, const char *agent_id, const char *slot_id, bool enable,
+                       bool drain, const struct wire_agent_slot **ret, struct error *err)
 {
     int32_t device;
-    if (one_slot(r, agent_id, slot_id, ret, &device, err) < 0)
+    if (one_slot(r, core, agent_id, slot_id, ret, &device, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_SLOT_ENABLE, .now_us = r->now_us,
                             .enable = {.agent_id = agent_id, .slot = device, .enable = enable, .drain = drain}};
-    if (req_core_step(r, &ev, NULL, err) < 0)
+    if (req_core_step(r, core, &ev, NULL, err) < 0)
         return -1;
-    return one_slot(r, agent_id, slot_id, ret, &device, err);
+    return one_slot(r, core, agent_id, slot_id, ret, &device, err);
 }
 
-int api_enable_agent(struct req *r, const struct wire_enable_agent_request *in, struct wire_enable_agent_response *ret,
-                     struct error *err)
+int api_enable_agent(struct req *r, struct core *core, const struct wire_enable_agent_request *in,
+                     struct wire_enable_agent_response *ret, struct error *err)
 {
-    return switch_agent(r, in->agent_id, true, false, /* reason= */ NULL, &ret->agent, err);
+    return switch_agent(r, core, in->agent_id, true, false, /* reason= */ NULL, &ret->agent, err);
 }
 
 /* It stands in a cell of a list, and in sentences on why jobs wait. */
@@ -201,47 +201,47 @@ static int check_reason(const char *reason, struct error *err)
     return 0;
 }
 
-int api_disable_agent(struct req *r, const struct wire_disable_agent_request *in,
+int api_disable_agent(struct req *r, struct core *core, const struct wire_disable_agent_request *in,
                       struct wire_disable_agent_response *ret, struct error *err)
 {
     const char *reason = in->reason && *in->reason ? in->reason : NULL;
     if (reason && check_reason(reason, err) < 0)
         return -1;
-    return switch_agent(r, in->agent_id, false, in->drain, reason, &ret->agent, err);
+    return switch_agent(r, core, in->agent_id, false, in->drain, reason, &ret->agent, err);
 }
 
-static int forget_key(struct req *r, struct error *err)
+static int forget_key(struct req *r, struct core *core, struct error *err)
 {
     const struct api_services *s = &r->api->services;
     s->agent_key_revoked(s->ctx, r->state);
     return 0;
 }
 
-int api_revoke_agent_key(struct req *r, const struct wire_revoke_agent_key_request *in, struct wire_revoke_agent_key_response *ret,
-                         struct error *err)
+int api_revoke_agent_key(struct req *r, struct store *db, const struct wire_revoke_agent_key_request *in,
+                         struct wire_revoke_agent_key_response *ret, struct error *err)
 {
     const char *id = in->agent_id ? in->agent_id : "";
-    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_agent_key_delete(r->db, id, err) < 0)
+    if (req_need_admin(r, "revoke the keys of agents", err) < 0 || store_agent_key_delete(db, id, err) < 0)
         return -1;
     r->state = (void *)id;
-    return req_then(r, REQ_LOOP, forget_key);
+    return req_then_loop(r, forget_key);
 }
 
-int api_remove_agent(struct req *r, const struct wire_remove_agent_request *in, struct wire_remove_agent_response *ret,
-                     struct error *err)
+int api_remove_agent(struct req *r, struct core *core, const struct wire_remove_agent_request *in,
+                     struct wire_remove_agent_response *ret, struct error *err)
 {
     struct core_event ev = {.type = CORE_AGENT_REMOVE, .now_us = r->now_us, .remove_agent = in->agent_id ? in->agent_id : ""};
-    return req_need_admin(r, "remove agents", err) < 0 ? -1 : req_core_step(r, &ev, NULL, err);
+    return req_need_admin(r, "remove agents", err) < 0 ? -1 : req_core_step(r, core, &ev, NULL, err);
 }
 
-int api_enable_slot(struct req *r, const struct wire_enable_slot_request *in, struct wire_enable_slot_response *ret,
-                    struct error *err)
+int api_enable_slot(struct req *r, struct core *core, const struct wire_enable_slot_request *in,
+                    struct wire_enable_slot_response *ret, struct error *err)
 {
-    return switch_slot(r, in->agent_id, in->slot_id, true, false, &ret->slot, err);
+    return switch_slot(r, core, in->agent_id, in->slot_id, true, false, &ret->slot, err);
 }
 
-int api_disable_slot(struct req *r, const struct wire_disable_slot_request *in, struct wire_disable_slot_response *ret,
-                     struct error *err)
+int api_disable_slot(struct req *r, struct core *core, const struct wire_disable_slot_request *in,
+                     struct wire_disable_slot_response *ret, struct error *err)
 {
-    return switch_slot(r, in->agent_id, in->slot_id, false, in->drain, &ret->slot, err);
+    return switch_slot(r, core, in->agent_id, in->slot_id, false, in->drain, &ret->slot, err);
 }

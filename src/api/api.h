@@ -5,20 +5,22 @@
  *     int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
  *                             struct wire_kill_experiment_response *ret, struct error *err);
  *
- * It returns 0 when *ret is the reply, -1 with *err, or what req_then()/req_wait() returned. contract/served.json says
- * on which thread its first step runs, and what it may touch there:
+ * It returns 0 when *ret is the reply, -1 with *err, or what req_then_…()/req_wait() returned. contract/served.json says
+ * on which thread its first step runs. There it is given what it may touch, and cannot reach the rest:
  *
- *   loop    the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
- *   read    a reader thread: r->db is a read-only connection that sees committed state
- *   search  the searcher's thread: a reader, too, and the one that searches (store/search.h)
- *   (REQ_TRANSFER, of raw routes only: a thread that may wait for disks and networks, without the store)
- *   write   the writer thread: r->db inside the group's transaction, in a savepoint of its own; no reply before the commit
- *   work    a worker thread without a database: archives
- *   (REQ_PASSWORD, through password_lane.h only: the one thread that hashes passwords; reads)
- *   stream  the loop's thread; answers with a stream (src/api/stream.h)
+ *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
+ *   stream    `struct core *core`   the loop's thread, too; answers with a stream (src/api/stream.h)
+ *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
+ *   search    `struct store *db`    the searcher's thread: a reader, too, and the one that searches (store/search.h)
+ *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply
+ *                                   before the commit
+ *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
+ *   work      nothing               a worker thread: archives
+ *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only
  *
- * A handler that needs more than one place goes on with `return req_then(r, REQ_LOOP, step)`. Between steps only `r`
- * lives: r->in, r->ret, r->state and everything in r->arena. Objects of the live state are looked up again by id.
+ * A handler that needs more than one place goes on with `return req_then_loop(r, step)`, say. The compiler refuses a step at a
+ * place for which it was not written (tests/unit/api/steps.sh). Between steps only `r` lives: r->in, r->ret, r->state and
+ * everything in r->arena. Objects of the live state are looked up again by id.
  *
  * Replies to a loop step that changed the core wait for the commit of that step, without the handler's doing
  * anything. */
@@ -53,9 +55,6 @@ struct wait;
 struct config;
 struct storage_roots;
 
-/* REQ_LATER: the loop, in its next turn, so that a request of many parts leaves it to others in between. */
-enum req_place { REQ_LOOP, REQ_LATER, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
-
 /* What a handler or step returns besides 0 and -1. */
 #define REQ_CONTINUES 1
 
@@ -87,7 +86,10 @@ struct reply {
 };
 
 struct req;
-typedef int req_step_fn(struct req *r, struct error *err);
+/* A step on the loop, a step on a thread that has a connection to the store, and a step on a thread that has neither. */
+typedef int req_loop_fn(struct req *r, struct core *core, struct error *err);
+typedef int req_store_fn(struct req *r, struct store *db, struct error *err);
+typedef int req_work_fn(struct req *r, struct error *err);
 
 struct req {
     struct api *api;
@@ -99,7 +101,6 @@ struct req {
     void *ret;
     void *state;               /* the handler's own, in the arena */
     struct reply reply;
-    struct store *db;          /* read and write steps only */
     /* Called once on the loop, whatever becomes of the request, before its memory goes: for what is not in the
      * arena. */
     void (*on_end)(struct req *r);
@@ -112,16 +113,24 @@ struct req {
     struct req_run *run;
 };
 
-/* Goes on with `step` at `place`; `return req_then(...)`. */
-int req_then(struct req *r, enum req_place place, req_step_fn *step);
+/* Goes on with `step` at a place; `return req_then_…(...)`. */
+int req_then_loop(struct req *r, req_loop_fn *step);
+int req_then_later(struct req *r, req_loop_fn *step); /* in the loop's next turn, so that others have theirs in between */
+int req_then_read(struct req *r, req_store_fn *step);
+int req_then_search(struct req *r, req_store_fn *step);
+int req_then_write(struct req *r, req_store_fn *step);
+int req_then_work(struct req *r, req_work_fn *step);
+int req_then_transfer(struct req *r, req_work_fn *step);
 /* For a step on the loop that has many parts: whether it has had its time of this turn, which began at `began_us` of the
- * monotonic clock. It goes on with REQ_LATER. */
+ * monotonic clock. It goes on with req_then_later(). */
 bool req_turn_is_over(int64_t began_us);
-/* The request waits for something; a later req_finish() or req_resume() from the loop goes on with it. When the client
+/* The request waits for something; a later req_finish() or req_resume_…() from the loop goes on with it. When the client
  * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request
  * stays until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
 int req_wait(struct req *r, void (*on_gone)(struct req *r));
-void req_resume(struct req *r, enum req_place place, req_step_fn *step);
+void req_resume_loop(struct req *r, req_loop_fn *step);
+void req_resume_read(struct req *r, req_store_fn *step);
+void req_resume_write(struct req *r, req_store_fn *step);
 /* A step has put the text of the reply into r->reply.body: r->ret is not looked at. */
 void req_encoded(struct req *r);
 /* Ends a waiting request from the loop: with r->ret, or with *err if its kind is set (err is released). */
@@ -180,7 +189,6 @@ struct api_services {
 struct api_pool_defaults {
     const char *name, *description;
     int default_priority, aux_per_agent;
-    bool equal_priorities; /* round_robin */
     struct sched_opts sched;
     const char *task_container_defaults;
     const char *provider, *master_url, *master_cert_name; /* provider NULL: it has the agents that connect */
@@ -208,11 +216,13 @@ size_t api_body_max(struct http_request *http, void *ctx); /* bytes that its rou
 /* --- what handlers may call
  * ----------------------------------------------------------------------------------------- */
 
-/* Loop steps. The core's view and one event through it; its effects are carried out in order after their commit. */
-struct core *api_core(struct api *a);
-int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err);
+/* One event through the core; its effects are carried out in order after their commit. Whoever has been given the core is on the
+ * loop. */
+int api_core_step(struct api *a, struct core *core, const struct core_event *ev, const struct companion *companion,
+                  struct error *err);
 /* The same on behalf of the user who asks: what changes names them. */
-int req_core_step(struct req *r, const struct core_event *ev, const struct companion *companion, struct error *err);
+int req_core_step(struct req *r, struct core *core, const struct core_event *ev, const struct companion *companion,
+                  struct error *err);
 struct identities *api_identities(struct api *a);
 /* Any thread: does not change while the program runs. */
 const struct api_info *api_info(const struct api *a);

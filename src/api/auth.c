@@ -41,7 +41,7 @@ static const char *cookie(struct req *r, const char *value, long long seconds, b
     return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds, secure ? "; Secure" : "");
 }
 
-static int login_remember(struct req *r, struct error *err)
+static int login_remember(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
     struct identity_session s = {.kind = PRINCIPAL_USER, .id = l->session_id,
@@ -67,33 +67,33 @@ static int refuse(struct error *err)
 
 /* Meanwhile the account may have been deactivated, or its password changed: both have ended its sessions, and this one must not
  * come after them. */
-static int login_store(struct req *r, struct error *err)
+static int login_store(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
     struct store_session s = {.user_id = l->user.id, .kind = "LOGIN", .created_us = r->now_us,
                               .expiry_us = r->now_us + SESSION_LIFETIME_US};
     struct store_user now;
-    if (store_user_get(r->db, l->user.id, &r->arena, &now, err) < 0)
+    if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
         return -1;
     if (now.remote || !now.password_hash || strcmp(now.password_hash, l->user.password_hash) != 0)
         return refuse(err);
     if (!now.active)
         return error_set(err, ERR_FORBIDDEN, "user is not active");
     memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
-    if (store_session_insert(r->db, &s, &l->session_id, err) < 0 ||
-        store_user_touch_auth(r->db, now.id, r->now_us, err) < 0)
+    if (store_session_insert(db, &s, &l->session_id, err) < 0 ||
+        store_user_touch_auth(db, now.id, r->now_us, err) < 0)
         return -1;
     l->user = now;
     l->user.last_auth_us = r->now_us;
-    return req_then(r, REQ_LOOP, login_remember);
+    return req_then_loop(r, login_remember);
 }
 
-static int login_judged(struct req *r, struct error *err)
+static int login_judged(struct req *r, struct core *core, struct error *err)
 {
     struct login *l = r->state;
     if (l->matches && l->user.active) {
         login_limits_succeeded(r->api->login_limits, &l->attempt, r->now_us);
-        return token_new(&l->token, err) < 0 ? -1 : req_then(r, REQ_WRITE, login_store);
+        return token_new(&l->token, err) < 0 ? -1 : req_then_write(r, login_store);
     }
     login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
     log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(l->account), l->address,
@@ -103,11 +103,11 @@ static int login_judged(struct req *r, struct error *err)
 
 /* One check of argon2, whatever is known of the account: by the time that an answer takes nobody learns whether it exists, is
  * active, is remote or has a password. */
-static int login_check(struct req *r, struct error *err)
+static int login_check(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
     cleanup_error struct error unknown = ERROR_INIT;
-    bool known = store_user_by_name(r->db, l->account, &r->arena, &l->user, &unknown) == 0;
+    bool known = store_user_by_name(db, l->account, &r->arena, &l->user, &unknown) == 0;
     if (!known && unknown.kind != ERR_NOT_FOUND) {
         error_move(err, &unknown);
         return -1;
@@ -142,7 +142,8 @@ static int login_turn(struct req *r, struct error *err)
     return check_limits(r, &standing, err);
 }
 
-int api_login(struct req *r, const struct wire_login_request *in, struct wire_login_response *ret, struct error *err)
+int api_login(struct req *r, struct core *core, const struct wire_login_request *in, struct wire_login_response *ret,
+              struct error *err)
 {
     if (!in->username || !*in->username)
         return error_set(err, ERR_INVALID, "missing argument: username");
@@ -169,20 +170,21 @@ int api_login(struct req *r, const struct wire_login_request *in, struct wire_lo
 
 /* ---- logout ---- */
 
-static int logout_forget(struct req *r, struct error *err)
+static int logout_forget(struct req *r, struct core *core, struct error *err)
 {
     identities_drop_session(api_identities(r->api), r->who.session_id);
     req_add_header(r, "Set-Cookie", cookie(r, "", 0, r->http && over_https(r)));
     return 0;
 }
 
-int api_logout(struct req *r, const struct wire_logout_request *in, struct wire_logout_response *ret, struct error *err)
+int api_logout(struct req *r, struct store *db, const struct wire_logout_request *in, struct wire_logout_response *ret,
+               struct error *err)
 {
     if (r->who.kind != PRINCIPAL_USER)
         return error_set(err, ERR_INVALID, "the session of a task can't be logged out; it ends with its allocation");
-    if (store_session_delete(r->db, r->who.token_hash, err) < 0)
+    if (store_session_delete(db, r->who.token_hash, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, logout_forget);
+    return req_then_loop(r, logout_forget);
 }
 
 /* ---- who am I: from memory, asked by every client before everything else ---- */
@@ -196,13 +198,14 @@ static int who_am_i(struct req *r, const struct wire_user **ret, struct error *e
     return 0;
 }
 
-int api_get_me(struct req *r, const struct wire_get_me_request *in, struct wire_get_me_response *ret, struct error *err)
+int api_get_me(struct req *r, struct core *core, const struct wire_get_me_request *in, struct wire_get_me_response *ret,
+               struct error *err)
 {
     return who_am_i(r, &ret->user, err);
 }
 
-int api_current_user(struct req *r, const struct wire_current_user_request *in, struct wire_current_user_response *ret,
-                     struct error *err)
+int api_current_user(struct req *r, struct core *core, const struct wire_current_user_request *in,
+                     struct wire_current_user_response *ret, struct error *err)
 {
     return who_am_i(r, &ret->user, err);
 }

@@ -52,14 +52,14 @@ void chart_points_to_wire(const struct store_point *p, size_t n, struct arena *a
                                              .has_time = true, .epoch = p[i].epoch, .has_epoch = p[i].has_epoch};
 }
 
-int chart_is_over(struct req *r, const int32_t *ids, size_t n, bool *ret, struct error *err)
+int chart_is_over(struct req *r, struct store *db, const int32_t *ids, size_t n, bool *ret, struct error *err)
 {
     *ret = true;
     for (size_t i = 0; i < n; i++) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct store_experiment x;
         enum run_state state = RUN_ACTIVE;
-        if (store_experiment_get(r->db, ids[i], /* with_config= */ false, &a, &x, err) < 0)
+        if (store_experiment_get(db, ids[i], /* with_config= */ false, &a, &x, err) < 0)
             return -1;
         run_state_parse(x.state, &state);
         *ret &= run_state_is_terminal(state);

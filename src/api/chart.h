@@ -14,6 +14,6 @@ int chart_check_range(int32_t start, int32_t end, struct error *err);
 int chart_check_metric(const char *name, const char *group, struct error *err);
 void chart_points_to_wire(const struct store_point *p, size_t n, struct arena *a, struct wire_data_point **ret);
 /* Have all of these experiments ended? Asked before the metrics: what an ended one has then is all it will ever have. */
-int chart_is_over(struct req *r, const int32_t *ids, size_t n, bool *ret, struct error *err);
+int chart_is_over(struct req *r, struct store *db, const int32_t *ids, size_t n, bool *ret, struct error *err);
 
 #endif

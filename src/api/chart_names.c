@@ -5,6 +5,7 @@
 
 #include "api/chart.h"
 #include "api/repeated.h"
+#include "common/must.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 
@@ -35,14 +36,14 @@ static bool note_name(struct seen_names *s, const struct store_metric_name *m, s
     return true;
 }
 
-static int searcher_metrics(struct req *r, const struct wire_exp_metric_names_request *in, struct arena *a,
-                            struct wire_exp_metric_names_response *ret, struct error *err)
+static int searcher_metrics(struct req *r, struct store *db, const struct wire_exp_metric_names_request *in,
+                            struct arena *a, struct wire_exp_metric_names_response *ret, struct error *err)
 {
     ret->searcher_metrics = arena_array(a, const char *, in->ids_n + 1);
     for (size_t i = 0; i < in->ids_n; i++) {
         struct store_experiment x;
         bool again = false;
-        if (store_experiment_get(r->db, in->ids[i], /* with_config= */ false, a, &x, err) < 0)
+        if (store_experiment_get(db, in->ids[i], /* with_config= */ false, a, &x, err) < 0)
             return -1;
         for (size_t k = 0; k < ret->searcher_metrics_n && !again; k++)
             again = strcmp(ret->searcher_metrics[k], x.searcher_metric) == 0;
@@ -53,7 +54,7 @@ static int searcher_metrics(struct req *r, const struct wire_exp_metric_names_re
 }
 
 /* Each name is sent once. */
-static int fetch_names(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_names(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_exp_metric_names_request *in = r->in;
@@ -62,9 +63,9 @@ static int fetch_names(struct req *r, enum stream_next *next, struct error *err)
     struct store_metric_name *name;
     size_t n;
     bool over;
-    if (chart_is_over(r, in->ids, in->ids_n, &over, err) < 0 ||
-        store_metric_names(r->db, (struct store_ints){in->ids, in->ids_n}, &a, &name, &n, err) < 0 ||
-        (!p->sent && searcher_metrics(r, in, &a, &out, err) < 0))
+    if (chart_is_over(r, db, in->ids, in->ids_n, &over, err) < 0 ||
+        store_metric_names(db, (struct store_ints){in->ids, in->ids_n}, &a, &name, &n, err) < 0 ||
+        (!p->sent && searcher_metrics(r, db, in, &a, &out, err) < 0))
         return -1;
     out.metric_names = arena_array(&a, struct wire_metric_identifier, n + 1);
     out.training_metrics = arena_array(&a, const char *, n + 1);
@@ -83,7 +84,8 @@ static int fetch_names(struct req *r, enum stream_next *next, struct error *err)
     return 0;
 }
 
-int api_exp_metric_names(struct req *r, const struct wire_exp_metric_names_request *in, struct error *err)
+int api_exp_metric_names(struct req *r, struct core *core, const struct wire_exp_metric_names_request *in,
+                         struct error *err)
 {
     if (in->ids_n == 0)
         return error_set(err, ERR_INVALID, "ids is missing: of which experiments?");
@@ -122,15 +124,13 @@ static size_t new_batches(const struct seen_batches *seen, const int32_t *now, s
 static void keep_batches(struct seen_batches *seen, const int32_t *now, size_t n)
 {
     free(seen->list);
-    seen->list = calloc(n + 1, sizeof(*now));
-    if (!seen->list)
-        abort();
+    seen->list = must_calloc(n + 1, sizeof(*now));
     if (n)
         memcpy(seen->list, now, n * sizeof(*now));
     seen->n = n;
 }
 
-static int fetch_batches(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_batches(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_metric_batches_request *in = r->in;
@@ -138,8 +138,8 @@ static int fetch_batches(struct req *r, enum stream_next *next, struct error *er
     int32_t *steps;
     size_t n;
     bool over;
-    if (chart_is_over(r, &in->experiment_id, 1, &over, err) < 0 ||
-        store_metric_batches(r->db, in->experiment_id, chart_group(in->group, in->metric_type), in->metric_name, -1, &a,
+    if (chart_is_over(r, db, &in->experiment_id, 1, &over, err) < 0 ||
+        store_metric_batches(db, in->experiment_id, chart_group(in->group, in->metric_type), in->metric_name, -1, &a,
                              &steps, &n, err) < 0)
         return -1;
     int32_t *fresh = arena_array(&a, int32_t, n + 1);
@@ -153,7 +153,8 @@ static int fetch_batches(struct req *r, enum stream_next *next, struct error *er
     return 0;
 }
 
-int api_metric_batches(struct req *r, const struct wire_metric_batches_request *in, struct error *err)
+int api_metric_batches(struct req *r, struct core *core, const struct wire_metric_batches_request *in,
+                       struct error *err)
 {
     if (chart_check_metric(in->metric_name, chart_group(in->group, in->metric_type), err) < 0)
         return -1;

@@ -14,16 +14,16 @@ enum { TRIALS_DEFAULT = 25, MARGIN_MAX = 100 };
 /* ---- samples of an experiment's trials ---- */
 
 /* Trials in order of their best searcher metric, those without one last. */
-static int best_trials(struct req *r, int32_t experiment_id, int32_t max, struct arena *a, struct store_trial_list *ret,
-                       struct error *err)
+static int best_trials(struct req *r, struct store *db, int32_t experiment_id, int32_t max, struct arena *a,
+                       struct store_trial_list *ret, struct error *err)
 {
     enum { BY_BEST_VALIDATION = 7 }; /* of api.v1.GetExperimentTrialsRequest.SortBy */
     struct store_experiment x;
-    if (store_experiment_get(r->db, experiment_id, /* with_config= */ false, a, &x, err) < 0)
+    if (store_experiment_get(db, experiment_id, /* with_config= */ false, a, &x, err) < 0)
         return -1;
     const struct store_trial_filter f = {.experiment_id = experiment_id, .sort_by = BY_BEST_VALIDATION,
                                          .descending = !x.smaller_is_better, .page = page_of(0, max)};
-    return store_trial_list(r->db, &f, r->now_us, a, ret, err);
+    return store_trial_list(db, &f, r->now_us, a, ret, err);
 }
 
 struct sampled {
@@ -44,8 +44,9 @@ static struct sampled *find_sampled(const struct sample *s, int32_t trial_id)
 }
 
 /* A trial's points that were not sent yet; its hyperparameters only when it is new. */
-static int sample_trial(struct req *r, const struct store_trial *t, struct sampled *was, struct sampled *is,
-                        struct arena *a, struct wire_trials_sample_response_trial *ret, struct error *err)
+static int sample_trial(struct req *r, struct store *db, const struct store_trial *t, struct sampled *was,
+                        struct sampled *is, struct arena *a, struct wire_trials_sample_response_trial *ret,
+                        struct error *err)
 {
     const struct wire_trials_sample_request *in = r->in;
     struct store_series_query q = {.trial_id = t->row.id, .group = chart_group(in->group, in->metric_type),
@@ -58,7 +59,7 @@ static int sample_trial(struct req *r, const struct store_trial *t, struct sampl
     *ret = (struct wire_trials_sample_response_trial){.trial_id = t->row.id, .hparams = was ? "{}" : t->row.hparams};
     if (q.has_end && q.start_batches > q.end_batches)
         return 0;
-    if (store_metric_series(r->db, &q, a, &point, &ret->data_n, err) < 0)
+    if (store_metric_series(db, &q, a, &point, &ret->data_n, err) < 0)
         return -1;
     chart_points_to_wire(point, ret->data_n, a, &ret->data);
     if (ret->data_n)
@@ -66,7 +67,7 @@ static int sample_trial(struct req *r, const struct store_trial *t, struct sampl
     return 0;
 }
 
-static int fetch_sample(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_sample(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_trials_sample_request *in = r->in;
@@ -75,8 +76,8 @@ static int fetch_sample(struct req *r, enum stream_next *next, struct error *err
     struct wire_trials_sample_response out = {0};
     struct store_trial_list list;
     bool over;
-    if (chart_is_over(r, &in->experiment_id, 1, &over, err) < 0 ||
-        best_trials(r, in->experiment_id, in->max_trials ? in->max_trials : TRIALS_DEFAULT, &a, &list, err) < 0)
+    if (chart_is_over(r, db, &in->experiment_id, 1, &over, err) < 0 ||
+        best_trials(r, db, in->experiment_id, in->max_trials ? in->max_trials : TRIALS_DEFAULT, &a, &list, err) < 0)
         return -1;
     now = (struct sample){.trial = arena_array(&r->arena, struct sampled, list.trial_n + 1)};
     out.trials = arena_array(&a, struct wire_trials_sample_response_trial, list.trial_n + 1);
@@ -84,7 +85,7 @@ static int fetch_sample(struct req *r, enum stream_next *next, struct error *err
     out.demoted_trials = arena_array(&a, int32_t, seen->n + 1);
     for (size_t i = 0; i < list.trial_n; i++) {
         struct sampled *was = find_sampled(seen, list.trial[i].row.id);
-        if (sample_trial(r, &list.trial[i], was, &now.trial[now.n++], &a, &out.trials[out.trials_n++], err) < 0)
+        if (sample_trial(r, db, &list.trial[i], was, &now.trial[now.n++], &a, &out.trials[out.trials_n++], err) < 0)
             return -1;
         if (was)
             was->now = true;
@@ -100,7 +101,7 @@ static int fetch_sample(struct req *r, enum stream_next *next, struct error *err
     return 0;
 }
 
-int api_trials_sample(struct req *r, const struct wire_trials_sample_request *in, struct error *err)
+int api_trials_sample(struct req *r, struct core *core, const struct wire_trials_sample_request *in, struct error *err)
 {
     int32_t points;
     if (chart_check_metric(in->metric_name, chart_group(in->group, in->metric_type), err) < 0 ||
@@ -116,7 +117,7 @@ int api_trials_sample(struct req *r, const struct wire_trials_sample_request *in
 /* ---- one moment of all trials ---- */
 
 /* The point nearest to the batch that is asked for. */
-static int snapshot_trial(struct req *r, const struct store_trial *t, struct arena *a,
+static int snapshot_trial(struct req *r, struct store *db, const struct store_trial *t, struct arena *a,
                           struct wire_trials_snapshot_response *out, struct error *err)
 {
     const struct wire_trials_snapshot_request *in = r->in;
@@ -126,7 +127,7 @@ static int snapshot_trial(struct req *r, const struct store_trial *t, struct are
                                    .end_batches = (int64_t)in->batches_processed + in->batches_margin, .has_end = true};
     struct store_point *point, *best = NULL;
     size_t n;
-    if (store_metric_series(r->db, &q, a, &point, &n, err) < 0)
+    if (store_metric_series(db, &q, a, &point, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (!best || abs(point[i].batches - in->batches_processed) < abs(best->batches - in->batches_processed))
@@ -138,26 +139,27 @@ static int snapshot_trial(struct req *r, const struct store_trial *t, struct are
     return 0;
 }
 
-static int fetch_snapshot(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_snapshot(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_trials_snapshot_request *in = r->in;
     struct wire_trials_snapshot_response out = {0};
     struct store_trial_list list;
     bool over;
-    if (chart_is_over(r, &in->experiment_id, 1, &over, err) < 0 ||
-        best_trials(r, in->experiment_id, /* all of them */ -1, &a, &list, err) < 0)
+    if (chart_is_over(r, db, &in->experiment_id, 1, &over, err) < 0 ||
+        best_trials(r, db, in->experiment_id, /* all of them */ -1, &a, &list, err) < 0)
         return -1;
     out.trials = arena_array(&a, struct wire_trials_snapshot_response_trial, list.trial_n + 1);
     for (size_t i = 0; i < list.trial_n; i++)
-        if (snapshot_trial(r, &list.trial[i], &a, &out, err) < 0)
+        if (snapshot_trial(r, db, &list.trial[i], &a, &out, err) < 0)
             return -1;
     repeated_send(r, true, &out);
     *next = over ? STREAM_END : STREAM_WAIT;
     return 0;
 }
 
-int api_trials_snapshot(struct req *r, const struct wire_trials_snapshot_request *in, struct error *err)
+int api_trials_snapshot(struct req *r, struct core *core, const struct wire_trials_snapshot_request *in,
+                        struct error *err)
 {
     if (chart_check_metric(in->metric_name, chart_group(in->group, in->metric_type), err) < 0)
         return -1;

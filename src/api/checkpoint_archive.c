@@ -15,6 +15,7 @@
 #include "api/storage_roots.h"
 #include "common/beneath.h"
 #include "common/cleanup.h"
+#include "common/must.h"
 
 enum { ENTRIES_MAX = 200000, DEPTH_MAX = 100, PIECE_BYTES = 64 * 1024 };
 
@@ -66,9 +67,7 @@ static struct item *add_item(struct checkpoint_archive *a, struct error *err)
     }
     if (a->item_n == a->item_cap) {
         a->item_cap = a->item_cap ? 2 * a->item_cap : 64;
-        a->item = realloc(a->item, a->item_cap * sizeof(*a->item));
-        if (!a->item)
-            abort();
+        a->item = must_realloc(a->item, a->item_cap * sizeof(*a->item));
     }
     return &a->item[a->item_n++];
 }
@@ -148,9 +147,7 @@ static la_ssize_t take(struct archive *w, void *ctx, const void *data, size_t n)
 
 static int writer_new(enum archive_format format, struct sink *sink, struct archive **ret, struct error *err)
 {
-    struct archive *w = archive_write_new();
-    if (!w)
-        abort();
+    struct archive *w = must(archive_write_new());
     int rc = format == ARCHIVE_AS_ZIP ? archive_write_set_format_zip(w) : archive_write_set_format_gnutar(w);
     if (rc == ARCHIVE_OK && format == ARCHIVE_AS_ZIP)
         rc = archive_write_set_options(w, "zip:compression=store");
@@ -171,9 +168,7 @@ static int writer_new(enum archive_format format, struct sink *sink, struct arch
 
 static int write_head(struct archive *w, const struct item *item, struct error *err)
 {
-    struct archive_entry *e = archive_entry_new();
-    if (!e)
-        abort();
+    struct archive_entry *e = must(archive_entry_new());
     archive_entry_set_pathname(e, item->name);
     archive_entry_set_filetype(e, item->directory ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(e, item->directory ? 0755 : 0644);
@@ -230,9 +225,7 @@ int checkpoint_archive_length(const struct checkpoint_archive *a, uint64_t *ret,
 
 int checkpoint_archive_new(int dir, enum archive_format format, struct checkpoint_archive **ret, struct error *err)
 {
-    struct checkpoint_archive *a = calloc(1, sizeof(*a));
-    if (!a)
-        abort();
+    struct checkpoint_archive *a = must_calloc(1, sizeof(*a));
     *a = (struct checkpoint_archive){.dir = dir, .format = format, .file = -1};
     struct stat st;
     int copy = fcntl(dir, F_DUPFD_CLOEXEC, 0);

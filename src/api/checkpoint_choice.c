@@ -100,7 +100,7 @@ static struct json_object *preview_of(const struct store_checkpoint *c)
     return o;
 }
 
-int raw_preview_gc(struct req *r, struct error *err)
+int raw_preview_gc(struct req *r, struct store *db, struct error *err)
 {
     struct gc_policy policy = {0};
     struct store_experiment x;
@@ -112,11 +112,11 @@ int raw_preview_gc(struct req *r, struct error *err)
         policy_parameter(r, "save_experiment_best", &policy.experiment_best, err) < 0 ||
         policy_parameter(r, "save_trial_best", &policy.trial_best, err) < 0 ||
         policy_parameter(r, "save_trial_latest", &policy.trial_latest, err) < 0 ||
-        store_experiment_get(r->db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
+        store_experiment_get(db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     policy.smaller_is_better = x.smaller_is_better;
-    if (checkpoints_to_remove(r->db, id, &policy, &r->arena, &uuids, err) < 0 ||
-        store_checkpoints_by_uuid(r->db, uuids, &r->arena, &c, &n, err) < 0)
+    if (checkpoints_to_remove(db, id, &policy, &r->arena, &uuids, err) < 0 ||
+        store_checkpoints_by_uuid(db, uuids, &r->arena, &c, &n, err) < 0)
         return -1;
     cleanup_json struct json_object *reply = json_object_new_object();
     struct json_object *list = json_object_new_array();

@@ -132,13 +132,13 @@ static int fetch_from_store(struct req *r, enum stream_next *ret_next, struct er
     return 0;
 }
 
-static int send_from_store(struct req *r, struct error *err)
+static int send_from_store(struct req *r, struct core *core, struct error *err)
 {
     const struct download *d = r->state;
     return req_stream_bytes(r, &d->head, fetch_from_store);
 }
 
-static int send(struct req *r, struct error *err)
+static int send(struct req *r, struct core *core, struct error *err)
 {
     const struct download *d = r->state;
     return req_stream_bytes(r, &d->head, fetch);
@@ -239,7 +239,7 @@ static int open_store(struct req *r, struct error *err)
     if (!d->only_head && checkpoint_helper_start(&o, &d->helper, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);
     req_add_header(r, "Accept-Ranges", "none");
-    return req_then(r, REQ_LOOP, send_from_store);
+    return req_then_loop(r, send_from_store);
 }
 
 /* On a thread that may wait for the storage. */
@@ -262,7 +262,7 @@ static int open_archive(struct req *r, struct error *err)
         return error_wrap(err, "checkpoint %s", d->uuid);
     if (set_range(r, d, err) < 0)
         return err->kind == ERR_OUT_OF_RANGE ? answer(r, 416, error_msg(err)) : -1;
-    return req_then(r, REQ_LOOP, send);
+    return req_then_loop(r, send);
 }
 
 static void end_helper(void *worker, void *job) { checkpoint_helper_free(job); }
@@ -279,17 +279,17 @@ static void end_download(struct req *r)
         checkpoint_helper_free(d->helper);
 }
 
-static int find(struct req *r, struct error *err)
+static int find(struct req *r, struct store *db, struct error *err)
 {
     struct download *d = r->state;
     struct store_checkpoint c;
-    if (store_checkpoint_get(r->db, d->uuid, &r->arena, &c, err) < 0 ||
-        store_checkpoint_site(r->db, d->uuid, &r->arena, &d->site.where, err) < 0)
+    if (store_checkpoint_get(db, d->uuid, &r->arena, &c, err) < 0 ||
+        store_checkpoint_site(db, d->uuid, &r->arena, &d->site.where, err) < 0)
         return -1;
     if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is %s; COMPLETED and PARTIALLY_DELETED ones can be downloaded",
                          d->uuid, c.state);
-    return req_then(r, REQ_TRANSFER, open_archive);
+    return req_then_transfer(r, open_archive);
 }
 
 static const char *header_of(struct req *r, const char *name)
@@ -298,7 +298,7 @@ static const char *header_of(struct req *r, const char *name)
     return value ? arena_strdup(&r->arena, value) : NULL;
 }
 
-int raw_checkpoint(struct req *r, struct error *err)
+int raw_checkpoint(struct req *r, struct core *core, struct error *err)
 {
     struct download *d = arena_new(&r->arena, struct download);
     const char *uuid = req_raw_param(r, 0);
@@ -312,5 +312,5 @@ int raw_checkpoint(struct req *r, struct error *err)
                            .if_range = header_of(r, "If-Range"), .only_head = http_request_method(r->http) == HTTP_HEAD};
     r->state = d;
     r->on_end = end_download;
-    return req_then(r, REQ_READ, find);
+    return req_then_read(r, find);
 }

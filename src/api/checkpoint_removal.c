@@ -17,10 +17,10 @@ struct wanted {
 
 /* ---- whether it may be ------------------------------------------------------------------------------------------- */
 
-static int check_unused(struct req *r, const struct store_checkpoint *c, struct error *err)
+static int check_unused(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
 {
     int32_t trial_id;
-    if (store_checkpoint_user(r->db, c->uuid, &trial_id, err) < 0)
+    if (store_checkpoint_user(db, c->uuid, &trial_id, err) < 0)
         return -1;
     if (trial_id == 0)
         return 0;
@@ -29,47 +29,50 @@ static int check_unused(struct req *r, const struct store_checkpoint *c, struct 
 }
 
 /* Where it is must be known; if that is not for the master to open, a task on an agent removes it. */
-static int check_storage(struct req *r, const struct store_checkpoint *c, struct error *err)
+static int check_storage(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
 {
     struct checkpoint_site site = {.uuid = c->uuid, .roots = api_info(r->api)->storage_roots};
     struct checkpoint_place_open p;
-    if (store_checkpoint_site(r->db, c->uuid, &r->arena, &site.where, err) < 0 || checkpoint_site_open(&site, &r->arena, &p, err) < 0)
+    if (store_checkpoint_site(db, c->uuid, &r->arena, &site.where, err) < 0 || checkpoint_site_open(&site, &r->arena, &p,
+                                                                                                    err) < 0)
         return -1;
     checkpoint_place_close(&p);
     return 0;
 }
 
-static int judge(struct req *r, const char *uuid, bool *ret_has_files, struct error *err)
+static int judge(struct req *r, struct store *db, const char *uuid, bool *ret_has_files, struct error *err)
 {
     struct store_checkpoint c;
-    if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
+    if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
         return -1;
     *ret_has_files = strcmp(c.state, "DELETED") != 0;
     if (strcmp(c.state, "ACTIVE") == 0)
         return error_set(err, ERR_PRECONDITION, "checkpoint %s is being written (ACTIVE)", uuid);
     if (!*ret_has_files)
         return 0;
-    return access_may_change(r, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, &c, err) < 0 || check_storage(r, &c, err) < 0 ? -1 : 0;
+    return access_may_change(r, db, ACCESS_CHECKPOINT(uuid), err) < 0 || check_unused(r, db, &c, err) < 0 || check_storage(r,
+                                                                                                                           db, &c, err) < 0 ? -1 : 0;
 }
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
-int tell_collector(struct req *r, struct error *err)
+int tell_collector(struct req *r, struct core *core, struct error *err)
 {
     r->api->services.collect(r->api->services.ctx);
     return 0;
 }
 
-static int mark(struct req *r, struct error *err)
+static int mark(struct req *r, struct store *db, struct error *err)
 {
     const struct wanted *w = r->state;
     for (size_t i = 0; i < w->uuids.n; i++)
-        if (store_removal_add(r->db, w->uuids.text[i], w->globs, r->now_us, err) < 0)
+        if (store_removal_add(db, w->uuids.text[i], w->globs, r->now_us, err) < 0)
             return -1;
-    return req_then(r, REQ_LOOP, tell_collector);
+    return req_then_loop(r, tell_collector);
 }
 
-static int request_removal(struct req *r, const char *const *uuid, size_t n, const char *globs, struct error *err)
+static int request_removal(struct req *r, struct store *db, const char *const *uuid, size_t n, const char *globs,
+                           struct error *err)
 {
     struct wanted *w = arena_new(&r->arena, struct wanted);
     const char **kept = arena_array(&r->arena, const char *, n + 1);
@@ -78,19 +81,19 @@ static int request_removal(struct req *r, const char *const *uuid, size_t n, con
         return error_set(err, ERR_INVALID, "checkpoint_uuids is empty; name at least one checkpoint");
     for (size_t i = 0; i < n; i++) {
         bool has_files;
-        if (judge(r, uuid[i], &has_files, err) < 0)
+        if (judge(r, db, uuid[i], &has_files, err) < 0)
             return -1;
         if (has_files)
             kept[w->uuids.n++] = uuid[i];
     }
     r->state = w;
-    return req_then(r, REQ_WRITE, mark);
+    return req_then_write(r, mark);
 }
 
-int api_delete_checkpoints(struct req *r, const struct wire_delete_checkpoints_request *in,
+int api_delete_checkpoints(struct req *r, struct store *db, const struct wire_delete_checkpoints_request *in,
                            struct wire_delete_checkpoints_response *ret, struct error *err)
 {
-    return request_removal(r, in->checkpoint_uuids, in->checkpoint_uuids_n, "[]", err);
+    return request_removal(r, db, in->checkpoint_uuids, in->checkpoint_uuids_n, "[]", err);
 }
 
 /* Without a pattern nothing is removed, but the storage is looked at again, and the list of the checkpoint's files is what is found
@@ -106,7 +109,8 @@ static bool names_everything(const char *const *glob, size_t n)
     return false;
 }
 
-int api_checkpoints_remove_files(struct req *r, const struct wire_checkpoints_remove_files_request *in,
+int api_checkpoints_remove_files(struct req *r, struct store *db,
+                                 const struct wire_checkpoints_remove_files_request *in,
                                  struct wire_checkpoints_remove_files_response *ret, struct error *err)
 {
     const char *const *glob = in->checkpoint_globs;
@@ -114,5 +118,5 @@ int api_checkpoints_remove_files(struct req *r, const struct wire_checkpoints_re
     if (checkpoint_globs_check(glob, n, err) < 0)
         return -1;
     const char *globs = n == 0 ? NO_FILE : names_everything(glob, n) ? "[]" : json_of_string_list(glob, n, &r->arena);
-    return request_removal(r, in->checkpoint_uuids, in->checkpoint_uuids_n, globs, err);
+    return request_removal(r, db, in->checkpoint_uuids, in->checkpoint_uuids_n, globs, err);
 }

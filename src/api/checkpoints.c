@@ -8,6 +8,7 @@
 #include "common/checkpoint_place.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "store/checkpoints.h"
@@ -41,14 +42,10 @@ static int claim(struct req *r, struct report *p, struct error *err)
         return error_set(err, ERR_CONFLICT, "checkpoint %s is being reported by another trial: nothing was changed; a new checkpoint "
                          "needs a UUID of its own", c->uuid);
     if (!known) {
-        known = calloc(1, sizeof(*known));
-        if (!known)
-            abort();
+        known = must_calloc(1, sizeof(*known));
         snprintf(known->uuid, sizeof(known->uuid), "%s", c->uuid);
         known->trial_id = c->trial_id;
         HASH_ADD_STR(r->api->reporting, uuid, known);
-        if (!HASH_ADDED(known))
-            abort();
     }
     known->n++;
     p->claim = known;
@@ -78,7 +75,7 @@ static void checkpoint_stored(void *ctx, const struct error *err)
     req_finish(ctx, &copy);
 }
 
-static int checkpointed_step(struct req *r, struct error *err)
+static int checkpointed_step(struct req *r, struct core *core, struct error *err)
 {
     const struct report *p = r->state;
     const struct store_checkpoint *c = &p->checkpoint;
@@ -88,22 +85,22 @@ static int checkpointed_step(struct req *r, struct error *err)
                                            .uuid = c->uuid,
                                            .steps_completed = c->steps_completed}};
     struct companion companion = {.store = store_checkpoint_of, .done = checkpoint_stored, .ctx = r};
-    if (api_core_step(r->api, &ev, &companion, err) < 0)
+    if (api_core_step(r->api, core, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
 
-static int judge_step(struct req *r, struct error *err)
+static int judge_step(struct req *r, struct store *db, struct error *err)
 {
     const struct report *p = r->state;
-    if (store_checkpoint_check_trial(r->db, p->checkpoint.uuid, p->checkpoint.trial_id, err) < 0)
+    if (store_checkpoint_check_trial(db, p->checkpoint.uuid, p->checkpoint.trial_id, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, checkpointed_step);
+    return req_then_loop(r, checkpointed_step);
 }
 
-static int claim_step(struct req *r, struct error *err)
+static int claim_step(struct req *r, struct core *core, struct error *err)
 {
-    return claim(r, r->state, err) < 0 ? -1 : req_then(r, REQ_READ, judge_step);
+    return claim(r, r->state, err) < 0 ? -1 : req_then_read(r, judge_step);
 }
 
 static int steps_of(const char *metadata, int32_t *ret, struct error *err)
@@ -157,10 +154,11 @@ static int allocation_of(struct req *r, const struct wire_checkpoint *w, const c
                      own ? " to which this session belongs" : "");
 }
 
-static int check_storage(struct req *r, const struct wire_checkpoint *w, int32_t trial_id, struct error *err)
+static int check_storage(struct req *r, struct store *db, const struct wire_checkpoint *w, int32_t trial_id,
+                         struct error *err)
 {
     bool registered = true;
-    if (w->has_storage_id && store_trial_has_storage(r->db, trial_id, w->storage_id, &registered, err) < 0)
+    if (w->has_storage_id && store_trial_has_storage(db, trial_id, w->storage_id, &registered, err) < 0)
         return -1;
     if (registered)
         return 0;
@@ -168,19 +166,19 @@ static int check_storage(struct req *r, const struct wire_checkpoint *w, int32_t
                      "POST /api/v1/runs/start", w->storage_id, trial_id);
 }
 
-int api_report_checkpoint(struct req *r, const struct wire_report_checkpoint_request *in,
+int api_report_checkpoint(struct req *r, struct store *db, const struct wire_report_checkpoint_request *in,
                           struct wire_report_checkpoint_response *ret, struct error *err)
 {
     const struct wire_checkpoint *w = in->checkpoint;
     struct report *p = arena_new(&r->arena, struct report);
     struct store_task task;
     const char *allocation_id;
-    if (check_form(w, err) < 0 || store_task_get(r->db, w->task_id ? w->task_id : "", &r->arena, &task, err) < 0)
+    if (check_form(w, err) < 0 || store_task_get(db, w->task_id ? w->task_id : "", &r->arena, &task, err) < 0)
         return -1;
     if (!task.has_trial)
         return error_set(err, ERR_INVALID, "task '%s' is no trial; only trials report checkpoints", w->task_id);
-    if (checkpoint_check_report(r, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
-        check_storage(r, w, task.trial_id, err) < 0)
+    if (checkpoint_check_report(r, db, task.trial_id, err) < 0 || allocation_of(r, w, &allocation_id, err) < 0 ||
+        check_storage(r, db, w, task.trial_id, err) < 0)
         return -1;
     p->checkpoint = (struct store_checkpoint){
         .uuid = w->uuid, .task_id = w->task_id, .allocation_id = allocation_id, .trial_id = task.trial_id,
@@ -191,15 +189,16 @@ int api_report_checkpoint(struct req *r, const struct wire_report_checkpoint_req
         return -1;
     r->state = p;
     r->on_end = end_report;
-    return req_then(r, REQ_LOOP, claim_step);
+    return req_then_loop(r, claim_step);
 }
 
 /* ---- get and list ---- */
 
-static int get_checkpoint(struct req *r, const char *uuid, const struct wire_checkpoint **ret, struct error *err)
+static int get_checkpoint(struct req *r, struct store *db, const char *uuid, const struct wire_checkpoint **ret,
+                          struct error *err)
 {
     struct store_checkpoint c;
-    if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
+    if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
         return -1;
     struct wire_checkpoint *w = arena_new(&r->arena, struct wire_checkpoint);
     checkpoint_to_wire(r, &c, w);
@@ -207,25 +206,25 @@ static int get_checkpoint(struct req *r, const char *uuid, const struct wire_che
     return 0;
 }
 
-int api_get_checkpoint(struct req *r, const struct wire_get_checkpoint_request *in,
+int api_get_checkpoint(struct req *r, struct store *db, const struct wire_get_checkpoint_request *in,
                        struct wire_get_checkpoint_response *ret, struct error *err)
 {
     const char *uuid;
-    if (store_checkpoint_find(r->db, in->checkpoint_uuid, &r->arena, &uuid, err) < 0)
+    if (store_checkpoint_find(db, in->checkpoint_uuid, &r->arena, &uuid, err) < 0)
         return -1;
-    return get_checkpoint(r, uuid, &ret->checkpoint, err);
+    return get_checkpoint(r, db, uuid, &ret->checkpoint, err);
 }
 
-static int list(struct req *r, struct store_checkpoint_filter *f, const enum wire_checkpoint_state *state,
-                size_t state_n, struct wire_checkpoint **ret, size_t *ret_n, const struct wire_pagination **ret_page,
-                struct error *err)
+static int list(struct req *r, struct store *db, struct store_checkpoint_filter *f,
+                const enum wire_checkpoint_state *state, size_t state_n, struct wire_checkpoint **ret, size_t *ret_n,
+                const struct wire_pagination **ret_page, struct error *err)
 {
     const char **text = arena_array(&r->arena, const char *, state_n + 1);
     for (size_t i = 0; i < state_n; i++)
         text[i] = state_text(&wire_enum_checkpoint_state, (int32_t)state[i]);
     f->states = (struct store_texts){text, state_n};
     struct store_checkpoint_list found;
-    if (store_checkpoint_list(r->db, f, &r->arena, &found, err) < 0)
+    if (store_checkpoint_list(db, f, &r->arena, &found, err) < 0)
         return -1;
     *ret = arena_array(&r->arena, struct wire_checkpoint, found.checkpoint_n + 1);
     *ret_n = found.checkpoint_n;
@@ -243,47 +242,49 @@ static bool is_descending(const struct store_experiment *x, enum wire_checkpoint
     return order == WIRE_ORDER_BY_DESC;
 }
 
-int api_get_experiment_checkpoints(struct req *r, const struct wire_get_experiment_checkpoints_request *in,
+int api_get_experiment_checkpoints(struct req *r, struct store *db,
+                                   const struct wire_get_experiment_checkpoints_request *in,
                                    struct wire_get_experiment_checkpoints_response *ret, struct error *err)
 {
     struct store_experiment x;
     struct store_checkpoint_filter f = {.experiment_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
                                         .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
-    if (store_experiment_get(r->db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
-int api_get_trial_checkpoints(struct req *r, const struct wire_get_trial_checkpoints_request *in,
+int api_get_trial_checkpoints(struct req *r, struct store *db, const struct wire_get_trial_checkpoints_request *in,
                               struct wire_get_trial_checkpoints_response *ret, struct error *err)
 {
     struct store_trial t;
     struct store_experiment x;
     struct store_checkpoint_filter f = {.trial_id = in->id, .sort_by = (int32_t)in->sort_by_attr,
                                         .sort_by_metric = in->sort_by_metric, .page = page_of(in->offset, in->limit)};
-    if (store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err) < 0 ||
-        store_experiment_get(r->db, t.row.experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
+    if (store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err) < 0 ||
+        store_experiment_get(db, t.row.experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list(r, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
 /* ---- change ---- */
 
-int api_post_checkpoint_metadata(struct req *r, const struct wire_post_checkpoint_metadata_request *in,
+int api_post_checkpoint_metadata(struct req *r, struct store *db,
+                                 const struct wire_post_checkpoint_metadata_request *in,
                                  struct wire_post_checkpoint_metadata_response *ret, struct error *err)
 {
     const struct wire_checkpoint *w = in->checkpoint;
     if (!w || !w->uuid)
         return error_set(err, ERR_INVALID, "checkpoint.uuid is missing");
-    if (store_checkpoint_set_metadata(r->db, w->uuid, w->metadata ? w->metadata : "{}", err) < 0)
+    if (store_checkpoint_set_metadata(db, w->uuid, w->metadata ? w->metadata : "{}", err) < 0)
         return -1;
-    return get_checkpoint(r, w->uuid, &ret->checkpoint, err);
+    return get_checkpoint(r, db, w->uuid, &ret->checkpoint, err);
 }
 
 /* What is left of each checkpoint after somebody deleted files: its owner's task, or one that collects checkpoints. */
-int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_request *in,
+int api_patch_checkpoints(struct req *r, struct store *db, const struct wire_patch_checkpoints_request *in,
                           struct wire_patch_checkpoints_response *ret, struct error *err)
 {
     for (size_t i = 0; i < in->checkpoints_n; i++) {
@@ -291,8 +292,8 @@ int api_patch_checkpoints(struct req *r, const struct wire_patch_checkpoints_req
         if (!c->resources)
             continue;
         const char *left = resources_json(c->resources->resources, c->resources->resources_n, &r->arena);
-        if (checkpoint_check_removed(r, c->uuid ? c->uuid : "", err) < 0 ||
-            store_removal_reported(r->db, c->uuid, left, checkpoint_asking_task(r), err) < 0)
+        if (checkpoint_check_removed(r, db, c->uuid ? c->uuid : "", err) < 0 ||
+            store_removal_reported(db, c->uuid, left, checkpoint_asking_task(r), err) < 0)
             return -1;
     }
     return 0;

@@ -25,8 +25,8 @@ static const char **feature_switches(const struct api_info *info, struct arena *
  * at every command unless they are equal; which version of this program it is stands beside it. */
 #define INTERFACE_VERSION "0.38.1"
 
-int api_get_master(struct req *r, const struct wire_get_master_request *in, struct wire_get_master_response *ret,
-                   struct error *err)
+int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
+                   struct wire_get_master_response *ret, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
     *ret = (struct wire_get_master_response){
@@ -39,14 +39,14 @@ int api_get_master(struct req *r, const struct wire_get_master_request *in, stru
 }
 
 /* Nothing is ever reported to anybody from here, whatever telemetry.enabled says: there is no key to report with. */
-int api_get_telemetry(struct req *r, const struct wire_get_telemetry_request *in,
+int api_get_telemetry(struct req *r, struct core *core, const struct wire_get_telemetry_request *in,
                       struct wire_get_telemetry_response *ret, struct error *err)
 {
     ret->enabled = false;
     return 0;
 }
 
-int api_get_master_config(struct req *r, const struct wire_get_master_config_request *in,
+int api_get_master_config(struct req *r, struct core *core, const struct wire_get_master_config_request *in,
                           struct wire_get_master_config_response *ret, struct error *err)
 {
     struct json_object *effective = config_effective(api_info(r->api)->config);
@@ -57,14 +57,14 @@ int api_get_master_config(struct req *r, const struct wire_get_master_config_req
     return 0;
 }
 
-int raw_root(struct req *r, struct error *err)
+int raw_root(struct req *r, struct core *core, struct error *err)
 {
     r->reply.status = 301;
     req_add_header(r, "Location", "/det");
     return 0;
 }
 
-int raw_info(struct req *r, struct error *err)
+int raw_info(struct req *r, struct core *core, struct error *err)
 {
     const struct api_info *info = api_info(r->api);
     struct strbuf *out = &r->reply.body;
@@ -82,7 +82,7 @@ int raw_info(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_health(struct req *r, struct error *err)
+int raw_health(struct req *r, struct core *core, struct error *err)
 {
     bool up = r->api->services.healthy(r->api->services.ctx);
     r->reply.status = up ? 200 : 503;
@@ -93,7 +93,7 @@ int raw_health(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_metrics(struct req *r, struct error *err)
+int raw_metrics(struct req *r, struct core *core, struct error *err)
 {
     if (!config_bool(api_info(r->api)->config, "observability.enable_prometheus"))
         return error_set(err, ERR_NOT_FOUND, "metrics are switched off (observability.enable_prometheus)");
@@ -102,12 +102,12 @@ int raw_metrics(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_not_served_yet(struct req *r, struct error *err)
+int raw_not_served_yet(struct req *r, struct core *core, struct error *err)
 {
     return error_set(err, ERR_UNIMPLEMENTED, "this page is planned, but not part of this release");
 }
 
-int raw_users_me(struct req *r, struct error *err)
+int raw_users_me(struct req *r, struct core *core, struct error *err)
 {
     const struct identity_user *u = identities_user(api_identities(r->api), r->who.user_id);
     if (!u)
@@ -126,7 +126,7 @@ int raw_users_me(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_agents(struct req *r, struct error *err)
+int raw_agents(struct req *r, struct core *core, struct error *err)
 {
     const struct api_services *s = &r->api->services;
     const char *token = req_bearer(r), *id = NULL;

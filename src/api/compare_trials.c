@@ -108,10 +108,10 @@ static int by_range(const struct wire_common_polymorphic_filter *f, struct store
     return 0;
 }
 
-static int compare_trial(struct req *r, const struct comparing *c, int32_t id, struct store_trial *ret_trial,
-                         struct wire_comparable_trial *ret, struct error *err)
+static int compare_trial(struct req *r, struct store *db, const struct comparing *c, int32_t id,
+                         struct store_trial *ret_trial, struct wire_comparable_trial *ret, struct error *err)
 {
-    if (store_trial_get(r->db, id, /* full= */ true, &r->arena, ret_trial, err) < 0)
+    if (store_trial_get(db, id, /* full= */ true, &r->arena, ret_trial, err) < 0)
         return -1;
     ret->metrics = arena_array(&r->arena, struct wire_downsampled_metrics, c->group_n + 1);
     ret->metrics_n = c->group_n;
@@ -122,7 +122,7 @@ static int compare_trial(struct req *r, const struct comparing *c, int32_t id, s
         q.trial_id = id;
         q.group = c->group[i].group;
         q.names = (struct store_texts){c->group[i].name, c->group[i].n};
-        if (store_metric_series(r->db, &q, &r->arena, &point, &m->data_n, err) < 0)
+        if (store_metric_series(db, &q, &r->arena, &point, &m->data_n, err) < 0)
             return -1;
         chart_points_to_wire(point, m->data_n, &r->arena, &m->data);
         m->group = q.group;
@@ -132,13 +132,13 @@ static int compare_trial(struct req *r, const struct comparing *c, int32_t id, s
 }
 
 /* The core is asked after the store, as for lists of trials. */
-static int compare_display(struct req *r, struct error *err)
+static int compare_display(struct req *r, struct core *core, struct error *err)
 {
     struct wire_compare_trials_response *ret = r->ret;
     const struct comparing *c = r->state;
     for (size_t i = 0; i < ret->trials_n; i++) {
         struct core_trial_view view;
-        bool live = core_trial(api_core(r->api), c->trial[i].row.id, &view);
+        bool live = core_trial(core, c->trial[i].row.id, &view);
         struct wire_trial *w = arena_new(&r->arena, struct wire_trial);
         trial_to_wire(&c->trial[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, w);
         ret->trials[i].trial = w;
@@ -146,7 +146,7 @@ static int compare_display(struct req *r, struct error *err)
     return 0;
 }
 
-int api_compare_trials(struct req *r, const struct wire_compare_trials_request *in,
+int api_compare_trials(struct req *r, struct store *db, const struct wire_compare_trials_request *in,
                        struct wire_compare_trials_response *ret, struct error *err)
 {
     struct comparing *c = arena_new(&r->arena, struct comparing);
@@ -162,9 +162,9 @@ int api_compare_trials(struct req *r, const struct wire_compare_trials_request *
     c->trial = arena_array(&r->arena, struct store_trial, in->trial_ids_n);
     ret->trials = arena_array(&r->arena, struct wire_comparable_trial, in->trial_ids_n);
     for (; ret->trials_n < in->trial_ids_n; ret->trials_n++)
-        if (compare_trial(r, c, in->trial_ids[ret->trials_n], &c->trial[ret->trials_n], &ret->trials[ret->trials_n],
+        if (compare_trial(r, db, c, in->trial_ids[ret->trials_n], &c->trial[ret->trials_n], &ret->trials[ret->trials_n],
                           err) < 0)
             return -1;
     r->state = c;
-    return req_then(r, REQ_LOOP, compare_display);
+    return req_then_loop(r, compare_display);
 }

@@ -320,7 +320,7 @@ void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct 
 
 /* ---- allocations ---- */
 
-/* PENDING and ASSIGNED have no name in the contract's list. */
+/* The API's enum of allocation states has neither PENDING nor ASSIGNED. */
 static enum wire_task_state allocation_state_to_wire(enum allocation_state state)
 {
     return (enum wire_task_state)state_number(&wire_enum_task_state, allocation_state_name(state));

@@ -24,7 +24,8 @@ static int document_of(const struct codec_message *m, const void *part, const ch
     return 0;
 }
 
-int api_put_allocation_environment(struct req *r, const struct wire_put_allocation_environment_request *in,
+int api_put_allocation_environment(struct req *r, struct store *db,
+                                   const struct wire_put_allocation_environment_request *in,
                                    struct wire_put_allocation_environment_response *ret, struct error *err)
 {
     struct store_environment e = {.allocation_id = in->allocation_id, .container_id = in->container_id,
@@ -36,7 +37,7 @@ int api_put_allocation_environment(struct req *r, const struct wire_put_allocati
     if (document_of(&wire_msg_host_environment, in->host, "host", &r->arena, &e.host, err) < 0 ||
         document_of(&wire_msg_python_environment, in->python, "python", &r->arena, &e.python, err) < 0)
         return -1;
-    return store_environment_put(r->db, &e, err);
+    return store_environment_put(db, &e, err);
 }
 
 static int environment_to_wire(const struct store_environment *e, struct arena *a, struct wire_allocation_environment *ret,
@@ -53,14 +54,14 @@ static int environment_to_wire(const struct store_environment *e, struct arena *
     return 0;
 }
 
-int api_get_trial_environments(struct req *r, const struct wire_get_trial_environments_request *in,
+int api_get_trial_environments(struct req *r, struct store *db, const struct wire_get_trial_environments_request *in,
                                struct wire_get_trial_environments_response *ret, struct error *err)
 {
     struct store_trial t;
     struct store_environment *e;
     size_t n;
-    if (store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
-        store_environments_of_trial(r->db, in->trial_id, &r->arena, &e, &n, err) < 0)
+    if (store_trial_get(db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
+        store_environments_of_trial(db, in->trial_id, &r->arena, &e, &n, err) < 0)
         return -1;
     ret->environments = arena_array(&r->arena, struct wire_allocation_environment, n + 1);
     ret->environments_n = n;

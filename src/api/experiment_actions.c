@@ -8,7 +8,7 @@
 #include "store/removals.h"
 #include "store/workspaces.h"
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- the table: docs/spec/lifecycle.md#requests-about-experiments ------------------------------------------------- */
 
 static int need_terminal(const struct store_experiment_brief *x, struct error *err)
 {
@@ -17,47 +17,48 @@ static int need_terminal(const struct store_experiment_brief *x, struct error *e
     return error_set(err, ERR_PRECONDITION, "Experiment is not in terminal state.");
 }
 
-static int set_archived(struct req *r, const struct store_experiment_brief *x, bool archived, struct error *err)
+static int set_archived(struct req *r, struct store *db, const struct store_experiment_brief *x, bool archived,
+                        struct error *err)
 {
     if (need_terminal(x, err) < 0)
         return -1;
     if (x->archived == archived)
         return error_set(err, ERR_PRECONDITION, "experiment %d is %s already", x->id,
                          archived ? "archived" : "unarchived");
-    return store_experiment_set_archived(r->db, x->id, archived, err);
+    return store_experiment_set_archived(db, x->id, archived, err);
 }
 
-static int archive(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
-                   struct error *err)
+static int archive(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                   const struct action_args *args, struct error *err)
 {
-    return set_archived(r, x, true, err);
+    return set_archived(r, db, x, true, err);
 }
 
-static int unarchive(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
-                     struct error *err)
+static int unarchive(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                     const struct action_args *args, struct error *err)
 {
-    return set_archived(r, x, false, err);
+    return set_archived(r, db, x, false, err);
 }
 
 /* The rows go in the background (struct api_services.delete_experiments); a deletion that failed may be asked for
  * again. */
-static int start_deletion(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
-                          struct error *err)
+static int start_deletion(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                          const struct action_args *args, struct error *err)
 {
     if (!run_state_is_over(x->state) && x->state != RUN_DELETE_FAILED)
         return error_set(err, ERR_PRECONDITION, "cannot delete experiment in STATE_%s state",
                          run_state_name(x->state));
-    return store_experiment_set_state(r->db, x->id, run_state_name(RUN_DELETING), 0, err);
+    return store_experiment_set_state(db, x->id, run_state_name(RUN_DELETING), 0, err);
 }
 
 /* Trials that still write would go on with files that are gone. */
-static int delete_tensorboard(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
-                              struct error *err)
+static int delete_tensorboard(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                              const struct action_args *args, struct error *err)
 {
     if (!run_state_is_over(x->state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is in STATE_%s state: its TensorBoard files can be deleted once "
                          "it is over", x->id, run_state_name(x->state));
-    return store_tensorboard_removal_add(r->db, x->id, r->now_us, err);
+    return store_tensorboard_removal_add(db, x->id, r->now_us, err);
 }
 
 static int run_removals(struct req *r, int32_t id, struct error *err)
@@ -71,10 +72,10 @@ static int run_deletion(struct req *r, int32_t id, struct error *err)
     return r->api->services.delete_experiment(r->api->services.ctx, id, /* trial_id= */ 0, err);
 }
 
-static int check_destination(struct req *r, const struct action_args *args, struct error *err)
+static int check_destination(struct req *r, struct store *db, const struct action_args *args, struct error *err)
 {
     struct store_project_place place;
-    if (store_project_place_get(r->db, args->project_id, &r->arena, &place, err) < 0)
+    if (store_project_place_get(db, args->project_id, &r->arena, &place, err) < 0)
         return -1;
     if (place.archived)
         return error_set(err, ERR_PRECONDITION,
@@ -86,7 +87,7 @@ static int check_destination(struct req *r, const struct action_args *args, stru
     return 0;
 }
 
-static int move(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+static int move(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
                 struct error *err)
 {
     if (x->archived)
@@ -96,10 +97,10 @@ static int move(struct req *r, const struct store_experiment_brief *x, const str
                          "experiment %d lies in an archived project or workspace; unarchive that before it is moved",
                          x->id);
     struct store_project_place to;
-    if (store_project_place_get(r->db, args->project_id, &r->arena, &to, err) < 0 ||
-        pool_check_move(r, x->project_id, x->id, to.workspace_id, err) < 0)
+    if (store_project_place_get(db, args->project_id, &r->arena, &to, err) < 0 ||
+        pool_check_move(r, db, x->project_id, x->id, to.workspace_id, err) < 0)
         return -1;
-    return store_experiment_set_project(r->db, x->id, args->project_id, err);
+    return store_experiment_set_project(db, x->id, args->project_id, err);
 }
 
 int check_retention_days(int32_t days, struct error *err)
@@ -110,18 +111,18 @@ int check_retention_days(int32_t days, struct error *err)
     return 0;
 }
 
-static int check_days(struct req *r, const struct action_args *args, struct error *err)
+static int check_days(struct req *r, struct store *db, const struct action_args *args, struct error *err)
 {
     return check_retention_days(args->days, err);
 }
 
-static int retain_logs(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
-                       struct error *err)
+static int retain_logs(struct req *r, struct store *db, const struct store_experiment_brief *x,
+                       const struct action_args *args, struct error *err)
 {
     if (!run_state_is_over(x->state))
         return error_set(err, ERR_PRECONDITION, "experiment in non terminal state '%s', try again later",
                          run_state_name(x->state));
-    return store_experiment_set_log_retention(r->db, x->id, args->days, err);
+    return store_experiment_set_log_retention(db, x->id, args->days, err);
 }
 
 const struct experiment_action action_activate = {.event = CORE_EXPERIMENT_ACTIVATE, .default_states = DEFAULT_PAUSED};
@@ -156,11 +157,11 @@ int action_without_core(const struct experiment_action *a, const struct store_ex
     return error_set(err, ERR_PRECONDITION, "experiment in terminal state");
 }
 
-static int state_without_core(struct req *r, struct error *err)
+static int state_without_core(struct req *r, struct store *db, struct error *err)
 {
     const struct single *s = r->state;
     struct store_experiment_brief x;
-    if (store_experiment_brief(r->db, s->id, &x, err) < 0)
+    if (store_experiment_brief(db, s->id, &x, err) < 0)
         return -1;
     if (s->action->event == CORE_EXPERIMENT_ACTIVATE && run_state_is_terminal(x.state))
         return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found among those that are not over; it is %s", x.id,
@@ -168,104 +169,120 @@ static int state_without_core(struct req *r, struct error *err)
     return action_without_core(s->action, &x, err);
 }
 
-static int request_state(struct req *r, struct error *err)
+static int request_state(struct req *r, struct core *core, struct error *err)
 {
     const struct single *s = r->state;
     struct core_event ev = {.type = s->action->event, .now_us = r->now_us, .experiment_id = s->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (req_core_step(r, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
-        return req_then(r, REQ_READ, state_without_core);
+        return req_then_read(r, state_without_core);
     error_move(err, &failed);
     return -1;
 }
 
-static int tell_changed(struct req *r, struct error *err)
+static int tell_changed(struct req *r, struct core *core, struct error *err)
 {
     const struct single *s = r->state;
     return s->action->changed(r, s->id, err);
 }
 
-static int request_change(struct req *r, struct error *err)
+static int request_change(struct req *r, struct store *db, struct error *err)
 {
     const struct single *s = r->state;
     struct store_experiment_brief x;
-    if ((s->action->prepare && s->action->prepare(r, &s->args, err) < 0) ||
-        store_experiment_brief(r->db, s->id, &x, err) < 0 || s->action->change(r, &x, &s->args, err) < 0)
+    if ((s->action->prepare && s->action->prepare(r, db, &s->args, err) < 0) ||
+        store_experiment_brief(db, s->id, &x, err) < 0 || s->action->change(r, db, &x, &s->args, err) < 0)
         return -1;
-    return s->action->changed ? req_then(r, REQ_LOOP, tell_changed) : 0;
+    return s->action->changed ? req_then_loop(r, tell_changed) : 0;
 }
 
-int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
-                   const struct action_args *args, struct error *err)
+static void keep_single(struct req *r, const struct experiment_action *a, int32_t experiment_id, const struct action_args *args)
 {
     struct single *s = arena_new(&r->arena, struct single);
     *s = (struct single){.action = a, .id = experiment_id, .args = args ? *args : (struct action_args){0}};
     r->state = s;
-    return a->change ? request_change(r, err) : request_state(r, err);
+}
+
+/* An action that changes the state, on the loop. */
+static int action_on_state(struct req *r, struct core *core, const struct experiment_action *a, int32_t experiment_id,
+                           struct error *err)
+{
+    keep_single(r, a, experiment_id, NULL);
+    return request_state(r, core, err);
+}
+
+/* Any other action, on the writer's thread. */
+static int action_on_row(struct req *r, struct store *db, const struct experiment_action *a, int32_t experiment_id,
+                         const struct action_args *args, struct error *err)
+{
+    keep_single(r, a, experiment_id, args);
+    return request_change(r, db, err);
 }
 
 /* ---- the routes -------------------------------------------------------------------------------------------------- */
 
-int api_activate_experiment(struct req *r, const struct wire_activate_experiment_request *in,
+int api_activate_experiment(struct req *r, struct core *core, const struct wire_activate_experiment_request *in,
                             struct wire_activate_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_activate, in->id, NULL, err);
+    return action_on_state(r, core, &action_activate, in->id, err);
 }
 
-int api_pause_experiment(struct req *r, const struct wire_pause_experiment_request *in,
+int api_pause_experiment(struct req *r, struct core *core, const struct wire_pause_experiment_request *in,
                          struct wire_pause_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_pause, in->id, NULL, err);
+    return action_on_state(r, core, &action_pause, in->id, err);
 }
 
-int api_cancel_experiment(struct req *r, const struct wire_cancel_experiment_request *in,
+int api_cancel_experiment(struct req *r, struct core *core, const struct wire_cancel_experiment_request *in,
                           struct wire_cancel_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_cancel, in->id, NULL, err);
+    return action_on_state(r, core, &action_cancel, in->id, err);
 }
 
-int api_kill_experiment(struct req *r, const struct wire_kill_experiment_request *in,
+int api_kill_experiment(struct req *r, struct core *core, const struct wire_kill_experiment_request *in,
                         struct wire_kill_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_kill, in->id, NULL, err);
+    return action_on_state(r, core, &action_kill, in->id, err);
 }
 
-int api_archive_experiment(struct req *r, const struct wire_archive_experiment_request *in,
+int api_archive_experiment(struct req *r, struct store *db, const struct wire_archive_experiment_request *in,
                            struct wire_archive_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_archive, in->id, NULL, err);
+    return action_on_row(r, db, &action_archive, in->id, NULL, err);
 }
 
-int api_unarchive_experiment(struct req *r, const struct wire_unarchive_experiment_request *in,
+int api_unarchive_experiment(struct req *r, struct store *db, const struct wire_unarchive_experiment_request *in,
                              struct wire_unarchive_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_unarchive, in->id, NULL, err);
+    return action_on_row(r, db, &action_unarchive, in->id, NULL, err);
 }
 
-int api_delete_experiment(struct req *r, const struct wire_delete_experiment_request *in,
+int api_delete_experiment(struct req *r, struct store *db, const struct wire_delete_experiment_request *in,
                           struct wire_delete_experiment_response *ret, struct error *err)
 {
-    return action_request(r, &action_delete, in->experiment_id, NULL, err);
+    return action_on_row(r, db, &action_delete, in->experiment_id, NULL, err);
 }
 
-int api_delete_tensorboard_files(struct req *r, const struct wire_delete_tensorboard_files_request *in,
+int api_delete_tensorboard_files(struct req *r, struct store *db,
+                                 const struct wire_delete_tensorboard_files_request *in,
                                  struct wire_delete_tensorboard_files_response *ret, struct error *err)
 {
-    return action_request(r, &action_delete_tensorboard, in->experiment_id, NULL, err);
+    return action_on_row(r, db, &action_delete_tensorboard, in->experiment_id, NULL, err);
 }
 
-int api_move_experiment(struct req *r, const struct wire_move_experiment_request *in,
+int api_move_experiment(struct req *r, struct store *db, const struct wire_move_experiment_request *in,
                         struct wire_move_experiment_response *ret, struct error *err)
 {
     struct action_args args = {.project_id = in->destination_project_id};
-    return action_request(r, &action_move, in->experiment_id, &args, err);
+    return action_on_row(r, db, &action_move, in->experiment_id, &args, err);
 }
 
-int api_put_experiment_retain_logs(struct req *r, const struct wire_put_experiment_retain_logs_request *in,
+int api_put_experiment_retain_logs(struct req *r, struct store *db,
+                                   const struct wire_put_experiment_retain_logs_request *in,
                                    struct wire_put_experiment_retain_logs_response *ret, struct error *err)
 {
     struct action_args args = {.days = in->num_days};
-    return action_request(r, &action_retain_logs, in->experiment_id, &args, err);
+    return action_on_row(r, db, &action_retain_logs, in->experiment_id, &args, err);
 }

@@ -24,10 +24,10 @@ struct experiment_action {
     bool over_is_fine;          /* a state change of what has ended already is no error */
     enum action_default default_states;
     /* Any other change; on the writer's thread. Judges first, then writes: on failure nothing has been written. */
-    int (*change)(struct req *r, const struct store_experiment_brief *x, const struct action_args *args,
+    int (*change)(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
                   struct error *err);
     /* Of the request as a whole, before anything is changed; on the writer's thread. May be NULL. */
-    int (*prepare)(struct req *r, const struct action_args *args, struct error *err);
+    int (*prepare)(struct req *r, struct store *db, const struct action_args *args, struct error *err);
     /* Once the change of this one is committed; on the loop. May be NULL. */
     int (*changed)(struct req *r, int32_t id, struct error *err);
 };
@@ -37,9 +37,6 @@ extern const struct experiment_action action_activate, action_pause, action_canc
 
 /* What a state change says to an experiment that the core does not look after, because it has ended or is unmanaged. */
 int action_without_core(const struct experiment_action *a, const struct store_experiment_brief *x, struct error *err);
-/* The single request. */
-int action_request(struct req *r, const struct experiment_action *a, int32_t experiment_id,
-                   const struct action_args *args, struct error *err);
 
 /* For how many days logs are kept: ERR_INVALID if that is no number of days. */
 int check_retention_days(int32_t days, struct error *err);

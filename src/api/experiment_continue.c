@@ -10,6 +10,7 @@
 #include "api/pool_bindings.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "core/spec.h"
 #include "gen/handlers.h"
 #include "store/checkpoints.h"
@@ -43,8 +44,6 @@ static int claim(struct req *r, struct continuation *c, int32_t experiment_id, s
     c->claim = arena_new(&r->arena, struct continuing);
     c->claim->experiment_id = experiment_id;
     HASH_ADD(hh, r->api->continuing, experiment_id, sizeof(c->claim->experiment_id), c->claim);
-    if (!HASH_ADDED(c->claim))
-        abort();
     return 0;
 }
 
@@ -89,24 +88,24 @@ static int check_searcher(const struct continuation *c, struct error *err)
 }
 
 /* A search rests on all of its trials. */
-static int check_trials(struct req *r, int32_t id, struct error *err)
+static int check_trials(struct req *r, struct store *db, int32_t id, struct error *err)
 {
     int64_t n;
-    if (store_run_deletions_count(r->db, id, &n, err) < 0)
+    if (store_run_deletions_count(db, id, &n, err) < 0)
         return -1;
     return n ? error_set(err, ERR_PRECONDITION, "experiment %d has lost trials, which were deleted: it cannot be continued, but "
                          "forked", id) : 0;
 }
 
 /* What a trial had last may have been collected when the experiment ended: it goes on from the latest that is there. */
-static int find_checkpoints(struct req *r, struct continuation *c, struct error *err)
+static int find_checkpoints(struct req *r, struct store *db, struct continuation *c, struct error *err)
 {
     for (size_t i = 0; i < c->trial_n; i++) {
         struct trial_row *t = &c->trial[i];
         struct store_latest_checkpoint latest;
         if (!t->latest_checkpoint[0])
             continue;
-        if (store_checkpoint_latest(r->db, t->id, &latest, err) < 0)
+        if (store_checkpoint_latest(db, t->id, &latest, err) < 0)
             return -1;
         memcpy(t->latest_checkpoint, latest.uuid, sizeof(t->latest_checkpoint));
         t->steps_completed = latest.steps_completed;
@@ -115,12 +114,12 @@ static int find_checkpoints(struct req *r, struct continuation *c, struct error 
 }
 
 /* Trials that have checkpoints of their own need not start where the first run did, which may be gone by now. */
-static int find_warm_start(struct req *r, struct continuation *c, struct error *err)
+static int find_warm_start(struct req *r, struct store *db, struct continuation *c, struct error *err)
 {
     bool all = c->trial_n > 0;
     for (size_t i = 0; i < c->trial_n; i++)
         all = all && c->trial[i].latest_checkpoint[0];
-    if (launch_warm_start(r, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) == 0)
+    if (launch_warm_start(r, db, &c->config->searcher, &c->experiment.spec.warm_start_checkpoint, err) == 0)
         return 0;
     if (!all || error_http_status(err->kind) >= 500)
         return -1;
@@ -151,16 +150,16 @@ static void fill_row(struct continuation *c, enum run_state state)
 
 /* ---- 2. the step, and after it ---- */
 
-static int continue_reply(struct req *r, struct error *err)
+static int continue_reply(struct req *r, struct store *db, struct error *err)
 {
     struct wire_continue_experiment_response *ret = r->ret;
     const struct continuation *c = r->state;
     struct store_experiment x;
-    if (store_experiment_get(r->db, c->was.id, /* with_config= */ true, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, c->was.id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     experiment_to_wire(r, &x, DISPLAY_STORED, w);
-    if (store_trial_ids_of_experiment(r->db, c->was.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+    if (store_trial_ids_of_experiment(db, c->was.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     ret->experiment = w;
     launch_warnings(r, c->exceeds_slots, &ret->warnings, &ret->warnings_n);
@@ -184,7 +183,7 @@ static void config_stored(void *ctx, const struct error *err)
 {
     struct req *r = ctx;
     if (!err) {
-        req_resume(r, REQ_READ, continue_reply);
+        req_resume_read(r, continue_reply);
         return;
     }
     struct error copy = ERROR_INIT;
@@ -192,46 +191,46 @@ static void config_stored(void *ctx, const struct error *err)
     req_finish(r, &copy);
 }
 
-static int continue_step(struct req *r, struct error *err)
+static int continue_step(struct req *r, struct core *core, struct error *err)
 {
     struct continuation *c = r->state;
     bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
     if (r->api->services.check_not_deleted(r->api->services.ctx, c->was.id, err) < 0) /* since the reader looked */
         return -1;
-    if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
+    if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE, .now_us = r->now_us,
                             .resume = {.experiment = &c->experiment, .trial = c->trial, .trial_n = c->trial_n,
                                        .rerun_completed = single}};
     struct companion companion = {.store = store_config, .done = config_stored, .ctx = r};
-    return req_core_step(r, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
+    return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
-static int prepare(struct req *r, struct error *err)
+static int prepare(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_continue_experiment_request *in = r->in;
     struct continuation *c = r->state;
     enum run_state state;
-    if (store_experiment_get(r->db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
+    if (store_experiment_get(db, in->id, /* with_config= */ true, &r->arena, &c->was, err) < 0 ||
         check_state(&c->was, &state, err) < 0 || prepare_config(r, in->override_config, c, err) < 0 ||
-        store_trial_rows_of_experiment(r->db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
-        check_searcher(c, err) < 0 || check_trials(r, in->id, err) < 0 || find_checkpoints(r, c, err) < 0)
+        store_trial_rows_of_experiment(db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
+        check_searcher(c, err) < 0 || check_trials(r, db, in->id, err) < 0 || find_checkpoints(r, db, c, err) < 0)
         return -1;
-    if (pool_check_workspace(r, c->config->resources.pool, c->was.workspace_id, err) < 0)
+    if (pool_check_workspace(r, db, c->config->resources.pool, c->was.workspace_id, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
-    if (find_warm_start(r, c, err) < 0)
+    if (find_warm_start(r, db, c, err) < 0)
         return -1;
     c->labels = launch_labels(c->config, &r->arena);
     fill_row(c, state);
-    return req_then(r, REQ_LOOP, continue_step);
+    return req_then_loop(r, continue_step);
 }
 
-int api_continue_experiment(struct req *r, const struct wire_continue_experiment_request *in,
+int api_continue_experiment(struct req *r, struct core *core, const struct wire_continue_experiment_request *in,
                             struct wire_continue_experiment_response *ret, struct error *err)
 {
     struct continuation *c = arena_new(&r->arena, struct continuation);
     r->state = c;
     r->on_end = end_continuation;
-    return claim(r, c, in->id, err) < 0 ? -1 : req_then(r, REQ_READ, prepare);
+    return claim(r, c, in->id, err) < 0 ? -1 : req_then_read(r, prepare);
 }

@@ -55,16 +55,16 @@ static const struct wire_create_experiment_request *request_of(const struct req 
 
 /* The request's project, else the configuration's workspace and project, else Uncategorized. A configuration that names
  * one of the two only is told so later, with all else that is wrong with it. */
-static int find_project(struct req *r, struct json_object *template_config, struct store_project_place *ret,
-                        struct error *err)
+static int find_project(struct req *r, struct store *db, struct json_object *template_config,
+                        struct store_project_place *ret, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     cleanup_free char *workspace = NULL, *project = NULL;
     const char *config = in->config ? in->config : "";
     expconf_place(config, strlen(config), template_config, &workspace, &project);
     if (in->project_id || !workspace || !*workspace || !project)
-        return store_project_place_get(r->db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
-    return store_project_place_by_names(r->db, workspace, project, &r->arena, ret, err);
+        return store_project_place_get(db, in->project_id ? in->project_id : 1, &r->arena, ret, err);
+    return store_project_place_by_names(db, workspace, project, &r->arena, ret, err);
 }
 
 static int check_project(const struct store_project_place *p, struct error *err)
@@ -78,15 +78,16 @@ static int check_project(const struct store_project_place *p, struct error *err)
     return 0;
 }
 
-static int parse_template(struct req *r, const char *name, struct json_object **ret, struct error *err)
+static int parse_template(struct req *r, struct store *db, const char *name, struct json_object **ret,
+                          struct error *err)
 {
     struct store_template t;
     if (!name || !*name)
         return 0;
-    return store_template_get(r->db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
+    return store_template_get(db, name, &r->arena, &t, err) < 0 ? -1 : json_parse(t.config, strlen(t.config), ret, err);
 }
 
-static int prepare_config(struct req *r, struct creation *c, struct error *err)
+static int prepare_config(struct req *r, struct store *db, struct creation *c, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     struct expconf_context ctx;
@@ -94,9 +95,9 @@ static int prepare_config(struct req *r, struct creation *c, struct error *err)
     if (rc == 0)
         rc = expconf_check_text(in->config ? strlen(in->config) : 0, &ctx, err);
     if (rc == 0)
-        rc = parse_template(r, in->template, &ctx.template_config, err);
+        rc = parse_template(r, db, in->template, &ctx.template_config, err);
     if (rc == 0)
-        rc = find_project(r, ctx.template_config, &c->project, err);
+        rc = find_project(r, db, ctx.template_config, &c->project, err);
     if (rc == 0)
         rc = launch_context_place(&c->project, &ctx, err);
     ctx.unmanaged = in->unmanaged;
@@ -107,11 +108,11 @@ static int prepare_config(struct req *r, struct creation *c, struct error *err)
 }
 
 /* The request's files, else the parent's archive. */
-static int make_archive(struct req *r, struct creation *c, struct error *err)
+static int make_archive(struct req *r, struct store *db, struct creation *c, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     if (in->parent_id && !in->model_definition_n)
-        return store_experiment_model_definition(r->db, in->parent_id, &r->arena, &c->archive_data, &c->archive_n, err);
+        return store_experiment_model_definition(db, in->parent_id, &r->arena, &c->archive_data, &c->archive_n, err);
     if (archive_build(in->model_definition, in->model_definition_n, &c->archive, err) < 0)
         return -1;
     c->archive_data = strbuf_str(&c->archive);
@@ -140,17 +141,17 @@ static void tell_config_warnings(struct req *r, const struct creation *c)
 
 /* ---- 2. after the commit: read back ---- */
 
-static int create_reply(struct req *r, struct error *err)
+static int create_reply(struct req *r, struct store *db, struct error *err)
 {
     const struct creation *c = r->state;
     struct store_experiment x;
-    if (store_experiment_get(r->db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     /* One that is active waits for the scheduler now. */
     bool queued = !x.unmanaged && strcmp(x.state, "ACTIVE") == 0;
     experiment_to_wire(r, &x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, w);
-    if (store_trial_ids_of_experiment(r->db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
+    if (store_trial_ids_of_experiment(db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
         return -1;
     *c->ret_experiment = w;
     *c->ret_config = w->config;
@@ -179,7 +180,7 @@ static void documents_stored(void *ctx, const struct error *err)
 {
     struct req *r = ctx;
     if (!err) {
-        req_resume(r, REQ_READ, create_reply);
+        req_resume_read(r, create_reply);
         return;
     }
     struct error copy = ERROR_INIT;
@@ -189,26 +190,26 @@ static void documents_stored(void *ctx, const struct error *err)
 
 /* ---- the step ---- */
 
-static int create_step(struct req *r, struct error *err)
+static int create_step(struct req *r, struct core *core, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
     struct creation *c = r->state;
-    if (launch_check_pool(r, c->config, &c->exceeds_slots, err) < 0)
+    if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;
     struct core_event ev = {.type = CORE_EXPERIMENT_CREATE, .now_us = r->now_us,
                             .create = {.spec = &c->spec, .activate = in->activate}};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
-    if (req_core_step(r, &ev, &companion, err) < 0)
+    if (req_core_step(r, core, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
 
 /* The core gives it a number and hears no more of it. */
-static int create_unmanaged_step(struct req *r, struct error *err)
+static int create_unmanaged_step(struct req *r, struct core *core, struct error *err)
 {
     struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
     struct companion companion = {.stepped = take_ids, .store = store_documents, .done = documents_stored, .ctx = r};
-    if (req_core_step(r, &ev, &companion, err) < 0)
+    if (req_core_step(r, core, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
@@ -225,45 +226,45 @@ static int only_validate(struct req *r, const struct creation *c)
     return 0;
 }
 
-static int prepare_spec(struct req *r, struct creation *c, struct error *err)
+static int prepare_spec(struct req *r, struct store *db, struct creation *c, struct error *err)
 {
     if (c->in->unmanaged && c->in->parent_id)
         return error_set(err, ERR_INVALID, "an unmanaged experiment cannot be forked from another one");
     if (c->in->unmanaged)
         return 0;
     core_spec_of_config(c->config, r->who.user_id, &r->arena, &c->spec);
-    return launch_warm_start(r, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
+    return launch_warm_start(r, db, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
 }
 
-static int create(struct req *r, const struct creation *request, struct error *err)
+static int create(struct req *r, struct store *db, const struct creation *request, struct error *err)
 {
     struct creation *c = arena_new(&r->arena, struct creation);
     *c = *request;
     r->state = c;
     r->on_end = end_creation;
-    if (prepare_config(r, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, c, err) < 0)
+    if (prepare_config(r, db, c, err) < 0 || check_project(&c->project, err) < 0 || prepare_spec(r, db, c, err) < 0)
         return -1;
-    if (!c->in->unmanaged && pool_check_workspace(r, c->config->resources.pool, c->project.workspace_id, err) < 0)
+    if (!c->in->unmanaged && pool_check_workspace(r, db, c->config->resources.pool, c->project.workspace_id, err) < 0)
         return -1;
     if (c->in->validate_only)
         return only_validate(r, c);
-    if (make_archive(r, c, err) < 0)
+    if (make_archive(r, db, c, err) < 0)
         return -1;
     fill_row(r, c);
-    return req_then(r, REQ_LOOP, c->in->unmanaged ? create_unmanaged_step : create_step);
+    return c->in->unmanaged ? req_then_loop(r, create_unmanaged_step) : req_then_loop(r, create_step);
 }
 
-int api_create_experiment(struct req *r, const struct wire_create_experiment_request *in,
+int api_create_experiment(struct req *r, struct store *db, const struct wire_create_experiment_request *in,
                           struct wire_create_experiment_response *ret, struct error *err)
 {
-    return create(r, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
+    return create(r, db, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
                                         .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n,
                                         .ret_config_warnings = &ret->config_warnings,
                                         .ret_config_warnings_n = &ret->config_warnings_n}, err);
 }
 
 /* The one that is there, or a new one: the same request twice gives the same experiment. */
-int api_put_experiment(struct req *r, const struct wire_put_experiment_request *in,
+int api_put_experiment(struct req *r, struct store *db, const struct wire_put_experiment_request *in,
                        struct wire_put_experiment_response *ret, struct error *err)
 {
     const struct wire_create_experiment_request *wanted = in->create_experiment_request;
@@ -273,7 +274,7 @@ int api_put_experiment(struct req *r, const struct wire_put_experiment_request *
         return error_set(err, ERR_INVALID, "external_experiment_id is missing");
     if (!wanted || !wanted->unmanaged)
         return error_set(err, ERR_INVALID, "only unmanaged experiments have external ids; set unmanaged");
-    if (store_experiment_by_external_id(r->db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
+    if (store_experiment_by_external_id(db, in->external_experiment_id, &r->arena, &x, &none) == 0) {
         struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
         experiment_to_wire(r, &x, DISPLAY_STORED, w);
         ret->experiment = w;
@@ -284,6 +285,6 @@ int api_put_experiment(struct req *r, const struct wire_put_experiment_request *
         error_move(err, &none);
         return -1;
     }
-    return create(r, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
+    return create(r, db, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
                                         .ret_experiment = &ret->experiment, .ret_config = &ret->config}, err);
 }

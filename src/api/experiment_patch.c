@@ -166,11 +166,11 @@ static const patch *patch_of(const struct req *r)
     return ((const struct wire_patch_experiment_request *)r->in)->experiment;
 }
 
-static int reply(struct req *r, struct error *err)
+static int reply(struct req *r, struct store *db, struct error *err)
 {
     struct wire_patch_experiment_response *ret = r->ret;
     struct store_experiment x;
-    if (store_experiment_get(r->db, patch_of(r)->id, /* with_config= */ true, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, patch_of(r)->id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     experiment_to_wire(r, &x, DISPLAY_STORED, w);
@@ -178,17 +178,19 @@ static int reply(struct req *r, struct error *err)
     return 0;
 }
 
-static int wake_collector(struct req *r, struct error *err)
+static void wake_collector(const struct req *r) { r->api->services.collect(r->api->services.ctx); }
+
+static int wake_collector_step(struct req *r, struct core *core, struct error *err)
 {
-    r->api->services.collect(r->api->services.ctx);
+    wake_collector(r);
     return 0;
 }
 
-static int write_step(struct req *r, struct error *err)
+static int write_step(struct req *r, struct store *db, struct error *err)
 {
-    if (store_patch(r->db, patch_of(r), err) < 0 || reply(r, err) < 0)
+    if (store_patch(db, patch_of(r), err) < 0 || reply(r, db, err) < 0)
         return -1;
-    return patch_of(r)->checkpoint_storage ? req_then(r, REQ_LOOP, wake_collector) : 0;
+    return patch_of(r)->checkpoint_storage ? req_then_loop(r, wake_collector_step) : 0;
 }
 
 static int store_beside(struct store *db, void *ctx, struct error *err)
@@ -200,8 +202,8 @@ static void stored_beside(void *ctx, const struct error *err)
 {
     struct error copy = ERROR_INIT;
     if (!err) {
-        wake_collector(ctx, NULL);
-        req_resume(ctx, REQ_READ, reply);
+        wake_collector(ctx);
+        req_resume_read(ctx, reply);
         return;
     }
     error_set(&copy, err->kind, "%s", error_msg(err));
@@ -209,7 +211,7 @@ static void stored_beside(void *ctx, const struct error *err)
 }
 
 /* ERR_NOT_FOUND: the core does not look after it, then the store alone is concerned. */
-static int tell_core(struct req *r, const patch *p, struct error *err)
+static int tell_core(struct req *r, struct core *core, const patch *p, struct error *err)
 {
     const patch_resources *from = p->resources;
     struct core_resources_patch resources = {
@@ -220,33 +222,33 @@ static int tell_core(struct req *r, const patch *p, struct error *err)
     struct core_event ev = {.type = CORE_EXPERIMENT_RESOURCES, .now_us = r->now_us,
                             .resources = {.experiment_id = p->id, .patch = &resources}};
     struct companion companion = {.store = store_beside, .done = stored_beside, .ctx = r};
-    return req_core_step(r, &ev, &companion, err);
+    return req_core_step(r, core, &ev, &companion, err);
 }
 
-int api_patch_experiment(struct req *r, const struct wire_patch_experiment_request *in,
+int api_patch_experiment(struct req *r, struct core *core, const struct wire_patch_experiment_request *in,
                          struct wire_patch_experiment_response *ret, struct error *err)
 {
     const patch *p = in->experiment;
     if (check_patch(r, p, err) < 0)
         return -1;
     if (!p->resources)
-        return req_then(r, REQ_WRITE, write_step);
+        return req_then_write(r, write_step);
     cleanup_error struct error failed = ERROR_INIT;
-    if (tell_core(r, p, &failed) == 0)
+    if (tell_core(r, core, p, &failed) == 0)
         return req_wait(r, NULL);
     if (failed.kind == ERR_NOT_FOUND)
-        return req_then(r, REQ_WRITE, write_step);
+        return req_then_write(r, write_step);
     error_move(err, &failed);
     return -1;
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
 
-static int change_label(struct req *r, int32_t id, const char *label, bool add, const char ***ret, size_t *ret_n,
-                        struct error *err)
+static int change_label(struct req *r, struct store *db, int32_t id, const char *label, bool add, const char ***ret,
+                        size_t *ret_n, struct error *err)
 {
     struct store_experiment x;
-    if (store_experiment_get(r->db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     const char **old;
     size_t n, kept = 0;
@@ -259,23 +261,23 @@ static int change_label(struct req *r, int32_t id, const char *label, bool add, 
     if (add)
         labels[kept++] = label;
     patch p = {.id = id, .labels = json_of_string_list(labels, kept, &r->arena)};
-    if ((add && check_texts(&p, err) < 0) || store_patch(r->db, &p, err) < 0)
+    if ((add && check_texts(&p, err) < 0) || store_patch(db, &p, err) < 0)
         return -1;
     *ret = labels;
     *ret_n = kept;
     return 0;
 }
 
-int api_put_experiment_label(struct req *r, const struct wire_put_experiment_label_request *in,
+int api_put_experiment_label(struct req *r, struct store *db, const struct wire_put_experiment_label_request *in,
                              struct wire_put_experiment_label_response *ret, struct error *err)
 {
     if (!in->label || !*in->label)
         return error_set(err, ERR_INVALID, "the label is empty");
-    return change_label(r, in->experiment_id, in->label, true, &ret->labels, &ret->labels_n, err);
+    return change_label(r, db, in->experiment_id, in->label, true, &ret->labels, &ret->labels_n, err);
 }
 
-int api_delete_experiment_label(struct req *r, const struct wire_delete_experiment_label_request *in,
+int api_delete_experiment_label(struct req *r, struct store *db, const struct wire_delete_experiment_label_request *in,
                                 struct wire_delete_experiment_label_response *ret, struct error *err)
 {
-    return change_label(r, in->experiment_id, in->label ? in->label : "", false, &ret->labels, &ret->labels_n, err);
+    return change_label(r, db, in->experiment_id, in->label ? in->label : "", false, &ret->labels, &ret->labels_n, err);
 }

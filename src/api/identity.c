@@ -1,4 +1,6 @@
 #include "api/identity.h"
+#include "common/must.h"
+#include "net/loop.h"
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -65,7 +67,7 @@ void token_hash(const char *text, uint8_t ret[TOKEN_HASH_BYTES])
 
 struct identities *identities_new(void)
 {
-    return calloc(1, sizeof(struct identities));
+    return must_calloc(1, sizeof(struct identities));
 }
 
 static struct holder *find_holder(const struct identities *ids, const char *allocation_id)
@@ -80,9 +82,7 @@ static struct holder *holder_of(struct identities *ids, const char *allocation_i
     struct holder *h = find_holder(ids, allocation_id);
     if (h || !*allocation_id)
         return h;
-    h = calloc(1, sizeof(*h));
-    if (!h)
-        abort();
+    h = must_calloc(1, sizeof(*h));
     snprintf(h->allocation_id, sizeof(h->allocation_id), "%s", allocation_id);
     HASH_ADD_STR(ids->holders, allocation_id, h);
     return h;
@@ -126,15 +126,14 @@ void identities_free(struct identities *ids)
 
 void identities_put_user(struct identities *ids, const struct identity_user *u)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_id, ids->users_by_id, &u->id, sizeof(u->id), e);
     if (e) {
         HASH_DELETE(by_id, ids->users_by_id, e);
         HASH_DELETE(by_name, ids->users_by_name, e);
     } else {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = must_calloc(1, sizeof(*e));
     }
     e->user = *u;
     HASH_ADD(by_id, ids->users_by_id, user.id, sizeof(e->user.id), e);
@@ -143,6 +142,7 @@ void identities_put_user(struct identities *ids, const struct identity_user *u)
 
 const struct identity_user *identities_user(const struct identities *ids, int user_id)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_id, ids->users_by_id, &user_id, sizeof(user_id), e);
     return e ? &e->user : NULL;
@@ -150,6 +150,7 @@ const struct identity_user *identities_user(const struct identities *ids, int us
 
 const struct identity_user *identities_user_by_name(const struct identities *ids, const char *username)
 {
+    loop_assert();
     struct user_entry *e;
     HASH_FIND(by_name, ids->users_by_name, username, strlen(username), e);
     return e ? &e->user : NULL;
@@ -158,12 +159,11 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
 void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
                             const struct identity_session *s)
 {
+    loop_assert();
     struct session_entry *e;
     HASH_FIND(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     if (!e) {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = must_calloc(1, sizeof(*e));
         memcpy(e->hash, hash, TOKEN_HASH_BYTES);
         HASH_ADD(hh, ids->sessions, hash, TOKEN_HASH_BYTES, e);
     }
@@ -180,6 +180,7 @@ void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HAS
 
 void identities_drop_session(struct identities *ids, int64_t session_id)
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->id == session_id)
@@ -189,6 +190,7 @@ void identities_drop_session(struct identities *ids, int64_t session_id)
 void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
                                       const uint8_t spared[TOKEN_HASH_BYTES])
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->user_id == user_id && !(only_logins && e->kind == PRINCIPAL_TASK) &&
@@ -198,6 +200,7 @@ void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool 
 
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id)
 {
+    loop_assert();
     struct holder *h = find_holder(ids, allocation_id);
     for (struct session_entry *e = h ? LIST_FIRST(&h->sessions) : NULL, *next; e; e = next) {
         next = LIST_NEXT(e, in_holder);
@@ -207,6 +210,7 @@ void identities_drop_sessions_of_allocation(struct identities *ids, const char *
 
 void identities_drop_expired(struct identities *ids, int64_t now_us)
 {
+    loop_assert();
     struct session_entry *e, *next;
     HASH_ITER(hh, ids->sessions, e, next)
         if (e->expires_at_us && e->expires_at_us <= now_us)
@@ -221,6 +225,7 @@ int identities_session_count(const struct identities *ids)
 int identities_authenticate(const struct identities *ids, const char *token, int64_t now_us, struct principal *ret,
                             struct error *err)
 {
+    loop_assert();
     if (!token || !*token)
         return error_set(err, ERR_UNAUTHENTICATED, "token missing");
     uint8_t hash[TOKEN_HASH_BYTES];

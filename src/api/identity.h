@@ -1,6 +1,5 @@
-/* Who may speak: users and their sessions, held in memory by the loop so that authenticating a request costs one
- * SHA-256 and one hash lookup. The store is the truth; this is loaded from it at start and follows each committed
- * change.
+/* Users and their sessions (docs/spec/sessions.md), held in memory by the loop, so that authenticating a request costs one SHA-256
+ * and one hash lookup. They are loaded from the store at the start, and follow each committed change.
  *
  * A token is "det1." and 32 random bytes in URL-safe base64; the store and this table hold only its SHA-256. Sessions
  * of users end by logout, expiry (7 days), a changed password or a deactivated account; both sessions of a task, its own

@@ -6,6 +6,7 @@
 
 struct agent_texts;
 struct continuing;
+struct live;
 struct log_feeds;
 struct login_limits;
 struct password_lane;
@@ -19,7 +20,7 @@ struct api {
     struct api_services services;
     struct api_info info;
     struct api_defaults defaults;
-    struct core *core;
+    struct live *live; /* what only steps on the loop are given; request_run.h */
     struct identities *identities;
     struct password_lane *password_lane;
     struct login_limits *login_limits;
@@ -37,6 +38,6 @@ struct api {
 };
 
 /* A step on the loop: checkpoints were marked for removal, or an experiment asks for its checkpoints to be thinned out. */
-int tell_collector(struct req *r, struct error *err);
+int tell_collector(struct req *r, struct core *core, struct error *err);
 
 #endif

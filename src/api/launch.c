@@ -53,13 +53,13 @@ void launch_context_release(struct expconf_context *ctx)
         json_object_put(ctx->pool[i].task_container_defaults);
 }
 
-static int start_from_trial(struct req *r, int32_t trial_id, const char **ret, struct error *err)
+static int start_from_trial(struct req *r, struct store *db, int32_t trial_id, const char **ret, struct error *err)
 {
     struct store_trial t;
     struct store_latest_checkpoint latest;
-    if (store_trial_get(r->db, trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return error_wrap(err, "searcher.source_trial_id");
-    if (store_checkpoint_latest(r->db, trial_id, &latest, err) < 0)
+    if (store_checkpoint_latest(db, trial_id, &latest, err) < 0)
         return -1;
     if (!latest.uuid[0])
         return error_set(err, ERR_INVALID, "searcher.source_trial_id: trial %d has no checkpoint to start from", trial_id);
@@ -67,10 +67,10 @@ static int start_from_trial(struct req *r, int32_t trial_id, const char **ret, s
     return 0;
 }
 
-static int start_from_checkpoint(struct req *r, const char *uuid, const char **ret, struct error *err)
+static int start_from_checkpoint(struct req *r, struct store *db, const char *uuid, const char **ret, struct error *err)
 {
     struct store_checkpoint c;
-    if (store_checkpoint_get(r->db, uuid, &r->arena, &c, err) < 0)
+    if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
         return error_wrap(err, "searcher.source_checkpoint_uuid");
     if (strcmp(c.state, "COMPLETED") != 0 && strcmp(c.state, "PARTIALLY_DELETED") != 0)
         return error_set(err, ERR_INVALID, "searcher.source_checkpoint_uuid: checkpoint %s is %s: no trial can start from it", uuid,
@@ -79,12 +79,13 @@ static int start_from_checkpoint(struct req *r, const char *uuid, const char **r
     return 0;
 }
 
-int launch_warm_start(struct req *r, const struct exp_searcher *s, const char **ret, struct error *err)
+int launch_warm_start(struct req *r, struct store *db, const struct exp_searcher *s, const char **ret,
+                      struct error *err)
 {
     *ret = NULL;
     if (s->source_trial_id)
-        return start_from_trial(r, s->source_trial_id, ret, err);
-    return s->source_checkpoint_uuid ? start_from_checkpoint(r, s->source_checkpoint_uuid, ret, err) : 0;
+        return start_from_trial(r, db, s->source_trial_id, ret, err);
+    return s->source_checkpoint_uuid ? start_from_checkpoint(r, db, s->source_checkpoint_uuid, ret, err) : 0;
 }
 
 const char *launch_labels(const struct exp_config *config, struct arena *a)
@@ -100,10 +101,11 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
     return arena_strdup(a, text.s);
 }
 
-int launch_check_pool(struct req *r, const struct exp_config *config, bool *ret_exceeds_pool, struct error *err)
+int launch_check_pool(struct req *r, struct core *core, const struct exp_config *config, bool *ret_exceeds_pool,
+                      struct error *err)
 {
     const struct exp_resources *wanted = &config->resources;
-    const char *misfit = core_misfit(api_core(r->api), wanted->pool, wanted->slots_per_trial, wanted->single_node, &r->arena);
+    const char *misfit = core_misfit(core, wanted->pool, wanted->slots_per_trial, wanted->single_node, &r->arena);
     *ret_exceeds_pool = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s", misfit);

@@ -6,6 +6,7 @@
 
 #include "common/arena.h"
 #include "common/hash.h"
+#include "common/must.h"
 
 struct chunk {
     struct log_chunk lines; /* first: what is given away is the chunk itself */
@@ -45,9 +46,7 @@ void log_chunk_drop(const struct log_chunk *given)
 
 static struct chunk *chunk_of(int64_t first_id, const struct store_log_line *line, size_t n)
 {
-    struct chunk *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct chunk *c = must_calloc(1, sizeof(*c));
     struct store_log_line *copy = arena_dup(&c->arena, line, n * sizeof(*line));
     for (size_t i = 0; i < n; i++) {
         struct store_log_line *l = &copy[i];
@@ -83,9 +82,7 @@ static void drop_all(struct log_feed *feed)
 
 struct log_feeds *log_feeds_new(void)
 {
-    struct log_feeds *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct log_feeds *f = must_calloc(1, sizeof(*f));
     return f;
 }
 
@@ -118,13 +115,10 @@ struct log_feed *log_feed_follow(struct log_feeds *f, const char *task_id)
 {
     struct log_feed *feed = find(f, task_id);
     if (!feed) {
-        feed = calloc(1, sizeof(*feed));
-        if (!feed || !(feed->task_id = strdup(task_id)))
-            abort();
+        feed = must_calloc(1, sizeof(*feed));
+        feed->task_id = must_strdup(task_id);
         TAILQ_INIT(&feed->chunks);
         HASH_ADD_KEYPTR(hh, f->by_task, feed->task_id, strlen(feed->task_id), feed);
-        if (!HASH_ADDED(feed))
-            abort();
     }
     feed->followers++;
     return feed;

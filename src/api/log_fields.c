@@ -50,7 +50,7 @@ static void tell_of_trial(struct req *r, const struct store_log_fields *f)
         .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n});
 }
 
-static int fetch_fields(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_fields(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct fields_stream *s = r->state;
@@ -58,11 +58,11 @@ static int fetch_fields(struct req *r, enum stream_next *next, struct error *err
     struct store_task task;
     bool follow = s->follow && s->task_n;
     if (follow) { /* the end is looked at before the fields: what comes in between must not be missed */
-        if (store_task_get(r->db, s->task_id[s->task_n - 1], &a, &task, err) < 0)
+        if (store_task_get(db, s->task_id[s->task_n - 1], &a, &task, err) < 0)
             return -1;
         follow = task.end_us == 0;
     }
-    if (store_task_log_fields(r->db, (struct store_texts){s->task_id, s->task_n}, &a, &f, err) < 0)
+    if (store_task_log_fields(db, (struct store_texts){s->task_id, s->task_n}, &a, &f, err) < 0)
         return -1;
     if (s->of_trial)
         tell_of_trial(r, &f);
@@ -72,7 +72,7 @@ static int fetch_fields(struct req *r, enum stream_next *next, struct error *err
     return 0;
 }
 
-static int begin_fields(struct req *r, struct error *err)
+static int begin_fields(struct req *r, struct core *core, struct error *err)
 {
     char topic[WAIT_TOPIC_MAX];
     const struct fields_stream *s = r->state;
@@ -81,31 +81,33 @@ static int begin_fields(struct req *r, struct error *err)
     return req_stream(r, topic, fetch_fields);
 }
 
-int api_task_logs_fields(struct req *r, const struct wire_task_logs_fields_request *in, struct error *err)
+int api_task_logs_fields(struct req *r, struct core *core, const struct wire_task_logs_fields_request *in,
+                         struct error *err)
 {
     struct fields_stream *s = arena_new(&r->arena, struct fields_stream);
     *s = (struct fields_stream){.task_id = arena_array(&r->arena, const char *, 1), .task_n = 1, .follow = in->follow};
     s->task_id[0] = in->task_id;
     r->state = s;
-    return begin_fields(r, err);
+    return begin_fields(r, core, err);
 }
 
-static int find_tasks(struct req *r, struct error *err)
+static int find_tasks(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_trial_logs_fields_request *in = r->in;
     struct fields_stream *s = r->state;
     struct store_trial t;
-    if (store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
     s->task_id = t.task_ids;
     s->task_n = t.task_ids_n;
-    return req_then(r, REQ_LOOP, begin_fields);
+    return req_then_loop(r, begin_fields);
 }
 
-int api_trial_logs_fields(struct req *r, const struct wire_trial_logs_fields_request *in, struct error *err)
+int api_trial_logs_fields(struct req *r, struct core *core, const struct wire_trial_logs_fields_request *in,
+                          struct error *err)
 {
     struct fields_stream *s = arena_new(&r->arena, struct fields_stream);
     *s = (struct fields_stream){.follow = in->follow, .of_trial = true};
     r->state = s;
-    return req_then(r, REQ_READ, find_tasks);
+    return req_then_read(r, find_tasks);
 }

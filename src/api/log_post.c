@@ -1,74 +1,45 @@
-/* Lines that are posted, by tasks and whoever ships their logs. Like those that agents send they are looked through for the
- * log policies of their experiment before they are stored. */
+/* Lines that are posted, by tasks and whoever ships their logs. They go the way of all lines (log_ingest.h). */
 #include <string.h>
 
 #include "api/access.h"
 #include "api/internal.h"
-#include "api/log_scan.h"
+#include "api/log_ingest.h"
 #include "api/raw.h"
 #include "api/raw_handlers.h"
 #include "gen/handlers.h"
-#include "store/task_logs.h"
 #include "store/tasks.h"
 
-struct posted {
-    const char *task_id;
-    struct store_log_line *line;
-    size_t n;
-    struct store_log_batch batch;
-    int64_t first_id;
-    struct log_scan scan;
-    bool *is_new; /* of the scan's matches */
-};
+static void posted_end(struct req *r) { log_ingest_release(r->state); }
 
-static void posted_end(struct req *r)
+static int posted_told(struct req *r, struct core *core, struct error *err)
 {
-    struct posted *p = r->state;
-    store_log_batch_release(&p->batch);
-}
-
-static int posted_told(struct req *r, struct error *err)
-{
-    const struct posted *p = r->state;
-    api_log_stored(r->api, p->task_id, p->first_id, p->line, p->n);
-    for (size_t i = 0; i < p->scan.match_n; i++)
-        if (p->is_new[i])
-            r->api->services.log_matched(r->api->services.ctx, &p->scan.match[i]);
+    log_ingest_stored(r->api, r->state);
     return 0;
 }
 
-static int posted_store(struct req *r, struct error *err)
+static int posted_store(struct req *r, struct store *db, struct error *err)
 {
-    struct posted *p = r->state;
+    struct log_ingest *g = r->state;
     struct store_task task;
-    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0 || access_may_change(r, ACCESS_TASK(p->task_id), err) < 0 ||
-        store_task_log_append_batch(r->db, p->task_id, &p->batch, &p->first_id, err) < 0)
+    if (store_task_get(db, g->task_id, &r->arena, &task, err) < 0 || access_may_change(r, db, ACCESS_TASK(g->task_id),
+                                                                                       err) < 0 ||
+        log_ingest_store(g, db, r->now_us, err) < 0)
         return -1;
-    for (size_t i = 0; i < p->scan.match_n; i++)
-        if (store_log_match_add(r->db, &p->scan.match[i], r->now_us, &p->is_new[i], err) < 0)
-            return -1;
-    return req_then(r, REQ_LOOP, posted_told);
+    return req_then_loop(r, posted_told);
 }
 
-static void posted_scanned(struct log_scan *s)
-{
-    struct req *r = s->ctx;
-    struct posted *p = r->state;
-    p->is_new = arena_array(&r->arena, bool, s->match_n + 1);
-    req_resume(r, REQ_WRITE, posted_store);
-}
+static void posted_scanned(struct log_scan *s) { req_resume_write(s->ctx, posted_store); }
 
 /* The lines say whose they are, else the one that posts them. */
-static int posted_scan(struct req *r, struct error *err)
+static int posted_scan(struct req *r, struct core *core, struct error *err)
 {
-    struct posted *p = r->state;
-    const char *allocation_id = p->line[0].allocation_id;
+    struct log_ingest *g = r->state;
+    const char *allocation_id = g->lines.line[0].allocation_id;
     if ((!allocation_id || !*allocation_id) && r->who.kind == PRINCIPAL_TASK)
         allocation_id = r->who.allocation_id;
-    p->scan = (struct log_scan){.task_id = p->task_id, .line = p->line, .line_n = p->n, .arena = &r->arena,
-                                .done = posted_scanned, .ctx = r};
-    return r->api->services.scan_log(r->api->services.ctx, allocation_id, &p->scan)
-        ? req_wait(r, NULL) : req_then(r, REQ_WRITE, posted_store);
+    log_ingest_scan(g, /* agent_id= */ NULL, posted_scanned, r);
+    return r->api->services.scan_log(r->api->services.ctx, allocation_id, &g->scan)
+        ? req_wait(r, NULL) : req_then_write(r, posted_store);
 }
 
 /* "" and NULL: they do not say. Log policies act upon the allocation that a line names. */
@@ -107,14 +78,15 @@ static int post(struct req *r, const struct wire_task_log *log, size_t n, struct
 {
     if (check_posted(log, n, err) < 0)
         return -1;
-    struct posted *p = arena_new(&r->arena, struct posted);
-    *p = (struct posted){.task_id = log[0].task_id, .line = arena_array(&r->arena, struct store_log_line, n), .n = n};
+    struct log_ingest *g = arena_new(&r->arena, struct log_ingest);
+    struct store_log_line *line = arena_array(&r->arena, struct store_log_line, n);
     for (size_t i = 0; i < n; i++)
-        p->line[i] = line_of_wire(&log[i], r->now_us);
-    store_log_batch_make(&p->batch, p->line, n);
-    r->state = p;
+        line[i] = line_of_wire(&log[i], r->now_us);
+    *g = (struct log_ingest){.task_id = log[0].task_id, .arena = &r->arena};
+    store_log_batch_make(&g->lines, line, n);
+    r->state = g;
     r->on_end = posted_end;
-    return req_then(r, REQ_LOOP, posted_scan);
+    return req_then_loop(r, posted_scan);
 }
 
 int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in,

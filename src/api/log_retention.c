@@ -9,12 +9,12 @@
 enum { FOR_EVER = -1 };
 #define DAY_US INT64_C(86400000000)
 
-int api_put_trial_retain_logs(struct req *r, const struct wire_put_trial_retain_logs_request *in,
+int api_put_trial_retain_logs(struct req *r, struct store *db, const struct wire_put_trial_retain_logs_request *in,
                               struct wire_put_trial_retain_logs_response *ret, struct error *err)
 {
     if (check_retention_days(in->num_days, err) < 0)
         return -1;
-    return store_trial_set_log_retention(r->db, in->trial_id, true, in->num_days, err);
+    return store_trial_set_log_retention(db, in->trial_id, true, in->num_days, err);
 }
 
 /* -1 for ever; whole days, the one that has begun counted, from now or, while the trial runs, from its end. */
@@ -27,13 +27,13 @@ static int32_t remaining_days(const struct store_trial *t, int32_t default_days,
     return left_us > 0 ? (int32_t)((left_us + DAY_US - 1) / DAY_US) : 0;
 }
 
-int api_get_trial_remaining_log_retention_days(struct req *r,
+int api_get_trial_remaining_log_retention_days(struct req *r, struct store *db,
                                                const struct wire_get_trial_remaining_log_retention_days_request *in,
                                                struct wire_get_trial_remaining_log_retention_days_response *ret,
                                                struct error *err)
 {
     struct store_trial t;
-    if (store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
     struct json_object *days = config_get(api_info(r->api)->config, "retention_policy.log_retention_days");
     ret->remaining_days = remaining_days(&t, days ? json_object_get_int(days) : FOR_EVER, r->now_us);
@@ -52,8 +52,8 @@ static void swept(void *arg, int64_t removed, const struct error *err)
     req_finish(r, &failed);
 }
 
-int api_cleanup_logs(struct req *r, const struct wire_cleanup_logs_request *in, struct wire_cleanup_logs_response *ret,
-                     struct error *err)
+int api_cleanup_logs(struct req *r, struct core *core, const struct wire_cleanup_logs_request *in,
+                     struct wire_cleanup_logs_response *ret, struct error *err)
 {
     const struct api_services *s = &r->api->services;
     if (s->sweep_logs(s->ctx, swept, r, err) < 0)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "common/must.h"
+
 #define SECOND_US 1000000LL
 #define FORGET_US (900 * SECOND_US)       /* a pair's failures; longer than any pause between them */
 #define ADDRESS_PERIOD_US (10 * SECOND_US) /* an address gets one failure back in this time */
@@ -79,8 +81,8 @@ static struct entry *touch(struct table *t, const uint8_t key[16])
         HASH_DEL(t->entries, e);
     else if (HASH_COUNT(t->entries) >= LOGIN_TABLE_MAX)
         forget(t, t->entries);
-    if (!e && !(e = calloc(1, sizeof(*e))))
-        abort();
+    if (!e)
+        e = must_calloc(1, sizeof(*e));
     memcpy(e->key, key, 16);
     HASH_ADD(hh, t->entries, key, 16, e);
     return e;
@@ -88,7 +90,7 @@ static struct entry *touch(struct table *t, const uint8_t key[16])
 
 struct login_limits *login_limits_new(void)
 {
-    return calloc(1, sizeof(struct login_limits));
+    return must_calloc(1, sizeof(struct login_limits));
 }
 
 void login_limits_free(struct login_limits *l)

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "gen/handlers.h"
+#include "net/loop.h"
 #include "store/task_logs.h"
 #include "store/tasks.h"
 #include "store/trials.h"
@@ -21,6 +22,7 @@
 
 void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
 {
+    loop_assert();
     char topic[WAIT_TOPIC_MAX];
     size_t text_bytes = 0;
     for (size_t i = 0; i < n; i++)
@@ -33,6 +35,7 @@ void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const 
 
 void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_bytes)
 {
+    loop_assert();
     char topic[WAIT_TOPIC_MAX];
     a->services.log_stored(a->services.ctx, task_id, text_bytes);
     log_feed_gap(a->log_feeds, task_id);
@@ -42,6 +45,7 @@ void api_log_stored_by_core(struct api *a, const char *task_id, size_t text_byte
 
 void api_log_ended(struct api *a, const char *task_id)
 {
+    loop_assert();
     char topic[WAIT_TOPIC_MAX];
     log_feed_end(a->log_feeds, task_id);
     wait_topic(topic, "log", task_id);
@@ -129,11 +133,11 @@ static int open_reader(struct log_stream *s, struct error *err)
 
 /* A follower of a task's last line goes on until the task is over. It has to look at the end before it looks at the
  * lines, else lines written between the two looks would be lost. */
-static int task_is_over(struct req *r, const struct log_stream *s, bool *ret, struct error *err)
+static int task_is_over(struct req *r, struct store *db, const struct log_stream *s, bool *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_task task;
-    if (store_task_get(r->db, s->filter.task_id, &a, &task, err) < 0)
+    if (store_task_get(db, s->filter.task_id, &a, &task, err) < 0)
         return -1;
     *ret = task.end_us != 0;
     return 0;
@@ -170,12 +174,12 @@ static int fetch_chunk(struct req *r, struct log_stream *s, struct error *err)
     return 0;
 }
 
-static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struct error *err)
+static int fetch_lines(struct req *r, struct store *db, struct log_stream *s, bool *ret_end, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_log_line *line;
     size_t n, max = s->left >= 0 && s->left < LINES_PER_READ ? (size_t)s->left : LINES_PER_READ;
-    if (store_log_read(r->db, s->reader, &s->cursor, max, &a, &line, &n, ret_end, err) < 0)
+    if (store_log_read(db, s->reader, &s->cursor, max, &a, &line, &n, ret_end, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         add_line(r, s, &line[i], &a);
@@ -184,7 +188,7 @@ static int fetch_lines(struct req *r, struct log_stream *s, bool *ret_end, struc
     return 0;
 }
 
-static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_logs(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     struct log_stream *s = r->state;
     int64_t turn_ends_us = clock_monotonic_us() + TURN_US;
@@ -198,7 +202,7 @@ static int fetch_logs(struct req *r, enum stream_next *next, struct error *err)
         if (open_reader(s, err) < 0)
             return -1;
         bool last = s->follow && s->at + 1 == s->task_n;
-        if ((last && !s->over && task_is_over(r, s, &s->over, err) < 0) || fetch_lines(r, s, &end, err) < 0)
+        if ((last && !s->over && task_is_over(r, db, s, &s->over, err) < 0) || fetch_lines(r, db, s, &end, err) < 0)
             return -1;
         if (!end) {
             if (stream_batch_bytes(r) < STREAM_BATCH_BYTES && clock_monotonic_us() < turn_ends_us)
@@ -266,21 +270,21 @@ static int start_logs(struct req *r, struct log_stream *s)
 
 struct api_log_stats api_log_stats(const struct api *a) { return a->log_stats; }
 
-static int task_logs_begin(struct req *r, struct error *err)
+static int task_logs_begin(struct req *r, struct core *core, struct error *err)
 {
     return start_logs(r, r->state);
 }
 
-static int task_logs_check(struct req *r, struct error *err)
+static int task_logs_check(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_task_logs_request *in = r->in;
     struct store_task task;
-    if (store_task_get(r->db, in->task_id, &r->arena, &task, err) < 0)
+    if (store_task_get(db, in->task_id, &r->arena, &task, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, task_logs_begin);
+    return req_then_loop(r, task_logs_begin);
 }
 
-int api_task_logs(struct req *r, const struct wire_task_logs_request *in, struct error *err)
+int api_task_logs(struct req *r, struct core *core, const struct wire_task_logs_request *in, struct error *err)
 {
     if (in->limit < 0)
         return error_set(err, ERR_INVALID, "limit is %d, it must not be negative", in->limit);
@@ -297,21 +301,21 @@ int api_task_logs(struct req *r, const struct wire_task_logs_request *in, struct
         .follow = in->follow, .left = in->limit ? in->limit : -1};
     s->task_id[0] = in->task_id;
     r->state = s;
-    return req_then(r, REQ_READ, task_logs_check);
+    return req_then_read(r, task_logs_check);
 }
 
-static int trial_logs_find(struct req *r, struct error *err)
+static int trial_logs_find(struct req *r, struct store *db, struct error *err)
 {
     struct log_stream *s = r->state;
     struct store_trial t;
-    if (store_trial_get(r->db, s->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, s->trial_id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
     s->task_id = t.task_ids;
     s->task_n = t.task_ids_n;
-    return req_then(r, REQ_LOOP, task_logs_begin);
+    return req_then_loop(r, task_logs_begin);
 }
 
-int api_trial_logs(struct req *r, const struct wire_trial_logs_request *in, struct error *err)
+int api_trial_logs(struct req *r, struct core *core, const struct wire_trial_logs_request *in, struct error *err)
 {
     struct log_stream *s = arena_new(&r->arena, struct log_stream);
     *s = (struct log_stream){
@@ -323,5 +327,5 @@ int api_trial_logs(struct req *r, const struct wire_trial_logs_request *in, stru
         .trial_id = in->trial_id, .descending = in->order_by == WIRE_ORDER_BY_DESC, .follow = in->follow,
         .left = in->limit > 0 ? in->limit : in->limit < 0 ? 0 : -1};
     r->state = s;
-    return req_then(r, REQ_READ, trial_logs_find);
+    return req_then_read(r, trial_logs_find);
 }

@@ -20,7 +20,7 @@ static enum wire_log_level level_to_wire(enum log_level level)
     return wire[level];
 }
 
-static int fetch_lines(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_lines(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_master_logs_request *in = r->in;
@@ -40,7 +40,7 @@ static int fetch_lines(struct req *r, enum stream_next *next, struct error *err)
 }
 
 /* In place of the log: one line that says why there is none. */
-static int fetch_refusal(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_refusal(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     const char *text = arena_printf(&r->arena, "Left out: only an admin may read the master's log, and user '%s' is none.",
                                     r->who.username);
@@ -59,7 +59,7 @@ static int refuse(struct req *r, struct error *err)
     return repeated_stream(r, PERIOD_S, NULL, fetch_refusal, err);
 }
 
-int api_master_logs(struct req *r, const struct wire_master_logs_request *in, struct error *err)
+int api_master_logs(struct req *r, struct core *core, const struct wire_master_logs_request *in, struct error *err)
 {
     if (!r->who.admin)
         return refuse(r, err);

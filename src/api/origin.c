@@ -6,6 +6,7 @@
 
 #include "common/config.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "net/http.h"
 
 struct proxies {
@@ -18,7 +19,7 @@ struct proxies *proxies_new(const struct config *c)
 {
     struct json_object *list = config_get(c, "security.trusted_proxies");
     size_t n = list ? json_object_array_length(list) : 0;
-    struct proxies *p = calloc(1, sizeof(*p) + n * sizeof(p->range[0]));
+    struct proxies *p = must_calloc(1, sizeof(*p) + n * sizeof(p->range[0]));
     const char *cert = config_str(c, "security.tls.cert");
     if (p)
         p->own_tls = cert && *cert;

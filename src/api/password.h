@@ -1,6 +1,6 @@
 /* Passwords: what travels, what is stored, how it is checked.
  *
- * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed (contract/README.md, login); a
+ * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed (docs/spec/sessions.md#passwords); a
  * plain one is hashed here the same way. Stored is argon2id of that text (RFC 9106; parameters fixed at build time so
  * that a check costs 50 to 100 ms), never the text itself. The empty password stays empty and matches only an account
  * that has none. Hashing and checking burn CPU: on the passwords' lane (password_lane.h), never on the loop. */

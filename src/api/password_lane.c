@@ -6,6 +6,8 @@
 
 #include "api/internal.h"
 #include "api/request_run.h"
+#include "common/must.h"
+#include "net/loop.h"
 
 struct password_job {
     TAILQ_ENTRY(password_job) of_waiting;
@@ -27,7 +29,7 @@ struct password_lane {
 
 struct password_lane *password_lane_new(void)
 {
-    struct password_lane *lane = calloc(1, sizeof(*lane));
+    struct password_lane *lane = must_calloc(1, sizeof(*lane));
     if (lane)
         TAILQ_INIT(&lane->waiting);
     return lane;
@@ -99,7 +101,7 @@ static void leave_queue(struct password_lane *lane, struct password_job *j)
     lane->n--;
 }
 
-static int on_thread(struct req *r, struct error *err);
+static int on_thread(struct req *r, struct store *db, struct error *err);
 
 static void serve_next(struct password_lane *lane)
 {
@@ -115,7 +117,7 @@ static void serve_next(struct password_lane *lane)
         if (j->round > lane->round)
             lane->round = j->round;
         lane->running = j;
-        req_resume(r, REQ_PASSWORD, on_thread);
+        req_resume(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
     }
 }
 
@@ -135,24 +137,24 @@ static void on_end(struct req *r)
 }
 
 /* The next one's turn comes after this one's outcome is known: it may be a reason to refuse it. */
-static int off_thread(struct req *r, struct error *err)
+static int off_thread(struct req *r, struct core *core, struct error *err)
 {
     struct password_job *j = r->run->password;
     int rc = j->rc;
     if (rc < 0)
         error_move(err, &j->err);
     else
-        rc = j->turn.after(r, err);
+        rc = j->turn.after(r, core, err);
     release(lane_of(r));
     return rc;
 }
 
 /* Whatever came of the work, the loop has to hear of it: the next one waits. */
-static int on_thread(struct req *r, struct error *err)
+static int on_thread(struct req *r, struct store *db, struct error *err)
 {
     struct password_job *j = r->run->password;
-    j->rc = j->turn.work(r, &j->err);
-    return req_then(r, REQ_LOOP, off_thread);
+    j->rc = j->turn.work(r, db, &j->err);
+    return req_then_loop(r, off_thread);
 }
 
 static void on_gone(struct req *r)
@@ -182,6 +184,7 @@ static int make_room(struct password_lane *lane, const struct password_job *j, s
 
 int password_lane_enter(struct req *r, const struct password_turn *turn, struct error *err)
 {
+    loop_assert();
     struct password_lane *lane = lane_of(r);
     struct password_job *j = arena_new(&r->arena, struct password_job);
     *j = (struct password_job){.r = r, .turn = *turn, .round = round_for(lane, turn->key), .number = ++lane->number};
@@ -191,14 +194,14 @@ int password_lane_enter(struct req *r, const struct password_turn *turn, struct 
     r->on_end = on_end;
     if (lane->open && !lane->running && lane->n == 0) {
         lane->running = j;
-        return req_then(r, REQ_PASSWORD, on_thread);
+        return req_go(r, (struct req_step){REQ_PASSWORD, .store = on_thread});
     }
     TAILQ_INSERT_TAIL(&lane->waiting, j, of_waiting);
     lane->n++;
     return req_wait(r, on_gone);
 }
 
-int password_lane_run(struct req *r, req_step_fn *work, req_step_fn *after, struct error *err)
+int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, struct error *err)
 {
     struct password_turn turn = {.standing = LOGIN_KNOWN, .work = work, .after = after};
     memcpy(turn.key, &r->who.user_id, sizeof(r->who.user_id)); /* no network: those are hashes */

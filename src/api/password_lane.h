@@ -27,14 +27,14 @@ int password_lane_waiting(const struct password_lane *lane);
 struct password_turn {
     enum login_standing standing;
     uint8_t key[16];     /* who takes turns with the others */
-    req_step_fn *before; /* loop, when its turn has come: -1 refuses it. May be NULL */
-    req_step_fn *work;   /* the lane's thread; r->db reads */
-    req_step_fn *after;  /* loop: what req_then() and the like go on with */
+    int (*before)(struct req *r, struct error *err); /* loop, when its turn has come: -1 refuses it. May be NULL */
+    req_store_fn *work; /* the lane's thread, a reader */
+    req_loop_fn *after; /* what req_then_…() and the like go on with */
 };
 
 /* From a step on the loop: `return password_lane_enter(…)`. */
 int password_lane_enter(struct req *r, const struct password_turn *turn, struct error *err);
 /* … for somebody who is logged in. */
-int password_lane_run(struct req *r, req_step_fn *work, req_step_fn *after, struct error *err);
+int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, struct error *err);
 
 #endif

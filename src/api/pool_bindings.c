@@ -10,10 +10,10 @@
 #include "store/pool_bindings.h"
 #include "store/workspaces.h"
 
-int pool_check_workspace(struct req *r, const char *pool, int32_t workspace_id, struct error *err)
+int pool_check_workspace(struct req *r, struct store *db, const char *pool, int32_t workspace_id, struct error *err)
 {
     bool allowed;
-    if (store_pool_allows(r->db, pool, workspace_id, &allowed, err) < 0)
+    if (store_pool_allows(db, pool, workspace_id, &allowed, err) < 0)
         return -1;
     if (!allowed)
         return error_set(err, ERR_INVALID,
@@ -22,10 +22,11 @@ int pool_check_workspace(struct req *r, const char *pool, int32_t workspace_id, 
     return 0;
 }
 
-int pool_check_move(struct req *r, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct error *err)
+int pool_check_move(struct req *r, struct store *db, int32_t project_id, int32_t experiment_id, int32_t workspace_id,
+                    struct error *err)
 {
     struct store_stranded x;
-    if (store_pool_stranded(r->db, project_id, experiment_id, workspace_id, &r->arena, &x, err) < 0)
+    if (store_pool_stranded(db, project_id, experiment_id, workspace_id, &r->arena, &x, err) < 0)
         return -1;
     if (x.experiment_id)
         return error_set(err, ERR_PRECONDITION,
@@ -67,18 +68,18 @@ struct wanted {
     size_t n;
 };
 
-static int find_workspaces(struct req *r, const int32_t *id, size_t id_n, const char *const *name, size_t name_n,
-                           struct wanted *ret, struct error *err)
+static int find_workspaces(struct req *r, struct store *db, const int32_t *id, size_t id_n, const char *const *name,
+                           size_t name_n, struct wanted *ret, struct error *err)
 {
     struct store_workspace w;
     struct wanted wanted = {.id = arena_array(&r->arena, int32_t, id_n + name_n + 1)};
     for (size_t i = 0; i < id_n; i++) {
-        if (store_workspace_get(r->db, id[i], r->who.user_id, &r->arena, &w, err) < 0)
+        if (store_workspace_get(db, id[i], r->who.user_id, &r->arena, &w, err) < 0)
             return -1;
         wanted.id[wanted.n++] = w.id;
     }
     for (size_t i = 0; i < name_n; i++) {
-        if (store_workspace_by_name(r->db, name[i], &r->arena, &w, err) < 0)
+        if (store_workspace_by_name(db, name[i], &r->arena, &w, err) < 0)
             return -1;
         wanted.id[wanted.n++] = w.id;
     }
@@ -88,39 +89,42 @@ static int find_workspaces(struct req *r, const int32_t *id, size_t id_n, const 
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
-int api_bind_rp_to_workspace(struct req *r, const struct wire_bind_rp_to_workspace_request *in,
+int api_bind_rp_to_workspace(struct req *r, struct store *db, const struct wire_bind_rp_to_workspace_request *in,
                              struct wire_bind_rp_to_workspace_response *ret, struct error *err)
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
         return -1;
-    return store_pool_bind(r->db, in->resource_pool_name, w.id, w.n, err);
+    return store_pool_bind(db, in->resource_pool_name, w.id, w.n, err);
 }
 
-int api_unbind_rp_from_workspace(struct req *r, const struct wire_unbind_rp_from_workspace_request *in,
+int api_unbind_rp_from_workspace(struct req *r, struct store *db,
+                                 const struct wire_unbind_rp_from_workspace_request *in,
                                  struct wire_unbind_rp_from_workspace_response *ret, struct error *err)
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
         return -1;
-    return store_pool_unbind(r->db, in->resource_pool_name, w.id, w.n, err);
+    return store_pool_unbind(db, in->resource_pool_name, w.id, w.n, err);
 }
 
-int api_overwrite_rp_workspace_bindings(struct req *r, const struct wire_overwrite_rp_workspace_bindings_request *in,
+int api_overwrite_rp_workspace_bindings(struct req *r, struct store *db,
+                                        const struct wire_overwrite_rp_workspace_bindings_request *in,
                                         struct wire_overwrite_rp_workspace_bindings_response *ret, struct error *err)
 {
     struct wanted w;
     if (check_change(r, in->resource_pool_name, err) < 0 ||
-        find_workspaces(r, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
+        find_workspaces(r, db, in->workspace_ids, in->workspace_ids_n, in->workspace_names, in->workspace_names_n, &w, err) < 0)
         return -1;
-    return store_pool_bind_only(r->db, in->resource_pool_name, w.id, w.n, err);
+    return store_pool_bind_only(db, in->resource_pool_name, w.id, w.n, err);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
-int api_list_workspaces_bound_to_rp(struct req *r, const struct wire_list_workspaces_bound_to_rp_request *in,
+int api_list_workspaces_bound_to_rp(struct req *r, struct store *db,
+                                    const struct wire_list_workspaces_bound_to_rp_request *in,
                                     struct wire_list_workspaces_bound_to_rp_response *ret, struct error *err)
 {
     int32_t *id;
@@ -128,7 +132,7 @@ int api_list_workspaces_bound_to_rp(struct req *r, const struct wire_list_worksp
     struct page page = page_of(in->offset, in->limit);
     struct page_window w;
     if (check_pool(r, in->resource_pool_name, err) < 0 ||
-        store_pool_workspaces(r->db, in->resource_pool_name, &r->arena, &id, &n, err) < 0 ||
+        store_pool_workspaces(db, in->resource_pool_name, &r->arena, &id, &n, err) < 0 ||
         page_of_memory_list(page, (int64_t)n, &w, err) < 0)
         return -1;
     ret->workspace_ids = id + w.start;
@@ -137,8 +141,9 @@ int api_list_workspaces_bound_to_rp(struct req *r, const struct wire_list_worksp
     return 0;
 }
 
-int api_list_r_ps_bound_to_workspace(struct req *r, const struct wire_list_r_ps_bound_to_workspace_request *in,
-                                    struct wire_list_r_ps_bound_to_workspace_response *ret, struct error *err)
+int api_list_r_ps_bound_to_workspace(struct req *r, struct store *db,
+                                     const struct wire_list_r_ps_bound_to_workspace_request *in,
+                                     struct wire_list_r_ps_bound_to_workspace_response *ret, struct error *err)
 {
     const struct api_defaults *d = &r->api->defaults;
     const char **pool = arena_array(&r->arena, const char *, d->pool_n + 1);
@@ -146,11 +151,11 @@ int api_list_r_ps_bound_to_workspace(struct req *r, const struct wire_list_r_ps_
     struct store_workspace workspace;
     struct page page = page_of(in->offset, in->limit);
     struct page_window w;
-    if (store_workspace_get(r->db, in->workspace_id, r->who.user_id, &r->arena, &workspace, err) < 0)
+    if (store_workspace_get(db, in->workspace_id, r->who.user_id, &r->arena, &workspace, err) < 0)
         return -1;
     for (size_t i = 0; i < d->pool_n; i++) {
         bool allowed;
-        if (store_pool_allows(r->db, d->pool[i].name, in->workspace_id, &allowed, err) < 0)
+        if (store_pool_allows(db, d->pool[i].name, in->workspace_id, &allowed, err) < 0)
             return -1;
         if (allowed)
             pool[n++] = d->pool[i].name;

@@ -1,4 +1,5 @@
 /* Resource pools and their queues. */
+#include <ctype.h>
 #include <string.h>
 
 #include "api/access.h"
@@ -8,16 +9,17 @@
 #include "api/pool_bindings.h"
 #include "common/config.h"
 #include "core/core.h"
+#include "core/sched/policy.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/pool_bindings.h"
 
 /* ---- pools ---- */
 
-static const struct wire_job_queue_stats *queue_stats(struct req *r, const char *pool)
+static const struct wire_job_queue_stats *queue_stats(struct req *r, struct core *core, const char *pool)
 {
     struct core_job_view *job;
-    size_t n = core_queue(api_core(r->api), pool, &r->arena, &job);
+    size_t n = core_queue(core, pool, &r->arena, &job);
     struct wire_job_queue_stats *w = arena_new(&r->arena, struct wire_job_queue_stats);
     for (size_t i = 0; i < n; i++) {
         w->scheduled_count += job[i].scheduled;
@@ -28,18 +30,21 @@ static const struct wire_job_queue_stats *queue_stats(struct req *r, const char 
 
 static enum wire_resourcepool_scheduler_type scheduler_type(const struct api_pool_defaults *d)
 {
-    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
-        return WIRE_RESOURCEPOOL_SCHEDULER_TYPE_FAIR_SHARE;
-    return d->equal_priorities ? WIRE_RESOURCEPOOL_SCHEDULER_TYPE_ROUND_ROBIN
-                               : WIRE_RESOURCEPOOL_SCHEDULER_TYPE_PRIORITY;
+    int32_t number = WIRE_RESOURCEPOOL_SCHEDULER_TYPE_UNSPECIFIED;
+    cleanup_strbuf struct strbuf name = STRBUF_INIT;
+    strbuf_adds(&name, "SCHEDULER_TYPE_");
+    for (const char *c = sched_policy_type(d->sched.policy)->name; *c != '\0'; c++)
+        strbuf_addc(&name, (char)toupper((unsigned char)*c));
+    codec_enum_number(&wire_enum_resourcepool_scheduler_type, strbuf_str(&name), &number);
+    return (enum wire_resourcepool_scheduler_type)number;
 }
 
-/* By fair share there are no priorities to tell of. */
+/* Only of a pool whose jobs stand in a queue there are priorities to tell of. */
 static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
                                                                         struct arena *a)
 {
     struct wire_resourcepool_resource_pool_detail *w = arena_new(a, struct wire_resourcepool_resource_pool_detail);
-    if (d->sched.policy == SCHED_BY_FAIR_SHARE)
+    if (!sched_policy_type(d->sched.policy)->has_queue)
         return w;
     struct wire_resourcepool_resource_pool_priority_scheduler_detail *p =
         arena_new(a, struct wire_resourcepool_resource_pool_priority_scheduler_detail);
@@ -88,8 +93,8 @@ static void add_scaling(struct req *r, const struct core_pool_view *v, const str
     ret->launch_problem = v->problem ? arena_strdup(&r->arena, v->problem) : NULL;
 }
 
-static void pool_to_wire(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
-                         struct wire_resourcepool_resource_pool *ret)
+static void pool_to_wire(struct req *r, struct core *core, const struct core_pool_view *v,
+                         const struct api_pool_defaults *d, struct wire_resourcepool_resource_pool *ret)
 {
     const struct api_defaults *all = &r->api->defaults;
     *ret = (struct wire_resourcepool_resource_pool){
@@ -101,9 +106,9 @@ static void pool_to_wire(struct req *r, const struct core_pool_view *v, const st
         .aux_container_capacity_per_agent = v->agent_n ? v->aux_capacity / v->agent_n : d->aux_per_agent,
         .scheduler_type = scheduler_type(d),
         .scheduler_fitting_policy = d->sched.fitting == FITTING_WORST ? WIRE_RESOURCEPOOL_FITTING_POLICY_WORST : WIRE_RESOURCEPOOL_FITTING_POLICY_BEST,
-        .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, v->name),
+        .location = "on-prem", .details = pool_detail(d, &r->arena), .stats = queue_stats(r, core, v->name),
         .cluster_name = "default"};
-    slots_of_agents(api_core(r->api), v->name, &ret->slots_per_agent, &ret->slot_type);
+    slots_of_agents(core, v->name, &ret->slots_per_agent, &ret->slot_type);
     if (v->elastic)
         add_scaling(r, v, d, ret);
 }
@@ -113,7 +118,7 @@ struct pool_list {
     size_t *index, n;
 };
 
-static int show_pools(struct req *r, struct error *err)
+static int show_pools(struct req *r, struct core *core, struct error *err)
 {
     const struct wire_get_resource_pools_request *in = r->in;
     struct wire_get_resource_pools_response *ret = r->ret;
@@ -126,8 +131,8 @@ static int show_pools(struct req *r, struct error *err)
     for (int32_t i = w.start; i < w.end; i++) {
         struct core_pool_view v;
         size_t at = list->index[i];
-        if (core_pool(api_core(r->api), at, &v))
-            pool_to_wire(r, &v, &r->api->defaults.pool[at], &ret->resource_pools[ret->resource_pools_n++]);
+        if (core_pool(core, at, &v))
+            pool_to_wire(r, core, &v, &r->api->defaults.pool[at], &ret->resource_pools[ret->resource_pools_n++]);
     }
     ret->pagination = pagination(page, w, &r->arena);
     return 0;
@@ -141,31 +146,31 @@ static bool is_among(const char *name, const char *const *list, size_t n)
     return false;
 }
 
-static int leave_out_bound(struct req *r, struct error *err)
+static int leave_out_bound(struct req *r, struct store *db, struct error *err)
 {
     const struct api_defaults *d = &r->api->defaults;
     struct pool_list *list = r->state;
     const char **bound;
     size_t n;
-    if (store_pools_bound(r->db, &r->arena, &bound, &n, err) < 0)
+    if (store_pools_bound(db, &r->arena, &bound, &n, err) < 0)
         return -1;
     list->n = 0;
     for (size_t i = 0; i < d->pool_n; i++)
         if (!is_among(d->pool[i].name, bound, n))
             list->index[list->n++] = i;
-    return req_then(r, REQ_LOOP, show_pools);
+    return req_then_loop(r, show_pools);
 }
 
-int api_get_resource_pools(struct req *r, const struct wire_get_resource_pools_request *in,
+int api_get_resource_pools(struct req *r, struct core *core, const struct wire_get_resource_pools_request *in,
                            struct wire_get_resource_pools_response *ret, struct error *err)
 {
     struct pool_list *list = arena_new(&r->arena, struct pool_list);
-    size_t n = core_pool_n(api_core(r->api));
+    size_t n = core_pool_n(core);
     list->index = arena_array(&r->arena, size_t, n + 1);
     for (size_t i = 0; i < n; i++)
         list->index[list->n++] = i;
     r->state = list;
-    return in->unbound ? req_then(r, REQ_READ, leave_out_bound) : show_pools(r, err);
+    return in->unbound ? req_then_read(r, leave_out_bound) : show_pools(r, core, err);
 }
 
 /* ---- jobs: the order from the core, names and owners from the store ---- */
@@ -184,11 +189,12 @@ struct jobs {
     bool v2;
 };
 
-static int fill_job(struct req *r, const struct jobs *j, size_t i, struct wire_job *ret, struct error *err)
+static int fill_job(struct req *r, struct store *db, const struct jobs *j, size_t i, struct wire_job *ret,
+                    struct error *err)
 {
     const struct core_job_view *v = &j->job[i];
     struct store_experiment x;
-    if (store_experiment_get(r->db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
+    if (store_experiment_get(db, v->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     struct wire_job_summary *summary = arena_new(&r->arena, struct wire_job_summary);
     job_summary_to_wire(v, &j->wait[i - (size_t)j->window.start], summary);
@@ -201,13 +207,13 @@ static int fill_job(struct req *r, const struct jobs *j, size_t i, struct wire_j
     return 0;
 }
 
-static int jobs_read(struct req *r, struct error *err)
+static int jobs_read(struct req *r, struct store *db, struct error *err)
 {
     const struct jobs *j = r->state;
     size_t n = (size_t)(j->window.end - j->window.start);
     struct wire_job *job = arena_array(&r->arena, struct wire_job, n + 1);
     for (size_t i = 0; i < n; i++)
-        if (fill_job(r, j, (size_t)j->window.start + i, &job[i], err) < 0)
+        if (fill_job(r, db, j, (size_t)j->window.start + i, &job[i], err) < 0)
             return -1;
     const struct wire_pagination *page = pagination(j->page, j->window, &r->arena);
     if (!j->v2) {
@@ -244,10 +250,10 @@ static bool wanted(const struct core_job_view *v, const enum wire_job_state *sta
     return false;
 }
 
-static int find_pool(struct req *r, const char *name, struct error *err)
+static int find_pool(struct req *r, struct core *core, const char *name, struct error *err)
 {
     struct core_pool_view v;
-    for (size_t i = 0; name && core_pool(api_core(r->api), i, &v); i++)
+    for (size_t i = 0; name && core_pool(core, i, &v); i++)
         if (strcmp(v.name, name) == 0)
             return 0;
     if (!name)
@@ -255,14 +261,15 @@ static int find_pool(struct req *r, const char *name, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "resource pool \"%s\" does not exist", name);
 }
 
-static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, bool v2, struct error *err)
+static int list_jobs(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in, bool v2,
+                     struct error *err)
 {
     struct jobs *j = arena_new(&r->arena, struct jobs);
     struct core_job_view *all;
     j->pool = in->resource_pool && *in->resource_pool ? in->resource_pool : r->api->defaults.compute_pool;
-    if (find_pool(r, j->pool, err) < 0)
+    if (find_pool(r, core, j->pool, err) < 0)
         return -1;
-    size_t n = core_queue(api_core(r->api), j->pool, &r->arena, &all);
+    size_t n = core_queue(core, j->pool, &r->arena, &all);
     j->job = all;
     for (size_t i = 0; i < n; i++)
         if (wanted(&all[i], in->states, in->states_n))
@@ -282,40 +289,40 @@ static int list_jobs(struct req *r, const struct wire_get_jobs_v2_request *in, b
     struct core_wait_notes notes = {0};
     for (size_t i = 0; i < shown; i++)
         if (!j->job[(size_t)j->window.start + i].leaving)
-            core_wait_noted(api_core(r->api), j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &notes,
+            core_wait_noted(core, j->job[(size_t)j->window.start + i].experiment_id, r->now_us, &r->arena, &notes,
                             &j->wait[i]);
     r->state = j;
-    return req_then(r, REQ_READ, jobs_read);
+    return req_then_read(r, jobs_read);
 }
 
-int api_get_jobs_v2(struct req *r, const struct wire_get_jobs_v2_request *in, struct wire_get_jobs_v2_response *ret,
-                    struct error *err)
+int api_get_jobs_v2(struct req *r, struct core *core, const struct wire_get_jobs_v2_request *in,
+                    struct wire_get_jobs_v2_response *ret, struct error *err)
 {
-    return list_jobs(r, in, true, err);
+    return list_jobs(r, core, in, true, err);
 }
 
-int api_get_jobs(struct req *r, const struct wire_get_jobs_request *in, struct wire_get_jobs_response *ret,
-                 struct error *err)
+int api_get_jobs(struct req *r, struct core *core, const struct wire_get_jobs_request *in,
+                 struct wire_get_jobs_response *ret, struct error *err)
 {
     struct wire_get_jobs_v2_request same = {.offset = in->offset, .limit = in->limit, .resource_pool = in->resource_pool,
                                             .order_by = in->order_by, .states = in->states, .states_n = in->states_n};
-    return list_jobs(r, &same, false, err);
+    return list_jobs(r, core, &same, false, err);
 }
 
-int api_get_job_queue_stats(struct req *r, const struct wire_get_job_queue_stats_request *in,
+int api_get_job_queue_stats(struct req *r, struct core *core, const struct wire_get_job_queue_stats_request *in,
                             struct wire_get_job_queue_stats_response *ret, struct error *err)
 {
-    size_t n = core_pool_n(api_core(r->api));
+    size_t n = core_pool_n(core);
     ret->results = arena_array(&r->arena, struct wire_rp_queue_stat, n + 1);
     for (size_t i = 0; i < n; i++) {
         struct core_pool_view v;
         bool asked = in->resource_pools_n == 0;
-        if (!core_pool(api_core(r->api), i, &v))
+        if (!core_pool(core, i, &v))
             break;
         for (size_t k = 0; k < in->resource_pools_n && !asked; k++)
             asked = strcmp(in->resource_pools[k], v.name) == 0;
         if (asked)
-            ret->results[ret->results_n++] = (struct wire_rp_queue_stat){.stats = queue_stats(r, v.name),
+            ret->results[ret->results_n++] = (struct wire_rp_queue_stat){.stats = queue_stats(r, core, v.name),
                                                                          .resource_pool = arena_strdup(&r->arena,
                                                                                                        v.name)};
     }
@@ -343,39 +350,39 @@ struct queue_request {
     int32_t *experiment_id; /* of each change */
 };
 
-static int change_queue(struct req *r, struct error *err)
+static int change_queue(struct req *r, struct core *core, struct error *err)
 {
     const struct queue_request *q = r->state;
     const struct wire_update_job_queue_request *in = r->in;
     struct core_event ev = {.type = CORE_QUEUE_CHANGE, .now_us = r->now_us,
                             .queue = {.change = q->change, .n = in->updates_n, .refuse_misfits = r->api->defaults.launch_error}};
-    return req_core_step(r, &ev, NULL, err);
+    return req_core_step(r, core, &ev, NULL, err);
 }
 
 /* Where a job's workspace may not go, the job does not go. */
-static int check_bindings(struct req *r, struct error *err)
+static int check_bindings(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_update_job_queue_request *in = r->in;
     const struct queue_request *q = r->state;
     struct store_experiment x;
     for (size_t i = 0; i < in->updates_n; i++)
         if (q->change[i].what == QUEUE_POOL &&
-            (store_experiment_get(r->db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
-             pool_check_workspace(r, q->change[i].pool, x.workspace_id, err) < 0))
+            (store_experiment_get(db, q->experiment_id[i], /* with_config= */ false, &r->arena, &x, err) < 0 ||
+             pool_check_workspace(r, db, q->change[i].pool, x.workspace_id, err) < 0))
             return -1;
-    return req_then(r, REQ_LOOP, change_queue);
+    return req_then_loop(r, change_queue);
 }
 
-static int may_change_job(struct req *r, int32_t experiment_id, struct error *err)
+static int may_change_job(struct req *r, struct core *core, int32_t experiment_id, struct error *err)
 {
     struct core_experiment_view x;
-    if (!core_experiment(api_core(r->api), experiment_id, &x))
+    if (!core_experiment(core, experiment_id, &x))
         return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", experiment_id);
     const struct identity_user *owner = identities_user(api_identities(r->api), x.row->owner_id);
     return access_may_change_of(r, ACCESS_EXPERIMENT(experiment_id), x.row->owner_id, owner ? owner->username : NULL, err);
 }
 
-int api_update_job_queue(struct req *r, const struct wire_update_job_queue_request *in,
+int api_update_job_queue(struct req *r, struct core *core, const struct wire_update_job_queue_request *in,
                          struct wire_update_job_queue_response *ret, struct error *err)
 {
     struct queue_request *q = arena_new(&r->arena, struct queue_request);
@@ -388,11 +395,11 @@ int api_update_job_queue(struct req *r, const struct wire_update_job_queue_reque
     for (size_t i = 0; i < in->updates_n; i++) {
         if (queue_change_of(&in->updates[i], &q->change[i], err) < 0)
             return -1;
-        if (core_job_find(api_core(r->api), q->change[i].job_id, &q->experiment_id[i], err) < 0 ||
-            may_change_job(r, q->experiment_id[i], err) < 0)
+        if (core_job_find(core, q->change[i].job_id, &q->experiment_id[i], err) < 0 ||
+            may_change_job(r, core, q->experiment_id[i], err) < 0)
             return -1;
         changes_pools = changes_pools || q->change[i].what == QUEUE_POOL;
     }
     r->state = q;
-    return changes_pools ? req_then(r, REQ_READ, check_bindings) : change_queue(r, err);
+    return changes_pools ? req_then_read(r, check_bindings) : change_queue(r, core, err);
 }

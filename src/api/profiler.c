@@ -191,7 +191,7 @@ static int make_reports(struct posting *p, struct arena *a, struct error *err)
     return 0;
 }
 
-static int posted_step(struct req *r, struct error *err)
+static int posted_step(struct req *r, struct core *core, struct error *err)
 {
     const struct posting *p = r->state;
     for (size_t i = 0; i < p->report_n; i++) /* after the commit: they will be sealed some day */
@@ -199,18 +199,18 @@ static int posted_step(struct req *r, struct error *err)
     return 0;
 }
 
-static int store_step(struct req *r, struct error *err)
+static int store_step(struct req *r, struct store *db, struct error *err)
 {
     const struct posting *p = r->state;
     struct store_report_result result;
     for (size_t i = 0; i < p->report_n; i++) /* those of one trial come one after the other */
         if ((i == 0 || p->report[i].trial_id != p->report[i - 1].trial_id) &&
-            access_may_change(r, ACCESS_TRIAL(p->report[i].trial_id), err) < 0)
+            access_may_change(r, db, ACCESS_TRIAL(p->report[i].trial_id), err) < 0)
             return -1;
     for (size_t i = 0; i < p->report_n; i++)
-        if (store_report_add(r->db, &p->report[i], &result, err) < 0)
+        if (store_report_add(db, &p->report[i], &result, err) < 0)
             return -1;
-    return req_then(r, REQ_LOOP, posted_step);
+    return req_then_loop(r, posted_step);
 }
 
 int api_post_trial_profiler_metrics_batch(struct req *r, const struct wire_post_trial_profiler_metrics_batch_request *in,
@@ -229,5 +229,5 @@ int api_post_trial_profiler_metrics_batch(struct req *r, const struct wire_post_
     if (make_reports(p, &r->arena, err) < 0)
         return -1;
     r->state = p;
-    return req_then(r, REQ_WRITE, store_step);
+    return req_then_write(r, store_step);
 }

@@ -8,6 +8,7 @@
 #include "api/repeated.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "core/states.h"
 #include "gen/handlers.h"
 #include "store/metrics.h"
@@ -35,11 +36,12 @@ struct watched {
 
 /* Before the reports: what an ended trial has then is all it will ever have. *ret_again: a new run began, whose batches
  * come from the beginning. */
-static int watch_trial(struct req *r, int32_t trial_id, struct watched *w, bool *ret_again, struct error *err)
+static int watch_trial(struct req *r, struct store *db, int32_t trial_id, struct watched *w, bool *ret_again,
+                       struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_trial t;
-    if (store_trial_get(r->db, trial_id, /* full= */ false, &a, &t, err) < 0)
+    if (store_trial_get(db, trial_id, /* full= */ false, &a, &t, err) < 0)
         return -1;
     *ret_again = w->run_id && t.row.run_id != w->run_id;
     if (*ret_again)
@@ -104,12 +106,12 @@ static void walk(const struct store_metric_row *row, found_fn *found, void *ctx)
 }
 
 /* A page of reports. *ret_n: how many there were. */
-static int walk_page(struct req *r, int32_t trial_id, const struct watched *w, struct reading *from, found_fn *found,
-                     void *ctx, size_t *ret_n, struct error *err)
+static int walk_page(struct req *r, struct store *db, int32_t trial_id, const struct watched *w, struct reading *from,
+                     found_fn *found, void *ctx, size_t *ret_n, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct store_metric_row *row;
-    if (store_metrics_next(r->db, trial_id, from->group, &from->cursor, ROWS_PER_FETCH, &a, &row, ret_n, err) < 0)
+    if (store_metrics_next(db, trial_id, from->group, &from->cursor, ROWS_PER_FETCH, &a, &row, ret_n, err) < 0)
         return -1;
     for (size_t i = 0; i < *ret_n; i++)
         if (row[i].run_id >= w->from_run)
@@ -154,8 +156,6 @@ static struct series *series_of(struct series_table *t, const struct wire_trial_
     s->labels.name = arena_strdup(t->a, l->name);
     s->batch.labels = &s->labels;
     HASH_ADD_KEYPTR(hh, t->first, s->key, strlen(s->key), s);
-    if (!HASH_ADDED(s))
-        abort();
     t->n++;
     return s;
 }
@@ -232,7 +232,7 @@ static void collect(void *ctx, const struct store_metric_row *row, const char *a
         add_point(series_of(&c->table, &l, &fresh), row, value / unit, c->table.a);
 }
 
-static int fetch_metrics(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_metrics(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     const struct wire_get_trial_profiler_metrics_request *in = r->in;
@@ -240,11 +240,11 @@ static int fetch_metrics(struct req *r, enum stream_next *next, struct error *er
     struct collecting c = {.wanted = in->labels, .table.a = &a};
     bool again;
     size_t n;
-    if (watch_trial(r, in->labels->trial_id, &s->watched, &again, err) < 0)
+    if (watch_trial(r, db, in->labels->trial_id, &s->watched, &again, err) < 0)
         return -1;
     if (again)
         s->reading.cursor = (struct store_metric_cursor){0};
-    int rc = walk_page(r, in->labels->trial_id, &s->watched, &s->reading, collect, &c, &n, err);
+    int rc = walk_page(r, db, in->labels->trial_id, &s->watched, &s->reading, collect, &c, &n, err);
     for (const struct series *one = c.table.first; rc == 0 && one; one = one->hh.next)
         stream_add(r, &(struct wire_get_trial_profiler_metrics_response){.batch = &one->batch});
     series_table_clear(&c.table);
@@ -252,8 +252,8 @@ static int fetch_metrics(struct req *r, enum stream_next *next, struct error *er
     return rc;
 }
 
-int api_get_trial_profiler_metrics(struct req *r, const struct wire_get_trial_profiler_metrics_request *in,
-                                   struct error *err)
+int api_get_trial_profiler_metrics(struct req *r, struct core *core,
+                                   const struct wire_get_trial_profiler_metrics_request *in, struct error *err)
 {
     if (!in->labels || !*or_empty(in->labels->name))
         return error_set(err, ERR_INVALID, "labels.name is missing: GET /api/v1/trials/{id}/profiler/available_series "
@@ -300,17 +300,17 @@ static void send_series(struct req *r, struct series_stream *s)
     s->more = false;
 }
 
-static int fetch_series(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_series(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     const struct wire_get_trial_profiler_available_series_request *in = r->in;
     struct series_stream *s = ((struct repeated *)r->state)->seen;
     bool again = false;
     size_t n;
-    if (s->at == 0 && watch_trial(r, in->trial_id, &s->watched, &again, err) < 0)
+    if (s->at == 0 && watch_trial(r, db, in->trial_id, &s->watched, &again, err) < 0)
         return -1;
     for (size_t i = 0; again && i < GROUPS_NR; i++)
         s->reading[i].cursor = (struct store_metric_cursor){0};
-    if (walk_page(r, in->trial_id, &s->watched, &s->reading[s->at], note, s, &n, err) < 0)
+    if (walk_page(r, db, in->trial_id, &s->watched, &s->reading[s->at], note, s, &n, err) < 0)
         return -1;
     if (s->table.n > SERIES_MAX)
         return error_set(err, ERR_TOO_LARGE, "trial %d has more than %d series of samples; read its metrics by "
@@ -333,7 +333,7 @@ static void series_end(struct req *r)
     repeated_end(r);
 }
 
-int api_get_trial_profiler_available_series(struct req *r,
+int api_get_trial_profiler_available_series(struct req *r, struct core *core,
                                             const struct wire_get_trial_profiler_available_series_request *in,
                                             struct error *err)
 {

@@ -75,9 +75,9 @@ static int check_port(const struct proxy *p, const char *config_text, struct err
     return 0;
 }
 
-static int dial(struct req *r, struct error *err);
+static int dial(struct req *r, struct core *core, struct error *err);
 
-int raw_proxy(struct req *r, struct error *err)
+int raw_proxy(struct req *r, struct store *db, struct error *err)
 {
     struct proxy *p = arena_new(&r->arena, struct proxy);
     struct store_task task;
@@ -87,27 +87,27 @@ int raw_proxy(struct req *r, struct error *err)
     p->service = req_raw_param(r, 0);
     if (parse_service(p, &r->arena, err) < 0)
         return -1;
-    if (store_task_get(r->db, p->task_id, &r->arena, &task, err) < 0)
+    if (store_task_get(db, p->task_id, &r->arena, &task, err) < 0)
         return err->kind == ERR_NOT_FOUND ? (error_release(err), unknown_service(p, "there is no such task", err)) : -1;
     if (!task.has_trial)
         return unknown_service(p, "it is no trial's task", err);
-    if (store_trial_get(r->db, task.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
-        store_experiment_get(r->db, trial.row.experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
+    if (store_trial_get(db, task.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+        store_experiment_get(db, trial.row.experiment_id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     if (access_may_change_of(r, ACCESS_TRIAL(trial.row.id), x.user_id, x.username, err) < 0 || check_port(p, x.config, err) < 0)
         return -1;
     p->trial_id = trial.row.id;
-    return req_then(r, REQ_LOOP, dial);
+    return req_then_loop(r, dial);
 }
 
 /* ---- the way there: on the loop ---- */
 
-static int find_address(struct req *r, struct proxy *p, struct error *err)
+static int find_address(struct req *r, struct core *core, struct proxy *p, struct error *err)
 {
     struct core_trial_view view;
     const struct container_row *chief = NULL;
-    if (core_trial(api_core(r->api), p->trial_id, &view) && view.allocation_id && strcmp(view.row->task_id, p->task_id) == 0)
-        chief = core_allocation_container(api_core(r->api), view.allocation_id, 0);
+    if (core_trial(core, p->trial_id, &view) && view.allocation_id && strcmp(view.row->task_id, p->task_id) == 0)
+        chief = core_allocation_container(core, view.allocation_id, 0);
     if (!chief || chief->state != CONTAINER_RUNNING || !chief->address[0])
         return unknown_service(p, "the trial does not run at the moment", err);
     p->address = arena_strdup(&r->arena, chief->address);
@@ -147,7 +147,7 @@ static void on_gone(struct req *r)
     tunnel_drop(p->tunnel);
 }
 
-static int dial(struct req *r, struct error *err)
+static int dial(struct req *r, struct core *core, struct error *err)
 {
     struct proxy *p = r->state;
     if (tunnels_count(r->api->tunnels) >= TUNNELS_MAX)
@@ -155,7 +155,7 @@ static int dial(struct req *r, struct error *err)
                          TUNNELS_MAX);
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
-    if (find_address(r, p, err) < 0 ||
+    if (find_address(r, core, p, err) < 0 ||
         tunnel_dial(r->api->tunnels, p->address, p->port, DIAL_TIMEOUT_S, dialled, r, &p->tunnel, err) < 0)
         return -1;
     return req_wait(r, on_gone);

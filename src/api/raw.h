@@ -3,14 +3,14 @@
 #define DET_API_RAW_H
 
 #include "api/access.h"
+#include "api/request.h"
 
 enum { RAW_PARAM_MAX = 2 };
 
 struct raw_route {
     const char *method;  /* NULL: any */
     const char *pattern; /* segments; ":name" takes one, a last "*" the rest */
-    enum req_place place;
-    req_step_fn *handler;
+    struct req_step first;
     const char *what;    /* one sentence, for the documentation */
     struct access_row access;
 };

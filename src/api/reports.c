@@ -55,7 +55,7 @@ static void validation_stored(void *ctx, const struct error *err)
     req_finish(r, &copy);
 }
 
-static int validated_step(struct req *r, struct error *err)
+static int validated_step(struct req *r, struct core *core, struct error *err)
 {
     const struct report *p = r->state;
     struct core_event ev = {.type = CORE_TRIAL_VALIDATED, .now_us = r->now_us,
@@ -64,47 +64,51 @@ static int validated_step(struct req *r, struct error *err)
                                   .store = store_report_of,
                                   .done = validation_stored,
                                   .ctx = r};
-    if (req_core_step(r, &ev, &companion, err) < 0)
+    if (req_core_step(r, core, &ev, &companion, err) < 0)
         return -1;
     return req_wait(r, NULL);
 }
 
-static int noted_step(struct req *r, struct error *err)
+static int noted_step(struct req *r, struct core *core, struct error *err)
 {
     note_stored(r, r->state);
     return 0;
 }
 
-static int plain_step(struct req *r, struct error *err)
+static int plain_step(struct req *r, struct store *db, struct error *err)
 {
     struct report *p = r->state;
-    if (store_report_add(r->db, &p->row, &p->result, err) < 0)
+    if (store_report_add(db, &p->row, &p->result, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, noted_step);
+    return req_then_loop(r, noted_step);
 }
 
 /* On a reader: would the validation be taken? Keys that clash with stored ones are refused before the core hears of
  * it. */
-static int check_step(struct req *r, struct error *err)
+static int check_step(struct req *r, struct store *db, struct error *err)
 {
     struct report *p = r->state;
-    if (store_report_check(r->db, &p->row, err) < 0)
+    if (store_report_check(db, &p->row, err) < 0)
         return -1;
-    return req_then(r, REQ_LOOP, validated_step);
+    return req_then_loop(r, validated_step);
 }
 
 static int go_on(struct req *r)
 {
     const struct report *p = r->state;
-    return strcmp(p->row.group, "validation") == 0 ? req_then(r, REQ_READ, check_step)
-                                                   : req_then(r, REQ_WRITE, plain_step);
+    return strcmp(p->row.group, "validation") == 0 ? req_then_read(r, check_step)
+                                                   : req_then_write(r, plain_step);
 }
 
-static int valid_step(struct req *r, struct error *err)
+/* Looks at the text of the report alone. */
+static int check_text(struct req *r, struct error *err)
 {
-    struct report *p = r->state;
+    const struct report *p = r->state;
     return store_report_valid(&p->row, err) < 0 ? -1 : go_on(r);
 }
+
+/* On a reader, for texts that would keep the loop for too long. */
+static int check_text_step(struct req *r, struct store *db, struct error *err) { return check_text(r, err); }
 
 static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
 {
@@ -119,22 +123,24 @@ static int report(struct req *r, const struct wire_trial_metrics *m, const char 
                                                        &r->arena) : NULL};
     r->state = p;
     size_t size = strlen(p->row.avg_metrics) + (p->row.batch_metrics ? strlen(p->row.batch_metrics) : 0);
-    return size <= QUICK_BYTES ? valid_step(r, err) : req_then(r, REQ_READ, valid_step);
+    return size <= QUICK_BYTES ? check_text(r, err) : req_then_read(r, check_text_step);
 }
 
-int api_report_trial_metrics(struct req *r, const struct wire_report_trial_metrics_request *in,
+int api_report_trial_metrics(struct req *r, struct core *core, const struct wire_report_trial_metrics_request *in,
                              struct wire_report_trial_metrics_response *ret, struct error *err)
 {
     return report(r, in->metrics, in->group, err);
 }
 
-int api_report_trial_training_metrics(struct req *r, const struct wire_report_trial_training_metrics_request *in,
+int api_report_trial_training_metrics(struct req *r, struct core *core,
+                                      const struct wire_report_trial_training_metrics_request *in,
                                       struct wire_report_trial_training_metrics_response *ret, struct error *err)
 {
     return report(r, in->training_metrics, "training", err);
 }
 
-int api_report_trial_validation_metrics(struct req *r, const struct wire_report_trial_validation_metrics_request *in,
+int api_report_trial_validation_metrics(struct req *r, struct core *core,
+                                        const struct wire_report_trial_validation_metrics_request *in,
                                         struct wire_report_trial_validation_metrics_response *ret, struct error *err)
 {
     return report(r, in->validation_metrics, "validation", err);
@@ -163,14 +169,14 @@ static void report_to_wire(const struct store_metric_row *m, struct wire_trial_m
 }
 
 /* GetMetrics, GetTrainingMetrics and GetValidationMetrics answer with the same message under three names. */
-static int fetch_metrics(struct req *r, enum stream_next *next, struct error *err)
+static int fetch_metrics(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     struct metrics_stream *s = r->state;
     while (s->at < s->trial_n && stream_batch_bytes(r) < STREAM_BATCH_BYTES) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct store_metric_row *row;
         size_t n;
-        if (store_metrics_next(r->db, s->trial_id[s->at], s->group, &s->cursor, ROWS_PER_FETCH, &a, &row, &n, err) < 0)
+        if (store_metrics_next(db, s->trial_id[s->at], s->group, &s->cursor, ROWS_PER_FETCH, &a, &row, &n, err) < 0)
             return -1;
         if (n == 0) {
             s->at++;
@@ -196,17 +202,19 @@ static int start_metrics(struct req *r, const int32_t *trial_id, size_t trial_n,
     return req_stream(r, NULL, fetch_metrics);
 }
 
-int api_get_metrics(struct req *r, const struct wire_get_metrics_request *in, struct error *err)
+int api_get_metrics(struct req *r, struct core *core, const struct wire_get_metrics_request *in, struct error *err)
 {
     return start_metrics(r, in->trial_ids, in->trial_ids_n, in->group && *in->group ? in->group : NULL);
 }
 
-int api_get_training_metrics(struct req *r, const struct wire_get_training_metrics_request *in, struct error *err)
+int api_get_training_metrics(struct req *r, struct core *core, const struct wire_get_training_metrics_request *in,
+                             struct error *err)
 {
     return start_metrics(r, in->trial_ids, in->trial_ids_n, "training");
 }
 
-int api_get_validation_metrics(struct req *r, const struct wire_get_validation_metrics_request *in, struct error *err)
+int api_get_validation_metrics(struct req *r, struct core *core, const struct wire_get_validation_metrics_request *in,
+                               struct error *err)
 {
     return start_metrics(r, in->trial_ids, in->trial_ids_n, "validation");
 }
@@ -215,14 +223,14 @@ int api_get_validation_metrics(struct req *r, const struct wire_get_validation_m
 
 enum { REPORTS_OF_CHECKPOINT_MAX = 10000 };
 
-static int add_reports_of_trial(struct req *r, int32_t trial_id, const char *group,
+static int add_reports_of_trial(struct req *r, struct store *db, int32_t trial_id, const char *group,
                                 struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
 {
     struct store_metric_cursor cursor = {0};
     for (;;) {
         struct store_metric_row *row;
         size_t n;
-        if (store_metrics_next(r->db, trial_id, group, &cursor, ROWS_PER_FETCH, &r->arena, &row, &n, err) < 0)
+        if (store_metrics_next(db, trial_id, group, &cursor, ROWS_PER_FETCH, &r->arena, &row, &n, err) < 0)
             return -1;
         if (n == 0)
             return 0;
@@ -235,7 +243,8 @@ static int add_reports_of_trial(struct req *r, int32_t trial_id, const char *gro
     }
 }
 
-int api_get_trial_metrics_by_checkpoint(struct req *r, const struct wire_get_trial_metrics_by_checkpoint_request *in,
+int api_get_trial_metrics_by_checkpoint(struct req *r, struct store *db,
+                                        const struct wire_get_trial_metrics_by_checkpoint_request *in,
                                         struct wire_get_trial_metrics_by_checkpoint_response *ret, struct error *err)
 {
     static const char *const types[] = {[WIRE_TRIAL_SOURCE_INFO_TYPE_INFERENCE] = "INFERENCE",
@@ -244,12 +253,12 @@ int api_get_trial_metrics_by_checkpoint(struct req *r, const struct wire_get_tri
     const char *group = in->metric_group && *in->metric_group ? in->metric_group : NULL;
     struct store_checkpoint checkpoint;
     struct store_ints trials;
-    if (store_checkpoint_get(r->db, in->checkpoint_uuid, &r->arena, &checkpoint, err) < 0 ||
-        store_trials_of_source(r->db, in->checkpoint_uuid, type, &r->arena, &trials, err) < 0)
+    if (store_checkpoint_get(db, in->checkpoint_uuid, &r->arena, &checkpoint, err) < 0 ||
+        store_trials_of_source(db, in->checkpoint_uuid, type, &r->arena, &trials, err) < 0)
         return -1;
     ret->metrics = arena_array(&r->arena, struct wire_trial_metrics_report, REPORTS_OF_CHECKPOINT_MAX);
     for (size_t i = 0; i < trials.n; i++)
-        if (add_reports_of_trial(r, trials.value[i], group, ret, err) < 0)
+        if (add_reports_of_trial(r, db, trials.value[i], group, ret, err) < 0)
             return -1;
     return 0;
 }

@@ -15,6 +15,7 @@
 #include "api/origin.h"
 #include "api/raw_handlers.h"
 #include "common/clock.h"
+#include "common/must.h"
 #include "core/core.h"
 #include "gen/handlers.h"
 #include "net/http.h"
@@ -57,23 +58,32 @@ static enum req_place place_of(enum route_kind kind)
 
 static enum req_place place_of_request(const struct req *r)
 {
-    return r->route ? place_of(r->route->kind) : r->run->match.raw->place;
+    return r->route ? place_of(r->route->kind) : r->run->match.raw->first.place;
 }
 
-static int step_first(struct req *r, struct error *err)
+/* ---- the first step, which is the handler ---- */
+
+static int first_on_loop(struct req *r, struct core *core, struct error *err)
 {
-    if (r->run->access_open && access_check_stored(r, err) < 0)
+    if (!r->route)
+        return r->run->match.raw->first.loop(r, core, err);
+    return route_handlers[r->route - routes].loop(r, core, r->in, r->ret, err);
+}
+
+static int first_with_store(struct req *r, struct store *db, struct error *err)
+{
+    if (r->run->access_open && access_check_stored(r, db, err) < 0)
         return -1;
     if (!r->route)
-        return r->run->match.raw->handler(r, err);
-    return route_handlers[r->route - routes](r, r->in, r->ret, err);
+        return r->run->match.raw->first.store(r, db, err);
+    return route_handlers[r->route - routes].store(r, db, r->in, r->ret, err);
 }
 
-/* Where the first step runs without the store, a reader looks whose the object is. */
-static int authorise_step(struct req *r, struct error *err)
+static int first_with_neither(struct req *r, struct error *err)
 {
-    r->run->access_open = false;
-    return access_check_stored(r, err) < 0 ? -1 : req_then(r, place_of_request(r), step_first);
+    if (!r->route)
+        return r->run->match.raw->first.work(r, err);
+    return route_handlers[r->route - routes].work(r, r->in, r->ret, err);
 }
 
 static bool has_store(enum req_place place)
@@ -81,18 +91,37 @@ static bool has_store(enum req_place place)
     return place == REQ_READ || place == REQ_SEARCH || place == REQ_WRITE;
 }
 
+static int go_to_first(struct req *r)
+{
+    struct req_step step = {.place = place_of_request(r)};
+    if (has_store(step.place))
+        step.store = first_with_store;
+    else if (step.place == REQ_LOOP)
+        step.loop = first_on_loop;
+    else
+        step.work = first_with_neither;
+    return req_go(r, step);
+}
+
+/* Where the first step runs without the store, a reader looks whose the object is. */
+static int authorise_step(struct req *r, struct store *db, struct error *err)
+{
+    r->run->access_open = false;
+    return access_check_stored(r, db, err) < 0 ? -1 : go_to_first(r);
+}
+
 /* The request is decoded; on the loop again if it was not all the time. */
-static int dispatch(struct req *r, struct error *err)
+static int dispatch(struct req *r, struct core *core, struct error *err)
 {
     enum req_place place = place_of_request(r);
-    int access = access_check_object(r, err);
+    int access = access_check_object(r, core, err);
     if (access < 0)
         return -1;
     r->run->access_open = access == ACCESS_ASKS_STORE;
     bool changes = place == REQ_WRITE || (r->route && strcmp(r->route->method, "GET") != 0);
     if (changes && !r->api->services.admits_writes(r->api->services.ctx, err))
         return -1;
-    return r->run->access_open && !has_store(place) ? req_then(r, REQ_READ, authorise_step) : req_then(r, place, step_first);
+    return r->run->access_open && !has_store(place) ? req_then_read(r, authorise_step) : go_to_first(r);
 }
 
 static int decode_step(struct req *r, struct error *err)
@@ -100,7 +129,7 @@ static int decode_step(struct req *r, struct error *err)
     if (decode(r, err) < 0)
         return -1;
     req_drop_body(r);
-    return req_then(r, REQ_LOOP, dispatch);
+    return req_then_loop(r, dispatch);
 }
 
 /* ---- accept, route, authenticate ---- */
@@ -151,7 +180,7 @@ size_t api_body_max(struct http_request *http, void *ctx)
         return match.route->body_max;
     const struct raw_route *raw = raw_route_find(http, &a, param);
     /* the only one that takes a body: logs in the form that older tasks post them */
-    return raw && raw->handler == raw_task_logs ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
+    return raw && raw->first.place == REQ_WORK && raw->first.work == raw_task_logs ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
 }
 
 static int find_route(struct req *r, struct error *err)
@@ -178,16 +207,16 @@ static int find_route(struct req *r, struct error *err)
 }
 
 /* What a task's session speaks for. An allocation that has just ended speaks for nothing any more. */
-static void know_task(struct req *r)
+static void know_task(struct req *r, const struct core *core)
 {
     struct principal *who = &r->who;
-    const struct allocation_row *a = who->kind == PRINCIPAL_TASK ? core_allocation(r->api->core, who->allocation_id) : NULL;
+    const struct allocation_row *a = who->kind == PRINCIPAL_TASK ? core_allocation(core, who->allocation_id) : NULL;
     struct core_trial_view trial;
     if (!a)
         return;
     snprintf(who->task_id, sizeof(who->task_id), "%s", a->task_id);
     who->trial_id = a->trial_id;
-    if (a->trial_id && core_trial(r->api->core, a->trial_id, &trial))
+    if (a->trial_id && core_trial(core, a->trial_id, &trial))
         who->experiment_id = trial.row->experiment_id;
 }
 
@@ -212,7 +241,7 @@ static int check_origin(struct req *r, bool open, struct error *err)
     return open || by_cookie ? origin_check(r->api->proxies, r->http, by_cookie, err) : 0;
 }
 
-static int authenticate(struct req *r, struct error *err)
+static int authenticate(struct req *r, const struct core *core, struct error *err)
 {
     const struct access_row *access = r->route ? &route_access[r->route - routes] : &r->run->match.raw->access;
     bool is_planned = r->route && r->route->kind == ROUTE_PLANNED;
@@ -228,7 +257,7 @@ static int authenticate(struct req *r, struct error *err)
         return 0;
     if (identities_authenticate(r->api->identities, token, r->now_us, &r->who, err) < 0)
         return -1;
-    know_task(r);
+    know_task(r, core);
     return is_planned ? 0 : access_check_credential(r, err);
 }
 
@@ -243,7 +272,7 @@ static void on_client_gone(struct http_request *http, void *ctx)
     req_drop(r);
 }
 
-static int accept_request(struct req *r, struct error *err)
+static int accept_request(struct req *r, struct core *core, struct error *err)
 {
     int found = find_route(r, err);
     if (found < 0 && !r->route && !r->run->match.is_rpc_path) {
@@ -255,7 +284,7 @@ static int accept_request(struct req *r, struct error *err)
         }
         return -1;
     }
-    if ((r->route || r->run->match.raw) && authenticate(r, err) < 0)
+    if ((r->route || r->run->match.raw) && authenticate(r, core, err) < 0)
         return -1;
     if (found < 0)
         return -1;
@@ -263,12 +292,12 @@ static int accept_request(struct req *r, struct error *err)
     r->run->body = http_request_take_body(r->http, &r->run->body_n);
     r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3; /* base64 becomes three quarters */
     if (!r->route)
-        return dispatch(r, err);
+        return dispatch(r, core, err);
     if (r->run->body_n > DECODE_ON_LOOP_MAX)
-        return req_then(r, REQ_WORK, decode_step);
+        return req_then_work(r, decode_step);
     if (decode(r, err) < 0)
         return -1;
-    return dispatch(r, err);
+    return dispatch(r, core, err);
 }
 
 static void add_security_headers(struct http_request *http)
@@ -280,14 +309,8 @@ static void add_security_headers(struct http_request *http)
 
 void api_on_request(struct http_request *http, void *ctx)
 {
-    struct req *r = calloc(1, sizeof(*r));
-    struct req_run *run = calloc(1, sizeof(*run));
-    if (!r || !run) {
-        free(r);
-        free(run);
-        http_reply(http, 503, NULL, NULL, 0);
-        return;
-    }
+    struct req *r = must_calloc(1, sizeof(*r));
+    struct req_run *run = must_calloc(1, sizeof(*run));
     r->run = run;
     r->api = ctx;
     r->http = http;
@@ -295,7 +318,7 @@ void api_on_request(struct http_request *http, void *ctx)
     http_request_set_ctx(http, r, on_client_gone);
     add_security_headers(http);
     cleanup_error struct error err = ERROR_INIT;
-    run->rc = accept_request(r, &err);
+    run->rc = accept_request(r, r->api->live->core, &err);
     if (run->rc < 0)
         req_fail(r, &err);
     else

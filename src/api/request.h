@@ -9,6 +9,17 @@
 enum req_error_form { REQ_ERROR_RPC, REQ_ERROR_STREAM, REQ_ERROR_RAW };
 void req_error_body(const struct error *err, enum req_error_form form, struct strbuf *out);
 
+/* Where a step runs, and the step, of the type that its place has. REQ_LATER is the loop in its next turn. */
+enum req_place { REQ_NOWHERE, REQ_LOOP, REQ_LATER, REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_WORK, REQ_TRANSFER, REQ_PASSWORD };
+struct req_step {
+    enum req_place place; /* REQ_NOWHERE: there is none */
+    union {
+        req_loop_fn *loop;   /* REQ_LOOP, REQ_LATER */
+        req_store_fn *store; /* REQ_READ, REQ_SEARCH, REQ_WRITE, REQ_PASSWORD */
+        req_work_fn *work;   /* REQ_WORK, REQ_TRANSFER */
+    };
+};
+
 /* Frees a request that has answered by other means (streams, upgrades). */
 void req_drop(struct req *r);
 

@@ -7,6 +7,11 @@
 
 struct password_job;
 
+/* The live state that a step on the loop is given. Nothing that hangs on a request leads to it but steps.c and request.c. */
+struct live {
+    struct core *core;
+};
+
 struct req_run {
     struct {
         bool is_rpc_path;
@@ -17,9 +22,8 @@ struct req_run {
     char *query;
     void *body;
     size_t body_n;
-    req_step_fn *next;
-    enum req_place next_place;
-    req_step_fn *write_step; /* kept: a group that met a full disk runs it again */
+    struct req_step next;
+    req_store_fn *write_step; /* kept: a group that met a full disk runs it again */
     void (*on_gone)(struct req *r);
     struct password_job *password; /* of those that pass through the passwords' lane */
     uint64_t ticket; /* of the last write this request caused; 0 if none */
@@ -29,7 +33,10 @@ struct req_run {
     bool access_open; /* whose the object is has yet to be asked of the store */
 };
 
-/* Runs the step that req_then() named last, at its place. The request may be over, and freed, when this returns. */
+/* `return req_go(…)`: the request goes on with this step. */
+int req_go(struct req *r, struct req_step step);
+void req_resume(struct req *r, struct req_step step);
+/* Runs the step that req_go() was given last, at its place. The request may be over, and freed, when this returns. */
 void req_run_step(struct req *r);
 /* Ends it with an error, which is taken. */
 void req_fail(struct req *r, struct error *err);

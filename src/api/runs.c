@@ -44,13 +44,13 @@ static void run_to_wire(const struct store_run *s, int64_t now_us, struct arena 
     string_list_of_json(s->experiment.labels, a, &ret->labels, &ret->labels_n, NULL);
 }
 
-static int show_runs(struct req *r, struct error *err)
+static int show_runs(struct req *r, struct store *db, struct error *err)
 {
     struct wire_search_runs_response *ret = r->ret;
     const struct search_found *found = r->state;
     struct store_run *run;
     size_t n;
-    if (store_runs_shown(r->db, found->ids, &r->arena, &run, &n, err) < 0)
+    if (store_runs_shown(db, found->ids, &r->arena, &run, &n, err) < 0)
         return -1;
     ret->runs = arena_array(&r->arena, struct wire_run_flat_run, n + 1);
     ret->runs_n = n;
@@ -59,34 +59,38 @@ static int show_runs(struct req *r, struct error *err)
     return 0;
 }
 
-int api_search_runs(struct req *r, const struct wire_search_runs_request *in, struct wire_search_runs_response *ret,
-                    struct error *err)
+int api_search_runs(struct req *r, struct store *db, const struct wire_search_runs_request *in,
+                    struct wire_search_runs_response *ret, struct error *err)
 {
     const struct page page = page_of(in->offset, in->limit);
     struct search_found *found = arena_new(&r->arena, struct search_found);
     struct search *search;
     if (search_parse(SEARCH_RUNS, in->filter, in->sort, r->now_us, &r->arena, &search, err) < 0 ||
-        store_search(r->db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
+        store_search(db, search, in->has_project_id ? in->project_id : 0, page, &r->arena, found, err) < 0)
         return -1;
     ret->pagination = pagination(page, found->window, &r->arena);
     r->state = found;
-    return req_then(r, REQ_READ, show_runs);
+    return req_then_read(r, show_runs);
 }
 
 /* ---- actions: which runs ----------------------------------------------------------------------------------------- */
 
 struct runs_request;
-typedef int run_action_fn(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err);
+/* An event of the core, on the loop, and a change of the store, on the writer's thread. */
+typedef int run_event_fn(struct req *r, struct core *core, const struct runs_request *b,
+                         const struct store_run_brief *run, struct error *err);
+typedef int run_change_fn(struct req *r, struct store *db, const struct runs_request *b,
+                          const struct store_run_brief *run, struct error *err);
 
 struct runs_request {
     struct store_ints ids; /* as asked for; with a filter, those that it finds */
     const char *filter;
     int32_t project_id; /* 0 or less: any */
-    enum req_place place;
-    run_action_fn *act;
+    run_event_fn *event; /* one of the two is set */
+    run_change_fn *change;
     struct action_args args;
     bool skip_multitrial;
-    req_step_fn *then; /* on the loop, once all is committed; NULL: nothing */
+    req_loop_fn *then; /* on the loop, once all is committed; NULL: nothing */
     bool *acted;       /* which of the ids it was done to */
     size_t at;         /* how far it has come: what happens on the loop is done in parts */
     struct wire_run_action_result **results;
@@ -101,42 +105,62 @@ static const struct store_run_brief *find(const struct runs_request *b, int32_t 
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
 }
 
-/* A run is its experiment's owner's. */
-static int act_on(struct req *r, const struct store_run_brief *run, struct error *err)
+/* NULL and err: there is no such run, or it may not be changed by the one who asks. A run is its experiment's owner's. */
+static const struct store_run_brief *find_changeable(struct req *r, int32_t id, struct error *err)
 {
-    const struct runs_request *b = r->state;
-    if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
-        return -1;
-    return b->act(r, b, run, err);
+    const struct store_run_brief *run = find(r->state, id);
+    if (!run)
+        error_set(err, ERR_NOT_FOUND, "run '%d' not found", id);
+    else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
+        run = NULL;
+    return run;
 }
 
-static int act_on_all(struct req *r, struct error *err)
+/* The answer about one run. -1: a store that does not work concerns them all. */
+static int answer_run(struct req *r, size_t i, struct error *failed, struct error *err)
 {
     struct runs_request *b = r->state;
-    if (b->place == REQ_WRITE)
-        b->at = 0; /* the writer may have to repeat it */
-    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
-        if (b->place == REQ_LOOP && req_turn_is_over(began_us))
-            return req_then(r, REQ_LATER, act_on_all);
-        size_t i = b->at;
-        cleanup_error struct error failed = ERROR_INIT;
-        int32_t id = b->ids.value[i];
-        const struct store_run_brief *run = find(b, id);
-        if (!run)
-            error_set(&failed, ERR_NOT_FOUND, "run '%d' not found", id);
-        else if (act_on(r, run, &failed) < 0 && error_http_status(failed.kind) >= 500) {
-            error_move(err, &failed); /* a store that does not work concerns them all */
-            return -1;
-        }
-        b->acted[i] = !failed.kind;
-        (*b->results)[i] = (struct wire_run_action_result){
-            .id = id, .error = failed.kind ? arena_strdup(&r->arena, error_msg(&failed)) : ""};
+    if (failed->kind && error_http_status(failed->kind) >= 500) {
+        error_move(err, failed);
+        return -1;
     }
-    b->at = 0;
-    return b->then ? req_then(r, REQ_LOOP, b->then) : 0;
+    b->acted[i] = !failed->kind;
+    (*b->results)[i] = (struct wire_run_action_result){
+        .id = b->ids.value[i], .error = failed->kind ? arena_strdup(&r->arena, error_msg(failed)) : ""};
+    return 0;
 }
 
-static int find_by_filter(struct req *r, struct runs_request *b, struct error *err)
+static int tell_runs(struct req *r, struct core *core, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
+        if (req_turn_is_over(began_us))
+            return req_then_later(r, tell_runs);
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[b->at], &failed);
+        if (run)
+            b->event(r, core, b, run, &failed);
+        if (answer_run(r, b->at, &failed, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int change_runs(struct req *r, struct store *db, struct error *err)
+{
+    struct runs_request *b = r->state;
+    for (size_t i = 0; i < b->ids.n; i++) {
+        cleanup_error struct error failed = ERROR_INIT;
+        const struct store_run_brief *run = find_changeable(r, b->ids.value[i], &failed);
+        if (run)
+            b->change(r, db, b, run, &failed);
+        if (answer_run(r, i, &failed, err) < 0)
+            return -1;
+    }
+    return b->then ? req_then_loop(r, b->then) : 0;
+}
+
+static int find_by_filter(struct req *r, struct store *db, struct runs_request *b, struct error *err)
 {
     struct search *search;
     if (!b->filter || !*b->filter)
@@ -147,25 +171,25 @@ static int find_by_filter(struct req *r, struct runs_request *b, struct error *e
         return -1;
     const struct page all = {.limit = -1};
     struct search_found found;
-    if (store_search(r->db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
+    if (store_search(db, search, b->project_id > 0 ? b->project_id : 0, all, &r->arena, &found, err) < 0)
         return -1;
     b->ids = found.ids;
     return 0;
 }
 
 /* On the searcher's thread. */
-static int run_request(struct req *r, const struct runs_request *request, struct error *err)
+static int run_request(struct req *r, struct store *db, const struct runs_request *request, struct error *err)
 {
     struct runs_request *b = arena_new(&r->arena, struct runs_request);
     *b = *request;
-    if (find_by_filter(r, b, err) < 0 ||
-        store_run_briefs(r->db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
+    if (find_by_filter(r, db, b, err) < 0 ||
+        store_run_briefs(db, b->ids, &r->arena, &b->found, &b->found_n, err) < 0)
         return -1;
     *b->results = arena_array(&r->arena, struct wire_run_action_result, b->ids.n + 1);
     *b->results_n = b->ids.n;
     b->acted = arena_array(&r->arena, bool, b->ids.n + 1);
     r->state = b;
-    return req_then(r, b->place, act_on_all);
+    return b->event ? req_then_loop(r, tell_runs) : req_then_write(r, change_runs);
 }
 
 #define REQUEST(in, ret)                                                                                       \
@@ -174,24 +198,24 @@ static int run_request(struct req *r, const struct runs_request *request, struct
 
 /* ---- actions: what is done --------------------------------------------------------------------------------------- */
 
-static int kill_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+static int kill_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                    struct error *err)
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (req_core_step(r, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
         return 0;
     error_move(err, &failed);
     return -1;
 }
 
-int api_kill_runs(struct req *r, const struct wire_kill_runs_request *in, struct wire_kill_runs_response *ret,
-                  struct error *err)
+int api_kill_runs(struct req *r, struct store *db, const struct wire_kill_runs_request *in,
+                  struct wire_kill_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = kill_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = kill_run}, err);
 }
 
-static int set_state(struct req *r, const struct experiment_action *action, const char *verb,
+static int set_state(struct req *r, struct core *core, const struct experiment_action *action, const char *verb,
                      const struct store_run_brief *run, struct error *err)
 {
     if (run->multitrial)
@@ -199,7 +223,7 @@ static int set_state(struct req *r, const struct experiment_action *action, cons
                          run->experiment.id, verb);
     struct core_event ev = {.type = action->event, .now_us = r->now_us, .experiment_id = run->experiment.id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (req_core_step(r, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
         return action_without_core(action, &run->experiment, err);
@@ -207,36 +231,37 @@ static int set_state(struct req *r, const struct experiment_action *action, cons
     return -1;
 }
 
-static int pause_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+static int pause_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                     struct error *err)
 {
-    return set_state(r, &action_pause, "pause", run, err);
+    return set_state(r, core, &action_pause, "pause", run, err);
 }
 
-static int resume_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+static int resume_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
+                      struct error *err)
 {
-    return set_state(r, &action_activate, "activate", run, err);
+    return set_state(r, core, &action_activate, "activate", run, err);
 }
 
-int api_pause_runs(struct req *r, const struct wire_pause_runs_request *in, struct wire_pause_runs_response *ret,
-                   struct error *err)
+int api_pause_runs(struct req *r, struct store *db, const struct wire_pause_runs_request *in,
+                   struct wire_pause_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = pause_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = pause_run}, err);
 }
 
-int api_resume_runs(struct req *r, const struct wire_resume_runs_request *in, struct wire_resume_runs_response *ret,
-                    struct error *err)
+int api_resume_runs(struct req *r, struct store *db, const struct wire_resume_runs_request *in,
+                    struct wire_resume_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_LOOP,
-                                                 .act = resume_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run}, err);
 }
 
 /* What it looks like to the writer, in whose order changes happen. */
-static int look_again(struct req *r, const struct store_run_brief *run, struct store_run_brief *ret, struct error *err)
+static int look_again(struct req *r, struct store *db, const struct store_run_brief *run, struct store_run_brief *ret,
+                      struct error *err)
 {
     struct store_run_brief *now;
     size_t n;
-    if (store_run_briefs(r->db, (struct store_ints){&run->id, 1}, &r->arena, &now, &n, err) < 0)
+    if (store_run_briefs(db, (struct store_ints){&run->id, 1}, &r->arena, &now, &n, err) < 0)
         return -1;
     if (n == 0)
         return error_set(err, ERR_NOT_FOUND, "run '%d' not found", run->id);
@@ -244,64 +269,68 @@ static int look_again(struct req *r, const struct store_run_brief *run, struct s
     return 0;
 }
 
-static int set_archived(struct req *r, const struct store_run_brief *seen, bool archived, struct error *err)
+static int set_archived(struct req *r, struct store *db, const struct store_run_brief *seen, bool archived,
+                        struct error *err)
 {
     struct store_run_brief run = *seen;
-    if (look_again(r, seen, &run, err) < 0)
+    if (look_again(r, db, seen, &run, err) < 0)
         return -1;
     if (!run_state_is_over(run.state))
         return error_set(err, ERR_PRECONDITION, "Run is not in terminal state.");
     if (run.archived == archived)
         return error_set(err, ERR_PRECONDITION, "run %d is %s already", run.id, archived ? "archived" : "unarchived");
-    return store_run_set_archived(r->db, run.id, archived, err);
+    return store_run_set_archived(db, run.id, archived, err);
 }
 
-static int archive_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+static int archive_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *run,
+                       struct error *err)
 {
-    return set_archived(r, run, true, err);
+    return set_archived(r, db, run, true, err);
 }
 
-static int unarchive_run(struct req *r, const struct runs_request *b, const struct store_run_brief *run, struct error *err)
+static int unarchive_run(struct req *r, struct store *db, const struct runs_request *b,
+                         const struct store_run_brief *run, struct error *err)
 {
-    return set_archived(r, run, false, err);
+    return set_archived(r, db, run, false, err);
 }
 
-int api_archive_runs(struct req *r, const struct wire_archive_runs_request *in, struct wire_archive_runs_response *ret,
-                     struct error *err)
+int api_archive_runs(struct req *r, struct store *db, const struct wire_archive_runs_request *in,
+                     struct wire_archive_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = archive_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = archive_run},
+                       err);
 }
 
-int api_unarchive_runs(struct req *r, const struct wire_unarchive_runs_request *in,
+int api_unarchive_runs(struct req *r, struct store *db, const struct wire_unarchive_runs_request *in,
                        struct wire_unarchive_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = unarchive_run}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = unarchive_run},
+                       err);
 }
 
 /* Not while its experiment goes on, which rests on all of its trials. The rows go in the background, once the files of its
  * checkpoints are gone. */
-static int delete_run(struct req *r, const struct runs_request *b, const struct store_run_brief *seen, struct error *err)
+static int delete_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
+                      struct error *err)
 {
     struct store_run_brief run = *seen;
-    if (look_again(r, seen, &run, err) < 0)
+    if (look_again(r, db, seen, &run, err) < 0)
         return -1;
     if (!run_state_is_over(run.state))
         return error_set(err, ERR_PRECONDITION, "cannot delete run in STATE_%s state", run_state_name(run.state));
     if (!run_state_is_over(run.experiment.state))
         return error_set(err, ERR_PRECONDITION, "cannot delete run %d while its experiment %d is in STATE_%s state", run.id,
                          run.experiment.id, run_state_name(run.experiment.state));
-    return store_run_deletion_add(r->db, run.experiment.id, run.id, err);
+    return store_run_deletion_add(db, run.experiment.id, run.id, err);
 }
 
-static int begin_deletions(struct req *r, struct error *err)
+static int begin_deletions(struct req *r, struct core *core, struct error *err)
 {
     struct runs_request *b = r->state;
     const struct api_services *s = &r->api->services;
     for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
         if (req_turn_is_over(began_us))
-            return req_then(r, REQ_LATER, begin_deletions);
+            return req_then_later(r, begin_deletions);
         size_t i = b->at;
         cleanup_error struct error failed = ERROR_INIT;
         int32_t id = b->ids.value[i];
@@ -311,39 +340,40 @@ static int begin_deletions(struct req *r, struct error *err)
     return 0;
 }
 
-int api_delete_runs(struct req *r, const struct wire_delete_runs_request *in, struct wire_delete_runs_response *ret,
-                    struct error *err)
+int api_delete_runs(struct req *r, struct store *db, const struct wire_delete_runs_request *in,
+                    struct wire_delete_runs_response *ret, struct error *err)
 {
-    return run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .place = REQ_WRITE,
-                                                 .act = delete_run, .then = begin_deletions}, err);
+    return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .change = delete_run,
+                                                 .then = begin_deletions}, err);
 }
 
 /* A run lies where its experiment does, so that moves with it, once. */
-static int move_run(struct req *r, const struct runs_request *b, const struct store_run_brief *seen, struct error *err)
+static int move_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
+                    struct error *err)
 {
     struct store_run_brief run = *seen;
-    if (look_again(r, seen, &run, err) < 0)
+    if (look_again(r, db, seen, &run, err) < 0)
         return -1;
     if (run.multitrial && b->skip_multitrial)
         return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d, which is skipped", run.id,
                          run.experiment.id);
     if (run.experiment.project_id == b->args.project_id)
         return 0; /* with another run of its experiment */
-    return action_move.change(r, &run.experiment, &b->args, err);
+    return action_move.change(r, db, &run.experiment, &b->args, err);
 }
 
-static int check_destination(struct req *r, struct error *err)
+static int check_destination(struct req *r, struct store *db, struct error *err)
 {
     const struct runs_request *b = r->state;
-    return action_move.prepare(r, &b->args, err) < 0 ? -1 : act_on_all(r, err);
+    return action_move.prepare(r, db, &b->args, err) < 0 ? -1 : change_runs(r, db, err);
 }
 
-int api_move_runs(struct req *r, const struct wire_move_runs_request *in, struct wire_move_runs_response *ret,
-                  struct error *err)
+int api_move_runs(struct req *r, struct store *db, const struct wire_move_runs_request *in,
+                  struct wire_move_runs_response *ret, struct error *err)
 {
-    int rc = run_request(r, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
-                                                   .place = REQ_WRITE, .act = move_run,
+    int rc = run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->source_project_id,
+                                                   .change = move_run,
                                                    .args = {.project_id = in->destination_project_id},
                                                    .skip_multitrial = in->skip_multitrial}, err);
-    return rc < 0 ? -1 : req_then(r, REQ_WRITE, check_destination);
+    return rc < 0 ? -1 : req_then_write(r, check_destination);
 }

@@ -9,10 +9,10 @@
 #include "store/search.h"
 #include "store/workspaces.h"
 
-static int check_project(struct req *r, int32_t id, struct error *err)
+static int check_project(struct req *r, struct store *db, int32_t id, struct error *err)
 {
     struct store_project project;
-    return store_project_get(r->db, id, &r->arena, &project, err);
+    return store_project_get(db, id, &r->arena, &project, err);
 }
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static size_t add_metric(const struct search_metric *m, struct arena *a, struct 
     return n;
 }
 
-int api_get_project_columns(struct req *r, const struct wire_get_project_columns_request *in,
+int api_get_project_columns(struct req *r, struct store *db, const struct wire_get_project_columns_request *in,
                             struct wire_get_project_columns_response *ret, struct error *err)
 {
     const bool runs = in->has_table_type && in->table_type == WIRE_TABLE_TYPE_RUN;
@@ -87,10 +87,10 @@ int api_get_project_columns(struct req *r, const struct wire_get_project_columns
     struct search_name *fixed, *hparam, *metadata = NULL;
     struct search_metric *metric;
     size_t fixed_n, hparam_n, metadata_n = 0, metric_n;
-    if (check_project(r, in->id, err) < 0 ||
-        store_search_value_names(r->db, in->id, false, &r->arena, &hparam, &hparam_n, err) < 0 ||
-        (runs && store_search_value_names(r->db, in->id, true, &r->arena, &metadata, &metadata_n, err) < 0) ||
-        store_search_metrics(r->db, kind, in->id, &r->arena, &metric, &metric_n, err) < 0)
+    if (check_project(r, db, in->id, err) < 0 ||
+        store_search_value_names(db, in->id, false, &r->arena, &hparam, &hparam_n, err) < 0 ||
+        (runs && store_search_value_names(db, in->id, true, &r->arena, &metadata, &metadata_n, err) < 0) ||
+        store_search_metrics(db, kind, in->id, &r->arena, &metric, &metric_n, err) < 0)
         return -1;
     search_fixed_names(kind, &r->arena, &fixed, &fixed_n);
     size_t max = fixed_n + hparam_n + metadata_n + metric_n * SEARCH_QUALIFIER_NR;
@@ -109,16 +109,17 @@ int api_get_project_columns(struct req *r, const struct wire_get_project_columns
 
 /* ---- extents ----------------------------------------------------------------------------------------------------- */
 
-int api_get_project_numeric_metrics_range(struct req *r, const struct wire_get_project_numeric_metrics_range_request *in,
+int api_get_project_numeric_metrics_range(struct req *r, struct store *db,
+                                          const struct wire_get_project_numeric_metrics_range_request *in,
                                           struct wire_get_project_numeric_metrics_range_response *ret,
                                           struct error *err)
 {
     struct search_metric *metric;
     struct search_extent searcher;
     size_t metric_n;
-    if (check_project(r, in->id, err) < 0 ||
-        store_search_metrics(r->db, SEARCH_EXPERIMENTS, in->id, &r->arena, &metric, &metric_n, err) < 0 ||
-        store_search_searcher_metric(r->db, in->id, &searcher, err) < 0)
+    if (check_project(r, db, in->id, err) < 0 ||
+        store_search_metrics(db, SEARCH_EXPERIMENTS, in->id, &r->arena, &metric, &metric_n, err) < 0 ||
+        store_search_searcher_metric(db, in->id, &searcher, err) < 0)
         return -1;
     struct wire_project_metrics_range *to = ret->ranges = arena_array(&r->arena, struct wire_project_metrics_range,
                                                               metric_n * SEARCH_QUALIFIER_NR + 1);
@@ -140,10 +141,10 @@ int api_get_project_numeric_metrics_range(struct req *r, const struct wire_get_p
 
 /* ---- metadata ---------------------------------------------------------------------------------------------------- */
 
-int api_get_metadata_values(struct req *r, const struct wire_get_metadata_values_request *in,
+int api_get_metadata_values(struct req *r, struct store *db, const struct wire_get_metadata_values_request *in,
                             struct wire_get_metadata_values_response *ret, struct error *err)
 {
-    if (check_project(r, in->project_id, err) < 0)
+    if (check_project(r, db, in->project_id, err) < 0)
         return -1;
-    return store_search_metadata_values(r->db, in->project_id, in->key, &r->arena, &ret->values, &ret->values_n, err);
+    return store_search_metadata_values(db, in->project_id, in->key, &r->arena, &ret->values, &ret->values_n, err);
 }

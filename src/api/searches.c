@@ -11,23 +11,23 @@
 /* ---- operations: "train until this much in all, then report" ---- */
 
 /* A trial that is over has nothing more to do. */
-static int operation_of_ended(struct req *r, struct error *err)
+static int operation_of_ended(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_get_current_trial_searcher_operation_request *in = r->in;
     struct wire_get_current_trial_searcher_operation_response *ret = r->ret;
     struct store_trial t;
     ret->completed = true;
-    return store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err);
+    return store_trial_get(db, in->trial_id, /* full= */ false, &r->arena, &t, err);
 }
 
-int api_get_current_trial_searcher_operation(struct req *r,
+int api_get_current_trial_searcher_operation(struct req *r, struct core *core,
                                              const struct wire_get_current_trial_searcher_operation_request *in,
                                              struct wire_get_current_trial_searcher_operation_response *ret,
                                              struct error *err)
 {
     struct core_operation_view op;
-    if (!core_trial_operation(api_core(r->api), in->trial_id, &op))
-        return req_then(r, REQ_READ, operation_of_ended);
+    if (!core_trial_operation(core, in->trial_id, &op))
+        return req_then_read(r, operation_of_ended);
     if (op.length == 0)
         return error_set(err, ERR_PRECONDITION,
                          "trial %d is given no operations: searcher.max_length is not set in its configuration",
@@ -41,7 +41,7 @@ int api_get_current_trial_searcher_operation(struct req *r,
     return 0;
 }
 
-int api_complete_trial_searcher_validation(struct req *r,
+int api_complete_trial_searcher_validation(struct req *r, struct core *core,
                                            const struct wire_complete_trial_searcher_validation_request *in,
                                            struct wire_complete_trial_searcher_validation_response *ret,
                                            struct error *err)
@@ -53,7 +53,7 @@ int api_complete_trial_searcher_validation(struct req *r,
     struct core_event ev = {.type = CORE_TRIAL_OPERATION_COMPLETED, .now_us = r->now_us,
                             .operation = {.trial_id = in->trial_id, .length = (int64_t)done->op->length,
                                           .metric = done->searcher_metric}};
-    return req_core_step(r, &ev, NULL, err);
+    return req_core_step(r, core, &ev, NULL, err);
 }
 
 /* ---- preview ---- */

@@ -9,6 +9,7 @@
 #include "common/config.h"
 #include "core/core.h"
 #include "net/http.h"
+#include "net/loop.h"
 
 const char *req_raw_param(const struct req *r, int index)
 {
@@ -63,13 +64,9 @@ int req_query_param(struct req *r, const char *name, const char **ret, struct er
     return 0;
 }
 
-struct core *api_core(struct api *a)
-{
-    return a->core;
-}
-
 struct identities *api_identities(struct api *a)
 {
+    loop_assert();
     return a->identities;
 }
 
@@ -83,17 +80,20 @@ bool api_allows_root_links(const struct api *a)
     return config_bool(a->info.config, "security.allow_root_links");
 }
 
-int api_core_step(struct api *a, const struct core_event *ev, const struct companion *companion, struct error *err)
+int api_core_step(struct api *a, struct core *core, const struct core_event *ev, const struct companion *companion,
+                  struct error *err)
 {
+    loop_assert();
     return a->services.core_step(a->services.ctx, ev, companion, err);
 }
 
-int req_core_step(struct req *r, const struct core_event *ev, const struct companion *companion, struct error *err)
+int req_core_step(struct req *r, struct core *core, const struct core_event *ev, const struct companion *companion,
+                  struct error *err)
 {
     struct core_event named = *ev;
     if (r->who.kind == PRINCIPAL_USER || r->who.kind == PRINCIPAL_USER_TOKEN)
         named.by = (struct core_actor){r->who.user_id, r->who.username};
-    return api_core_step(r->api, &named, companion, err);
+    return api_core_step(r->api, core, &named, companion, err);
 }
 
 int req_need_admin(const struct req *r, const char *what, struct error *err)

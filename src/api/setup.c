@@ -9,8 +9,10 @@
 #include "api/login_limits.h"
 #include "api/origin.h"
 #include "api/password_lane.h"
+#include "api/request_run.h"
 #include "api/topics.h"
 #include "common/config.h"
+#include "common/must.h"
 #include "net/tunnel.h"
 
 static bool is_sharing_open(const struct api_info *info)
@@ -22,19 +24,15 @@ static bool is_sharing_open(const struct api_info *info)
 int api_new(struct loop *l, const struct api_services *s, const struct api_info *info,
             const struct api_defaults *defaults, struct core *core, struct api **ret, struct error *err)
 {
-    struct api *a = calloc(1, sizeof(*a));
-    if (!a)
-        return error_set(err, ERR_NO_MEMORY, "no memory for the API");
-    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .core = core, .identities = identities_new(),
+    struct api *a = must_calloc(1, sizeof(*a));
+    *a = (struct api){.loop = l, .services = *s, .info = *info, .defaults = *defaults, .identities = identities_new(),
                       .topics = topics_new(), .log_feeds = log_feeds_new(), .agent_texts = agent_texts_new(),
                       .tunnels = tunnels_new(l), .sharing_open = is_sharing_open(info)};
+    a->live = must_calloc(1, sizeof(*a->live));
     a->password_lane = password_lane_new();
     a->login_limits = login_limits_new();
     a->proxies = proxies_new(info->config);
-    if (!a->identities || !a->topics || !a->password_lane || !a->login_limits || !a->proxies) {
-        api_free(a);
-        return error_set(err, ERR_NO_MEMORY, "no memory for the API");
-    }
+    a->live->core = core;
     *ret = a;
     return 0;
 }
@@ -47,6 +45,7 @@ void api_free(struct api *a)
     password_lane_free(a->password_lane);
     login_limits_free(a->login_limits);
     proxies_free(a->proxies);
+    free(a->live);
     free(a->accounts_failure);
     identities_free(a->identities);
     topics_free(a->topics);
@@ -57,7 +56,7 @@ void api_free(struct api *a)
 
 void api_accounts_ready(struct api *a, const char *failure)
 {
-    a->accounts_failure = failure ? strdup(failure) : NULL;
+    a->accounts_failure = failure ? must_strdup(failure) : NULL;
     password_lane_open(a->password_lane);
 }
 

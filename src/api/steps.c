@@ -113,12 +113,16 @@ void req_fail(struct req *r, struct error *err)
 
 /* ---- steps ---- */
 
-/* On whichever thread: runs the step and encodes if that was the last one. */
-static void step_off_loop(struct req *r)
+static struct req_step take_step(struct req *r)
 {
-    req_step_fn *step = r->run->next;
-    r->run->next = NULL;
-    r->run->rc = step(r, &r->run->err);
+    struct req_step step = r->run->next;
+    r->run->next = (struct req_step){.place = REQ_NOWHERE};
+    return step;
+}
+
+/* On whichever thread: encodes if that was the last step. */
+static void after_step_off_loop(struct req *r)
+{
     if (r->run->rc <= 0)
         encode_reply(r);
 }
@@ -127,7 +131,7 @@ static void after_step(struct req *r)
 {
     if (r->run->rc <= 0)
         end_request(r);
-    else if (r->run->next)
+    else if (r->run->next.place)
         req_run_step(r);
     /* else it waits or streams, and somebody will finish it */
 }
@@ -135,14 +139,15 @@ static void after_step(struct req *r)
 static void read_work(void *worker, void *job)
 {
     struct req *r = job;
-    r->db = worker;
-    step_off_loop(r);
-    r->db = NULL;
+    r->run->rc = take_step(r).store(r, worker, &r->run->err);
+    after_step_off_loop(r);
 }
 
 static void work_work(void *worker, void *job)
 {
-    step_off_loop(job);
+    struct req *r = job;
+    r->run->rc = take_step(r).work(r, &r->run->err);
+    after_step_off_loop(r);
 }
 
 static void pool_done(void *job)
@@ -153,10 +158,8 @@ static void pool_done(void *job)
 static int write_work(struct store *db, void *job, struct error *err)
 {
     struct req *r = job;
-    r->db = db;
-    r->run->next = NULL;
-    r->run->rc = r->run->write_step(r, err);
-    r->db = NULL;
+    take_step(r);
+    r->run->rc = r->run->write_step(r, db, err);
     return r->run->rc < 0 ? -1 : 0;
 }
 
@@ -173,10 +176,9 @@ static void write_done(void *job, const struct error *err)
 static void run_on_loop(struct req *r)
 {
     const struct api_services *s = &r->api->services;
-    req_step_fn *step = r->run->next;
-    r->run->next = NULL;
+    struct req_step step = take_step(r);
     uint64_t before = s->ticket(s->ctx);
-    r->run->rc = step(r, &r->run->err);
+    r->run->rc = step.loop(r, r->api->live->core, &r->run->err);
     uint64_t after = s->ticket(s->ctx);
     if (after != before)
         r->run->ticket = after;
@@ -199,7 +201,10 @@ void req_run_step(struct req *r)
 {
     cleanup_error struct error err = ERROR_INIT;
     const struct api_services *s = &r->api->services;
-    switch (r->run->next_place) {
+    enum req_place place = r->run->next.place;
+    switch (place) {
+    case REQ_NOWHERE:
+        return;
     case REQ_LOOP:
         run_on_loop(r);
         return;
@@ -208,12 +213,12 @@ void req_run_step(struct req *r)
         loop_post(r->api->loop, run_later, r);
         return;
     case REQ_WRITE:
-        r->run->write_step = r->run->next;
+        r->run->write_step = r->run->next.store;
         s->submit_write(s->ctx, write_work, write_done, r);
         return;
     case REQ_READ:
     case REQ_SEARCH:
-        if (pool_submit(r->run->next_place == REQ_READ ? s->readers : s->searcher, read_work, pool_done, r, &err) < 0)
+        if (pool_submit(place == REQ_READ ? s->readers : s->searcher, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     case REQ_PASSWORD:
@@ -222,18 +227,25 @@ void req_run_step(struct req *r)
         return;
     case REQ_WORK:
     case REQ_TRANSFER:
-        if (pool_submit(r->run->next_place == REQ_WORK ? s->workers : s->transfers, work_work, pool_done, r, &err) < 0)
+        if (pool_submit(place == REQ_WORK ? s->workers : s->transfers, work_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     }
 }
 
-int req_then(struct req *r, enum req_place place, req_step_fn *step)
+int req_go(struct req *r, struct req_step step)
 {
     r->run->next = step;
-    r->run->next_place = place;
     return REQ_CONTINUES;
 }
+
+int req_then_loop(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LOOP, .loop = step}); }
+int req_then_later(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LATER, .loop = step}); }
+int req_then_read(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_READ, .store = step}); }
+int req_then_search(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_SEARCH, .store = step}); }
+int req_then_write(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_WRITE, .store = step}); }
+int req_then_work(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_WORK, .work = step}); }
+int req_then_transfer(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_TRANSFER, .work = step}); }
 
 bool req_turn_is_over(int64_t began_us)
 {
@@ -243,6 +255,7 @@ bool req_turn_is_over(int64_t began_us)
 
 int req_wait(struct req *r, void (*on_gone)(struct req *r))
 {
+    loop_assert();
     r->run->waiting = true;
     r->run->on_gone = on_gone;
     return REQ_CONTINUES;
@@ -250,6 +263,7 @@ int req_wait(struct req *r, void (*on_gone)(struct req *r))
 
 void req_finish(struct req *r, struct error *err)
 {
+    loop_assert();
     r->run->waiting = false;
     r->run->rc = err && err->kind ? -1 : 0;
     if (r->run->rc < 0)
@@ -257,9 +271,14 @@ void req_finish(struct req *r, struct error *err)
     end_request(r);
 }
 
-void req_resume(struct req *r, enum req_place place, req_step_fn *step)
+void req_resume(struct req *r, struct req_step step)
 {
+    loop_assert();
     r->run->waiting = false;
-    req_then(r, place, step);
+    req_go(r, step);
     req_run_step(r);
 }
+
+void req_resume_loop(struct req *r, req_loop_fn *step) { req_resume(r, (struct req_step){REQ_LOOP, .loop = step}); }
+void req_resume_read(struct req *r, req_store_fn *step) { req_resume(r, (struct req_step){REQ_READ, .store = step}); }
+void req_resume_write(struct req *r, req_store_fn *step) { req_resume(r, (struct req_step){REQ_WRITE, .store = step}); }

@@ -12,6 +12,7 @@
 #include "common/config.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 
 struct storage_roots {
     struct arena arena;
@@ -76,9 +77,7 @@ static const char *place_of(struct json_object *storage, struct arena *a)
 
 struct storage_roots *storage_roots_new(const struct config *c, const char *data_dir)
 {
-    struct storage_roots *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct storage_roots *r = must_calloc(1, sizeof(*r));
     struct json_object *list = config_get(c, "security.checkpoint_roots");
     size_t n = list ? json_object_array_length(list) : 0;
     r->root = arena_array(&r->arena, const char *, n + 1);

@@ -7,6 +7,7 @@
 #include "api/request.h"
 #include "api/topics.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "net/http.h"
 #include "net/loop.h"
 #include "net/pool.h"
@@ -17,7 +18,8 @@ struct stream {
     struct topic_member member; /* first: a member is its stream */
     struct req *r;
     struct http_request *http;
-    stream_fetch_fn *fetch;
+    stream_fetch_fn *fetch;       /* of a stream of lines */
+    stream_bytes_fn *fetch_bytes; /* of a stream of bytes */
     const struct stream_memory *memory; /* NULL: there is none */
     const struct stream_head *head;     /* of a stream of bytes; NULL: of lines */
     struct pool *pool;
@@ -136,9 +138,7 @@ static void after_fetch(void *job)
 static void fetch_work(void *worker, void *job)
 {
     struct stream *s = job;
-    s->r->db = s->head ? NULL : worker;
-    s->rc = s->fetch(s->r, &s->next, &s->err);
-    s->r->db = NULL;
+    s->rc = s->head ? s->fetch_bytes(s->r, &s->next, &s->err) : s->fetch(s->r, worker, &s->next, &s->err);
 }
 
 /* What `before` says in place of a fetch. */
@@ -188,11 +188,10 @@ int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
 
 static int begin(struct req *r, const char *topic, const struct stream *as)
 {
+    loop_assert();
     if (!r->http) /* the client left before the first step; nobody will see the error */
         return -1;
-    struct stream *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct stream *s = must_calloc(1, sizeof(*s));
     *s = *as;
     s->member.wake = stream_wake;
     s->r = r;
@@ -211,11 +210,11 @@ int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, con
     return begin(r, topic, &(struct stream){.fetch = fetch, .memory = memory, .pool = r->api->services.readers});
 }
 
-int req_stream_bytes(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch)
+int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch)
 {
     struct stream_head *kept = arena_new(&r->arena, struct stream_head);
     *kept = *head;
-    return begin(r, NULL, &(struct stream){.fetch = fetch, .head = kept, .pool = r->api->services.transfers});
+    return begin(r, NULL, &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
 }
 
 struct strbuf *stream_batch(struct req *r) { return &r->stream->batch; }

@@ -1,4 +1,4 @@
-/* Streams of lines: {"result": …} per line, chunked, as the contract's streaming RPCs answer.
+/* Streams of lines: {"result": …} per line, chunked, docs/spec/wire.md#streams.
  *
  * A stream handler checks its request and returns `req_stream(r, topic, fetch)`. `fetch` runs on a reader thread
  * whenever the client has taken what was sent: it appends lines with stream_add() and says how to go on. So a slow
@@ -20,7 +20,7 @@ enum stream_next {
 
 enum { STREAM_BATCH_BYTES = 64 * 1024 }; /* fetch stops adding about here */
 
-typedef int stream_fetch_fn(struct req *r, enum stream_next *ret_next, struct error *err);
+typedef int stream_fetch_fn(struct req *r, struct store *db, enum stream_next *ret_next, struct error *err);
 
 /* `return req_stream(...)` from a stream handler. topic may be NULL for streams that never wait. */
 int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch);
@@ -38,7 +38,8 @@ struct stream_head {
     const char *content_type;
     bool has_length; uint64_t length;
 };
-int req_stream_bytes(struct req *r, const struct stream_head *head, stream_fetch_fn *fetch);
+typedef int stream_bytes_fn(struct req *r, enum stream_next *ret_next, struct error *err);
+int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch);
 struct strbuf *stream_batch(struct req *r); /* fetch appends to it */
 
 /* One result line into the batch; response is of the route's response type. In fetch only. */

@@ -10,19 +10,20 @@
 #include "common/schema.h"
 #include "core/core.h"
 #include "core/expconf_secrets.h"
+#include "core/sched/policy.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/tasks.h"
 #include "store/trials.h"
 
-int api_get_task(struct req *r, const struct wire_get_task_request *in, struct wire_get_task_response *ret,
-                 struct error *err)
+int api_get_task(struct req *r, struct store *db, const struct wire_get_task_request *in,
+                 struct wire_get_task_response *ret, struct error *err)
 {
     struct store_task t;
     struct allocation_row *row;
     size_t n;
-    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0 ||
-        store_allocations_of_task(r->db, in->task_id, &r->arena, &row, &n, err) < 0)
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0 ||
+        store_allocations_of_task(db, in->task_id, &r->arena, &row, &n, err) < 0)
         return -1;
     struct wire_task *w = arena_new(&r->arena, struct wire_task);
     int32_t type = 0;
@@ -75,12 +76,12 @@ struct tasks_listing {
     int32_t experiment_id, priority; /* the last one's */
 };
 
-static bool is_by_priority(const struct api_defaults *all, const char *pool)
+static const struct sched_policy_type *policy_of_pool(const struct api_defaults *all, const char *pool)
 {
     for (size_t i = 0; i < all->pool_n; i++)
         if (strcmp(all->pool[i].name, pool) == 0)
-            return all->pool[i].sched.policy == SCHED_BY_PRIORITY;
-    return true;
+            return sched_policy_type(all->pool[i].sched.policy);
+    return sched_policy_type(SCHED_BY_PRIORITY);
 }
 
 /* Those of one experiment often come one after the other, and to look at one takes as long as it has trials. */
@@ -97,7 +98,7 @@ static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
 static void add_allocation(struct tasks_listing *l, const struct allocation_row *row)
 {
     struct core_trial_view trial;
-    bool by_priority = is_by_priority(l->defaults, row->pool);
+    const struct sched_policy_type *policy = policy_of_pool(l->defaults, row->pool);
     bool known = core_trial(l->core, row->trial_id, &trial);
     struct wire_map_task_allocation_summary *e = &l->entry[l->n++];
     e->key = arena_strdup(l->arena, row->id);
@@ -105,7 +106,8 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
         .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
         .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
         .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
-        .slots_needed = row->slots, .scheduler_type = by_priority ? "priority" : "fair_share", .has_priority = known && by_priority,
+        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name, /* clients know round_robin as "priority" */
+        .has_priority = known && policy->has_queue,
         .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
@@ -116,9 +118,9 @@ static int leave_loop(struct req *r, struct error *err)
     return 0;
 }
 
-static void list_allocations(struct req *r, struct wire_get_tasks_response *ret)
+static void list_allocations(struct req *r, struct core *core, struct wire_get_tasks_response *ret)
 {
-    struct core *c = api_core(r->api);
+    struct core *c = core;
     const struct allocation_row *const *row;
     size_t n = core_allocations(c, &r->arena, &row);
     struct tasks_listing l = {.core = c,
@@ -132,11 +134,11 @@ static void list_allocations(struct req *r, struct wire_get_tasks_response *ret)
     ret->allocation_id_to_summary_n = l.n;
 }
 
-int api_get_tasks(struct req *r, const struct wire_get_tasks_request *in, struct wire_get_tasks_response *ret,
-                  struct error *err)
+int api_get_tasks(struct req *r, struct core *core, const struct wire_get_tasks_request *in,
+                  struct wire_get_tasks_response *ret, struct error *err)
 {
-    list_allocations(r, ret);
-    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then(r, REQ_WORK, leave_loop) : 0;
+    list_allocations(r, core, ret);
+    return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then_work(r, leave_loop) : 0;
 }
 
 /* ---- the same in the legacy form ---- */
@@ -202,27 +204,28 @@ static int print_legacy(struct req *r, struct error *err)
     return 0;
 }
 
-int raw_tasks(struct req *r, struct error *err)
+int raw_tasks(struct req *r, struct core *core, struct error *err)
 {
     struct wire_get_tasks_response *listed = arena_new(&r->arena, struct wire_get_tasks_response);
-    list_allocations(r, listed);
+    list_allocations(r, core, listed);
     r->state = listed;
-    return req_then(r, REQ_WORK, print_legacy);
+    return req_then_work(r, print_legacy);
 }
 
 /* ---- context: a trial's is its experiment's model definition, no other task has one ---- */
 
-int api_get_task_context_directory(struct req *r, const struct wire_get_task_context_directory_request *in,
+int api_get_task_context_directory(struct req *r, struct store *db,
+                                   const struct wire_get_task_context_directory_request *in,
                                    struct wire_get_task_context_directory_response *ret, struct error *err)
 {
     struct store_task t;
     struct store_trial trial;
     const void *tgz = NULL;
     size_t n = 0;
-    if (store_task_get(r->db, in->task_id, &r->arena, &t, err) < 0)
+    if (store_task_get(db, in->task_id, &r->arena, &t, err) < 0)
         return -1;
-    if (t.has_trial && (store_trial_get(r->db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
-                        store_experiment_model_definition(r->db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
+    if (t.has_trial && (store_trial_get(db, t.trial_id, /* full= */ false, &r->arena, &trial, err) < 0 ||
+                        store_experiment_model_definition(db, trial.row.experiment_id, &r->arena, &tgz, &n, err) < 0))
         return -1;
     ret->b64_tgz = base64_in_arena(tgz, n, &r->arena);
     return 0;

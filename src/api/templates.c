@@ -13,14 +13,14 @@ enum { NAME_MAX_BYTES = 255 };
 
 /* ---- look ---- */
 
-int api_get_templates(struct req *r, const struct wire_get_templates_request *in, struct wire_get_templates_response *ret,
-                      struct error *err)
+int api_get_templates(struct req *r, struct store *db, const struct wire_get_templates_request *in,
+                      struct wire_get_templates_response *ret, struct error *err)
 {
     struct store_template_filter f = {.name = in->name, .workspace_ids = {in->workspace_ids, in->workspace_ids_n},
                                       .descending = in->order_by == WIRE_ORDER_BY_DESC,
                                       .page = page_of(in->offset, in->limit)};
     struct store_template_list list;
-    if (store_template_list(r->db, &f, &r->arena, &list, err) < 0)
+    if (store_template_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->templates = arena_array(&r->arena, struct wire_template, list.template_n + 1);
     ret->templates_n = list.template_n;
@@ -30,19 +30,20 @@ int api_get_templates(struct req *r, const struct wire_get_templates_request *in
     return 0;
 }
 
-static int read_back(struct req *r, const char *name, const struct wire_template **ret, struct error *err)
+static int read_back(struct req *r, struct store *db, const char *name, const struct wire_template **ret,
+                     struct error *err)
 {
     struct store_template t;
-    if (store_template_get(r->db, name, &r->arena, &t, err) < 0)
+    if (store_template_get(db, name, &r->arena, &t, err) < 0)
         return -1;
     *ret = template_to_wire(r, &t);
     return 0;
 }
 
-int api_get_template(struct req *r, const struct wire_get_template_request *in, struct wire_get_template_response *ret,
-                     struct error *err)
+int api_get_template(struct req *r, struct store *db, const struct wire_get_template_request *in,
+                     struct wire_get_template_response *ret, struct error *err)
 {
-    return read_back(r, in->template_name, &ret->template, err);
+    return read_back(r, db, in->template_name, &ret->template, err);
 }
 
 /* ---- write ---- */
@@ -81,53 +82,53 @@ static int check_template(const struct req *r, const struct wire_template *t, st
     return 0;
 }
 
-int api_post_template(struct req *r, const struct wire_post_template_request *in, struct wire_post_template_response *ret,
-                      struct error *err)
+int api_post_template(struct req *r, struct store *db, const struct wire_post_template_request *in,
+                      struct wire_post_template_response *ret, struct error *err)
 {
     struct store_template t;
     if (check_template(r, in->template, &t, err) < 0 ||
-        store_template_insert(r->db, &t, err) < 0)
+        store_template_insert(db, &t, err) < 0)
         return -1;
-    return read_back(r, t.name, &ret->template, err);
+    return read_back(r, db, t.name, &ret->template, err);
 }
 
 /* Makes it, or replaces its configuration: it stays in its workspace. */
-int api_put_template(struct req *r, const struct wire_put_template_request *in, struct wire_put_template_response *ret,
-                     struct error *err)
+int api_put_template(struct req *r, struct store *db, const struct wire_put_template_request *in,
+                     struct wire_put_template_response *ret, struct error *err)
 {
     struct store_template t;
     cleanup_error struct error failed = ERROR_INIT;
     if (check_template(r, in->template, &t, err) < 0)
         return -1;
-    if (store_template_set_config(r->db, t.name, t.config, &failed) == 0)
-        return read_back(r, t.name, &ret->template, err);
+    if (store_template_set_config(db, t.name, t.config, &failed) == 0)
+        return read_back(r, db, t.name, &ret->template, err);
     if (failed.kind != ERR_NOT_FOUND) {
         error_move(err, &failed);
         return -1;
     }
-    return store_template_insert(r->db, &t, err) < 0 ? -1 : read_back(r, t.name, &ret->template, err);
+    return store_template_insert(db, &t, err) < 0 ? -1 : read_back(r, db, t.name, &ret->template, err);
 }
 
-int api_patch_template_config(struct req *r, const struct wire_patch_template_config_request *in,
+int api_patch_template_config(struct req *r, struct store *db, const struct wire_patch_template_config_request *in,
                               struct wire_patch_template_config_response *ret, struct error *err)
 {
     if (check_config(r, in->config, in->template_name, err) < 0 ||
-        store_template_set_config(r->db, in->template_name, in->config, err) < 0)
+        store_template_set_config(db, in->template_name, in->config, err) < 0)
         return -1;
-    return read_back(r, in->template_name, &ret->template, err);
+    return read_back(r, db, in->template_name, &ret->template, err);
 }
 
-int api_patch_template_name(struct req *r, const struct wire_patch_template_name_request *in,
+int api_patch_template_name(struct req *r, struct store *db, const struct wire_patch_template_name_request *in,
                             struct wire_patch_template_name_response *ret, struct error *err)
 {
     if (check_name(in->new_name, err) < 0 ||
-        store_template_rename(r->db, in->old_name ? in->old_name : "", in->new_name, err) < 0)
+        store_template_rename(db, in->old_name ? in->old_name : "", in->new_name, err) < 0)
         return -1;
-    return read_back(r, in->new_name, &ret->template, err);
+    return read_back(r, db, in->new_name, &ret->template, err);
 }
 
-int api_delete_template(struct req *r, const struct wire_delete_template_request *in,
+int api_delete_template(struct req *r, struct store *db, const struct wire_delete_template_request *in,
                         struct wire_delete_template_response *ret, struct error *err)
 {
-    return store_template_delete(r->db, in->template_name, err);
+    return store_template_delete(db, in->template_name, err);
 }

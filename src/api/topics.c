@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/must.h"
+#include "net/loop.h"
 
 LIST_HEAD(member_list, topic_member);
 
@@ -21,7 +23,7 @@ struct topics {
 
 struct topics *topics_new(void)
 {
-    return calloc(1, sizeof(struct topics));
+    return must_calloc(1, sizeof(struct topics));
 }
 
 static void topic_free_if_empty(struct topics *t, struct topic *p)
@@ -46,16 +48,13 @@ void topics_free(struct topics *t)
 
 void topic_join(struct topics *t, const char *name, struct topic_member *m)
 {
+    loop_assert();
     struct topic *p;
     HASH_FIND_STR(t->by_name, name, p);
     if (!p) {
-        p = calloc(1, sizeof(*p) + strlen(name) + 1);
-        if (!p)
-            abort();
+        p = must_calloc(1, sizeof(*p) + strlen(name) + 1);
         memcpy(p->name, name, strlen(name) + 1);
         HASH_ADD_STR(t->by_name, name, p);
-        if (!HASH_ADDED(p))
-            abort();
     }
     m->topic = p;
     LIST_INSERT_HEAD(&p->members, m, link);
@@ -63,6 +62,7 @@ void topic_join(struct topics *t, const char *name, struct topic_member *m)
 
 void topic_leave(struct topics *t, struct topic_member *m)
 {
+    loop_assert();
     struct topic *p = m->topic;
     if (!p)
         return;
@@ -73,6 +73,7 @@ void topic_leave(struct topics *t, struct topic_member *m)
 
 void topics_wake(struct topics *t, const char *name)
 {
+    loop_assert();
     struct topic *p;
     HASH_FIND_STR(t->by_name, name, p);
     if (!p || p->busy)

@@ -14,13 +14,13 @@
 
 /* ---- get and list: display states from the core, the rest from the store ---- */
 
-static int get_trial_read(struct req *r, struct error *err)
+static int get_trial_read(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_get_trial_request *in = r->in;
     struct wire_get_trial_response *ret = r->ret;
     const enum display_state *display = r->state;
     struct store_trial t;
-    if (store_trial_get(r->db, in->trial_id, /* full= */ true, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, in->trial_id, /* full= */ true, &r->arena, &t, err) < 0)
         return -1;
     struct wire_trial *w = arena_new(&r->arena, struct wire_trial);
     trial_to_wire(&t, *display, r->now_us, &r->arena, w);
@@ -28,30 +28,30 @@ static int get_trial_read(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_trial(struct req *r, const struct wire_get_trial_request *in, struct wire_get_trial_response *ret,
-                  struct error *err)
+int api_get_trial(struct req *r, struct core *core, const struct wire_get_trial_request *in,
+                  struct wire_get_trial_response *ret, struct error *err)
 {
     enum display_state *display = arena_new(&r->arena, enum display_state);
     struct core_trial_view view;
-    *display = core_trial(api_core(r->api), in->trial_id, &view) ? view.display : DISPLAY_STORED;
+    *display = core_trial(core, in->trial_id, &view) ? view.display : DISPLAY_STORED;
     r->state = display;
-    return req_then(r, REQ_READ, get_trial_read);
+    return req_then_read(r, get_trial_read);
 }
 
 /* The core is asked after the store: by then a trial may have ended, and its stored state is as good. */
-static int list_trials_display(struct req *r, struct error *err)
+static int list_trials_display(struct req *r, struct core *core, struct error *err)
 {
     struct wire_get_experiment_trials_response *ret = r->ret;
     const struct store_trial_list *list = r->state;
     for (size_t i = 0; i < list->trial_n; i++) {
         struct core_trial_view view;
-        bool live = core_trial(api_core(r->api), list->trial[i].row.id, &view);
+        bool live = core_trial(core, list->trial[i].row.id, &view);
         trial_to_wire(&list->trial[i], live ? view.display : DISPLAY_STORED, r->now_us, &r->arena, &ret->trials[i]);
     }
     return 0;
 }
 
-int api_get_experiment_trials(struct req *r, const struct wire_get_experiment_trials_request *in,
+int api_get_experiment_trials(struct req *r, struct store *db, const struct wire_get_experiment_trials_request *in,
                               struct wire_get_experiment_trials_response *ret, struct error *err)
 {
     struct store_trial_filter f = {.experiment_id = in->experiment_id,
@@ -60,14 +60,14 @@ int api_get_experiment_trials(struct req *r, const struct wire_get_experiment_tr
                                    .page = page_of(in->offset, in->limit)};
     struct store_experiment x;
     struct store_trial_list *list = arena_new(&r->arena, struct store_trial_list);
-    if (store_experiment_get(r->db, in->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0 ||
-        store_trial_list(r->db, &f, r->now_us, &r->arena, list, err) < 0)
+    if (store_experiment_get(db, in->experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0 ||
+        store_trial_list(db, &f, r->now_us, &r->arena, list, err) < 0)
         return -1;
     ret->trials = arena_array(&r->arena, struct wire_trial, list->trial_n + 1);
     ret->trials_n = list->trial_n;
     ret->pagination = pagination(f.page, list->window, &r->arena);
     r->state = list;
-    return req_then(r, REQ_LOOP, list_trials_display);
+    return req_then_loop(r, list_trials_display);
 }
 
 /* ---- workloads ---- */
@@ -97,7 +97,7 @@ static const struct wire_trial_checkpoint_workload *checkpoint_workload(const st
     return ret;
 }
 
-int api_get_trial_workloads(struct req *r, const struct wire_get_trial_workloads_request *in,
+int api_get_trial_workloads(struct req *r, struct store *db, const struct wire_get_trial_workloads_request *in,
                             struct wire_get_trial_workloads_response *ret, struct error *err)
 {
     struct store_workload_filter f = {.trial_id = in->trial_id,
@@ -110,8 +110,8 @@ int api_get_trial_workloads(struct req *r, const struct wire_get_trial_workloads
                                       .page = page_of(in->offset, in->limit)};
     struct store_trial t;
     struct store_workload_list list;
-    if (store_trial_get(r->db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
-        store_workload_list(r->db, &f, &r->arena, &list, err) < 0)
+    if (store_trial_get(db, in->trial_id, /* full= */ false, &r->arena, &t, err) < 0 ||
+        store_workload_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->workloads = arena_array(&r->arena, struct wire_workload_container, list.workload_n + 1);
     ret->workloads_n = list.workload_n;
@@ -132,29 +132,29 @@ int api_get_trial_workloads(struct req *r, const struct wire_get_trial_workloads
 
 /* ---- kill ---- */
 
-static int kill_of_ended(struct req *r, struct error *err)
+static int kill_of_ended(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_kill_trial_request *in = r->in;
     struct store_trial t;
-    return store_trial_get(r->db, in->id, /* full= */ false, &r->arena, &t, err); /* over already: fine */
+    return store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err); /* over already: fine */
 }
 
-int api_kill_trial(struct req *r, const struct wire_kill_trial_request *in, struct wire_kill_trial_response *ret,
-                   struct error *err)
+int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_trial_request *in,
+                   struct wire_kill_trial_response *ret, struct error *err)
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = in->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (req_core_step(r, &ev, NULL, &failed) == 0)
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0)
         return 0;
     if (failed.kind == ERR_NOT_FOUND)
-        return req_then(r, REQ_READ, kill_of_ended);
+        return req_then_read(r, kill_of_ended);
     error_move(err, &failed);
     return -1;
 }
 
 /* ---- what the code of a trial says about itself ---- */
 
-int api_report_trial_progress(struct req *r, const struct wire_report_trial_progress_request *in,
+int api_report_trial_progress(struct req *r, struct core *core, const struct wire_report_trial_progress_request *in,
                               struct wire_report_trial_progress_response *ret, struct error *err)
 {
     double progress = isfinite(in->progress) ? in->progress : 0; /* what is no number counts as none */
@@ -162,10 +162,11 @@ int api_report_trial_progress(struct req *r, const struct wire_report_trial_prog
         return error_set(err, ERR_INVALID, "progress is %g, it must not be negative", in->progress);
     struct core_event ev = {.type = CORE_TRIAL_PROGRESS, .now_us = r->now_us,
                             .progress = {.trial_id = in->trial_id, .progress = progress > 1 ? 1 : progress}};
-    return req_core_step(r, &ev, NULL, err);
+    return req_core_step(r, core, &ev, NULL, err);
 }
 
-int api_report_trial_searcher_early_exit(struct req *r, const struct wire_report_trial_searcher_early_exit_request *in,
+int api_report_trial_searcher_early_exit(struct req *r, struct core *core,
+                                         const struct wire_report_trial_searcher_early_exit_request *in,
                                          struct wire_report_trial_searcher_early_exit_response *ret, struct error *err)
 {
     if (!in->early_exit || in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_UNSPECIFIED)
@@ -176,50 +177,52 @@ int api_report_trial_searcher_early_exit(struct req *r, const struct wire_report
         .early_exit = {.trial_id = in->trial_id,
                        .reason = in->early_exit->reason == WIRE_TRIAL_EARLY_EXIT_EXITED_REASON_INVALID_HP
                                      ? EARLY_EXIT_INVALID_HP : EARLY_EXIT_INIT_INVALID_HP}};
-    return req_core_step(r, &ev, NULL, err);
+    return req_core_step(r, core, &ev, NULL, err);
 }
 
-int api_post_trial_runner_metadata(struct req *r, const struct wire_post_trial_runner_metadata_request *in,
+int api_post_trial_runner_metadata(struct req *r, struct store *db,
+                                   const struct wire_post_trial_runner_metadata_request *in,
                                    struct wire_post_trial_runner_metadata_response *ret, struct error *err)
 {
     const char *state = in->metadata && in->metadata->state ? in->metadata->state : "";
-    return store_trial_set_runner_state(r->db, in->trial_id, state, err);
+    return store_trial_set_runner_state(db, in->trial_id, state, err);
 }
 
-int api_run_prepare_for_reporting(struct req *r, const struct wire_run_prepare_for_reporting_request *in,
+int api_run_prepare_for_reporting(struct req *r, struct store *db,
+                                  const struct wire_run_prepare_for_reporting_request *in,
                                   struct wire_run_prepare_for_reporting_response *ret, struct error *err)
 {
     struct store_trial t;
-    if (store_trial_get(r->db, in->run_id, /* full= */ false, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, in->run_id, /* full= */ false, &r->arena, &t, err) < 0)
         return -1;
     if (!in->checkpoint_storage)
         return 0;
     const char *canonical;
-    if (checkpoint_check_report(r, t.row.id, err) < 0 ||
+    if (checkpoint_check_report(r, db, t.row.id, err) < 0 ||
         canonical_json(in->checkpoint_storage, &r->arena, &canonical, err) < 0 ||
-        store_storage_backend_id(r->db, canonical, &ret->storage_id, err) < 0 ||
-        store_trial_storage_add(r->db, t.row.id, ret->storage_id, err) < 0)
+        store_storage_backend_id(db, canonical, &ret->storage_id, err) < 0 ||
+        store_trial_storage_add(db, t.row.id, ret->storage_id, err) < 0)
         return -1;
     ret->has_storage_id = true;
     return 0;
 }
 
-int api_get_run_metadata(struct req *r, const struct wire_get_run_metadata_request *in,
+int api_get_run_metadata(struct req *r, struct store *db, const struct wire_get_run_metadata_request *in,
                          struct wire_get_run_metadata_response *ret, struct error *err)
 {
     struct store_trial t;
-    if (store_trial_get(r->db, in->run_id, /* full= */ true, &r->arena, &t, err) < 0)
+    if (store_trial_get(db, in->run_id, /* full= */ true, &r->arena, &t, err) < 0)
         return -1;
     ret->metadata = t.metadata ? t.metadata : "{}";
     return 0;
 }
 
-int api_post_run_metadata(struct req *r, const struct wire_post_run_metadata_request *in,
+int api_post_run_metadata(struct req *r, struct store *db, const struct wire_post_run_metadata_request *in,
                           struct wire_post_run_metadata_response *ret, struct error *err)
 {
     if (!in->metadata)
         return error_set(err, ERR_INVALID, "metadata is missing");
-    if (store_trial_set_metadata(r->db, in->run_id, in->metadata, err) < 0)
+    if (store_trial_set_metadata(db, in->run_id, in->metadata, err) < 0)
         return -1;
     ret->metadata = in->metadata;
     return 0;

@@ -14,14 +14,14 @@
 
 /* ---- look ---- */
 
-int api_get_users(struct req *r, const struct wire_get_users_request *in, struct wire_get_users_response *ret,
-                  struct error *err)
+int api_get_users(struct req *r, struct store *db, const struct wire_get_users_request *in,
+                  struct wire_get_users_response *ret, struct error *err)
 {
     struct store_user_filter f = {.name = in->name, .has_active = in->has_active, .active = in->active, .has_admin = in->has_admin,
                                   .admin = in->admin, .sort_by = (int32_t)in->sort_by,
                                   .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
     struct store_user_list list;
-    if (store_user_list(r->db, &f, &r->arena, &list, err) < 0)
+    if (store_user_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->users = arena_array(&r->arena, struct wire_user, list.user_n + 1);
     ret->users_n = list.user_n;
@@ -31,21 +31,21 @@ int api_get_users(struct req *r, const struct wire_get_users_request *in, struct
     return 0;
 }
 
-int api_get_user(struct req *r, const struct wire_get_user_request *in, struct wire_get_user_response *ret,
-                 struct error *err)
+int api_get_user(struct req *r, struct store *db, const struct wire_get_user_request *in,
+                 struct wire_get_user_response *ret, struct error *err)
 {
     struct store_user u;
-    if (store_user_get(r->db, in->user_id, &r->arena, &u, err) < 0)
+    if (store_user_get(db, in->user_id, &r->arena, &u, err) < 0)
         return -1;
     ret->user = user_to_wire(&u, &r->arena);
     return 0;
 }
 
-int api_get_user_by_username(struct req *r, const struct wire_get_user_by_username_request *in,
+int api_get_user_by_username(struct req *r, struct store *db, const struct wire_get_user_by_username_request *in,
                              struct wire_get_user_by_username_response *ret, struct error *err)
 {
     struct store_user u;
-    if (store_user_by_name(r->db, in->username, &r->arena, &u, err) < 0)
+    if (store_user_by_name(db, in->username, &r->arena, &u, err) < 0)
         return -1;
     ret->user = user_to_wire(&u, &r->arena);
     return 0;
@@ -66,7 +66,7 @@ struct change {
     bool create, own, as_admin; /* as_admin: only an admin may make this change */
 };
 
-static int remember_user(struct req *r, struct error *err)
+static int remember_user(struct req *r, struct core *core, struct error *err)
 {
     const struct change *c = r->state;
     struct identities *ids = api_identities(r->api);
@@ -91,12 +91,12 @@ static void fill_reply(struct req *r, const struct change *c)
 
 /* Between the request's arrival and its turn with the writer somebody may have ended its session, deactivated its user or
  * taken the admin's rights away; the store knows. */
-static int check_actor_again(struct req *r, const struct change *c, struct error *err)
+static int check_actor_again(struct req *r, struct store *db, const struct change *c, struct error *err)
 {
     struct store_user actor;
     bool lives;
-    if (store_session_lives(r->db, r->who.token_hash, &lives, err) < 0 ||
-        store_user_get(r->db, r->who.user_id, &r->arena, &actor, err) < 0)
+    if (store_session_lives(db, r->who.token_hash, &lives, err) < 0 ||
+        store_user_get(db, r->who.user_id, &r->arena, &actor, err) < 0)
         return -1;
     if (!lives || !actor.active)
         return error_set(err, ERR_UNAUTHENTICATED, "this login has ended meanwhile, nothing was changed; log in again");
@@ -105,75 +105,75 @@ static int check_actor_again(struct req *r, const struct change *c, struct error
     return 0;
 }
 
-static int check_display_name_is_free(struct req *r, const char *name, int32_t id, struct error *err)
+static int check_display_name_is_free(struct req *r, struct store *db, const char *name, int32_t id, struct error *err)
 {
     int64_t n = 0;
     if (!name || !*name)
         return 0;
-    if (store_user_count_shown_as(r->db, name, id, &n, err) < 0)
+    if (store_user_count_shown_as(db, name, id, &n, err) < 0)
         return -1;
     if (n > 0)
         return error_set(err, ERR_INVALID, "the display name \"%s\" is taken: it is another user's user name or display name", name);
     return 0;
 }
 
-static int store_new(struct req *r, struct change *c, struct error *err)
+static int store_new(struct req *r, struct store *db, struct change *c, struct error *err)
 {
     int64_t last = 0;
-    if (store_last_id(r->db, STORE_IDS_USERS, &last, err) < 0 ||
-        check_display_name_is_free(r, c->user.display_name, 0, err) < 0)
+    if (store_last_id(db, STORE_IDS_USERS, &last, err) < 0 ||
+        check_display_name_is_free(r, db, c->user.display_name, 0, err) < 0)
         return -1;
     c->user.id = (int32_t)last + 1;
     c->user.modified_us = r->now_us;
     c->user.password_hash = c->wire_password ? c->stored : NULL;
-    return store_user_insert(r->db, &c->user, err);
+    return store_user_insert(db, &c->user, err);
 }
 
-static int store_patch(struct req *r, struct change *c, struct error *err)
+static int store_patch(struct req *r, struct store *db, struct change *c, struct error *err)
 {
     static const uint8_t nobody[STORE_TOKEN_HASH_SIZE];
     struct store_user before;
-    if (store_user_get(r->db, c->id, &r->arena, &before, err) < 0 ||
-        check_display_name_is_free(r, c->patch.display_name, c->id, err) < 0)
+    if (store_user_get(db, c->id, &r->arena, &before, err) < 0 ||
+        check_display_name_is_free(r, db, c->patch.display_name, c->id, err) < 0)
         return -1;
     if (c->wire_password && (c->patch.has_remote ? c->patch.remote : before.remote))
         return error_set(err, ERR_INVALID, "user '%s' is remote and logs in elsewhere: no password can be set", before.username);
     c->patch.password_hash = c->wire_password ? c->stored : NULL;
-    if (store_user_patch(r->db, c->id, &c->patch, r->now_us, err) < 0 ||
-        store_user_get(r->db, c->id, &r->arena, &c->user, err) < 0)
+    if (store_user_patch(db, c->id, &c->patch, r->now_us, err) < 0 ||
+        store_user_get(db, c->id, &r->arena, &c->user, err) < 0)
         return -1;
     if (!c->user.active)
-        return store_sessions_end_of_user(r->db, c->id, err);
+        return store_sessions_end_of_user(db, c->id, err);
     if (c->wire_password)
-        return store_sessions_end_of_password(r->db, c->id, c->own ? r->who.token_hash : nobody, err);
+        return store_sessions_end_of_password(db, c->id, c->own ? r->who.token_hash : nobody, err);
     return 0;
 }
 
-static int store_change(struct req *r, struct error *err)
+static int store_change(struct req *r, struct store *db, struct error *err)
 {
     struct change *c = r->state;
-    if (check_actor_again(r, c, err) < 0 || (c->create ? store_new(r, c, err) : store_patch(r, c, err)) < 0)
+    if (check_actor_again(r, db, c, err) < 0 || (c->create ? store_new(r, db, c, err) : store_patch(r, db, c, err)) < 0)
         return -1;
     fill_reply(r, c);
-    return req_then(r, REQ_LOOP, remember_user);
+    return req_then_loop(r, remember_user);
 }
 
-static int hash_change(struct req *r, struct error *err)
+static int hash_change(struct req *r, struct store *db, struct error *err)
 {
     struct change *c = r->state;
     return password_store_form(c->wire_password, c->stored, err);
 }
 
-static int hashed(struct req *r, struct error *err)
+static int hashed(struct req *r, struct core *core, struct error *err)
 {
-    return req_then(r, REQ_WRITE, store_change);
+    return req_then_write(r, store_change);
 }
 
 static int go_on(struct req *r, struct change *c, struct error *err)
 {
     r->state = c;
     if (!c->wire_password)
-        return req_then(r, REQ_WRITE, store_change);
+        return req_then_write(r, store_change);
     return password_lane_run(r, hash_change, hashed, err);
 }
 
@@ -200,8 +200,8 @@ static int take_password(struct req *r, struct change *c, const char *password, 
     return password_wire_form(password, is_hashed, &r->arena, &c->wire_password, err);
 }
 
-int api_post_user(struct req *r, const struct wire_post_user_request *in, struct wire_post_user_response *ret,
-                  struct error *err)
+int api_post_user(struct req *r, struct core *core, const struct wire_post_user_request *in,
+                  struct wire_post_user_response *ret, struct error *err)
 {
     const struct wire_user *u = in->user;
     if (!u)
@@ -241,8 +241,8 @@ static int check_login_is_fresh(const struct req *r, struct error *err)
                      "%lld minutes: log in again (det user login %s), then change it", FRESH_LOGIN_US / 60000000, r->who.username);
 }
 
-int api_patch_user(struct req *r, const struct wire_patch_user_request *in, struct wire_patch_user_response *ret,
-                   struct error *err)
+int api_patch_user(struct req *r, struct core *core, const struct wire_patch_user_request *in,
+                   struct wire_patch_user_response *ret, struct error *err)
 {
     static const struct wire_user_patch_user nothing;
     const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* an empty body, or null */
@@ -259,12 +259,12 @@ int api_patch_user(struct req *r, const struct wire_patch_user_request *in, stru
 
 /* ---- settings of the web interface ---- */
 
-int api_get_user_setting(struct req *r, const struct wire_get_user_setting_request *in,
+int api_get_user_setting(struct req *r, struct store *db, const struct wire_get_user_setting_request *in,
                          struct wire_get_user_setting_response *ret, struct error *err)
 {
     struct store_user_setting *s;
     size_t n;
-    if (store_user_settings(r->db, r->who.user_id, &r->arena, &s, &n, err) < 0)
+    if (store_user_settings(db, r->who.user_id, &r->arena, &s, &n, err) < 0)
         return -1;
     ret->settings = arena_array(&r->arena, struct wire_user_web_setting, n + 1);
     ret->settings_n = n;
@@ -275,7 +275,7 @@ int api_get_user_setting(struct req *r, const struct wire_get_user_setting_reque
     return 0;
 }
 
-int api_post_user_setting(struct req *r, const struct wire_post_user_setting_request *in,
+int api_post_user_setting(struct req *r, struct store *db, const struct wire_post_user_setting_request *in,
                           struct wire_post_user_setting_response *ret, struct error *err)
 {
     for (size_t i = 0; i < in->settings_n; i++) {
@@ -284,14 +284,14 @@ int api_post_user_setting(struct req *r, const struct wire_post_user_setting_req
             return error_set(err, ERR_INVALID, "settings[%zu].key is missing", i);
         struct store_user_setting s = {.key = w->key, .storage_path = w->storage_path ? w->storage_path : "",
                                        .value = w->value ? w->value : ""};
-        if (store_user_setting_set(r->db, r->who.user_id, &s, err) < 0)
+        if (store_user_setting_set(db, r->who.user_id, &s, err) < 0)
             return -1;
     }
     return 0;
 }
 
-int api_reset_user_setting(struct req *r, const struct wire_reset_user_setting_request *in,
+int api_reset_user_setting(struct req *r, struct store *db, const struct wire_reset_user_setting_request *in,
                            struct wire_reset_user_setting_response *ret, struct error *err)
 {
-    return store_user_settings_reset(r->db, r->who.user_id, err);
+    return store_user_settings_reset(db, r->who.user_id, err);
 }

@@ -58,14 +58,14 @@ static void add(struct history *h, const struct wire_experiment_validation_histo
 }
 
 /* What is the best of all at some moment is the best of its trial at that moment. */
-static int read_trial(struct req *r, int32_t trial_id, struct error *err)
+static int read_trial(struct req *r, struct store *db, int32_t trial_id, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct history *h = r->state;
     struct store_series_query q = {.trial_id = trial_id, .group = "validation", .names = {&h->experiment.searcher_metric, 1}};
     struct store_point *point;
     size_t n;
-    if (store_metric_series(r->db, &q, &a, &point, &n, err) < 0)
+    if (store_metric_series(db, &q, &a, &point, &n, err) < 0)
         return -1;
     struct wire_experiment_validation_history_entry *e = arena_array(&a, struct wire_experiment_validation_history_entry, n + 1);
     for (size_t i = 0; i < n; i++)
@@ -75,14 +75,14 @@ static int read_trial(struct req *r, int32_t trial_id, struct error *err)
     return 0;
 }
 
-static int read_trials(struct req *r, struct error *err)
+static int read_trials(struct req *r, struct store *db, struct error *err)
 {
     struct wire_get_experiment_validation_history_response *ret = r->ret;
     struct history *h = r->state;
     for (int turn = 0; h->done < h->trial_n; turn++) {
         if (turn == TRIALS_PER_TURN)
-            return req_then(r, REQ_READ, read_trials);
-        if (read_trial(r, h->trial[h->done++], err) < 0)
+            return req_then_read(r, read_trials);
+        if (read_trial(r, db, h->trial[h->done++], err) < 0)
             return -1;
     }
     ret->validation_history = h->entry;
@@ -90,13 +90,15 @@ static int read_trials(struct req *r, struct error *err)
     return 0;
 }
 
-int api_get_experiment_validation_history(struct req *r, const struct wire_get_experiment_validation_history_request *in,
-                                          struct wire_get_experiment_validation_history_response *ret, struct error *err)
+int api_get_experiment_validation_history(struct req *r, struct store *db,
+                                          const struct wire_get_experiment_validation_history_request *in,
+                                          struct wire_get_experiment_validation_history_response *ret,
+                                          struct error *err)
 {
     struct history *h = arena_new(&r->arena, struct history);
     r->state = h;
-    if (store_experiment_get(r->db, in->experiment_id, /* with_config= */ false, &r->arena, &h->experiment, err) < 0 ||
-        store_trial_ids_of_experiment(r->db, in->experiment_id, &r->arena, &h->trial, &h->trial_n, err) < 0)
+    if (store_experiment_get(db, in->experiment_id, /* with_config= */ false, &r->arena, &h->experiment, err) < 0 ||
+        store_trial_ids_of_experiment(db, in->experiment_id, &r->arena, &h->trial, &h->trial_n, err) < 0)
         return -1;
-    return h->experiment.searcher_metric && *h->experiment.searcher_metric ? read_trials(r, err) : 0;
+    return h->experiment.searcher_metric && *h->experiment.searcher_metric ? read_trials(r, db, err) : 0;
 }

@@ -10,7 +10,7 @@
 struct wait {
     struct topic_member member; /* first: a member is its wait */
     struct req *r;
-    req_step_fn *step;
+    req_loop_fn *step;
     struct loop_timer *timer;
 };
 
@@ -31,7 +31,7 @@ static void wait_woken(struct topic_member *m)
 {
     struct wait *w = (struct wait *)m;
     wait_end(w);
-    req_resume(w->r, REQ_LOOP, w->step);
+    req_resume_loop(w->r, w->step);
 }
 
 static void wait_timed_out(void *ctx)
@@ -39,7 +39,7 @@ static void wait_timed_out(void *ctx)
     struct wait *w = ctx;
     wait_end(w);
     w->r->timed_out = true;
-    req_resume(w->r, REQ_LOOP, w->step);
+    req_resume_loop(w->r, w->step);
 }
 
 static void wait_gone(struct req *r)
@@ -47,7 +47,7 @@ static void wait_gone(struct req *r)
     wait_end(r->wait);
 }
 
-int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_step_fn *step)
+int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_loop_fn *step)
 {
     int64_t now = clock_monotonic_us();
     if (timeout_us && !r->deadline_us)
@@ -65,5 +65,6 @@ int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_ste
 
 void api_wake(struct api *a, const char *topic)
 {
+    loop_assert();
     topics_wake(a->topics, topic);
 }

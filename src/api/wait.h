@@ -13,7 +13,7 @@ enum { WAIT_TOPIC_MAX = 192 };
 void wait_topic(char ret[WAIT_TOPIC_MAX], const char *kind, const char *id);
 
 /* timeout_us 0: none. A wait that was woken may sleep again on the rest of its time: r->deadline_us keeps it. */
-int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_step_fn *step);
+int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_loop_fn *step);
 
 /* Wakes the long polls and streams of the topic. Loop only. */
 void api_wake(struct api *a, const char *topic);

@@ -32,7 +32,7 @@ int place_check_name(const char *kind, const char *name, struct error *err)
     return 0;
 }
 
-static int delete_experiments(struct req *r, struct error *err)
+static int delete_experiments(struct req *r, struct core *core, struct error *err)
 {
     const struct store_ints *ids = r->state;
     const struct api_services *s = &r->api->services;
@@ -43,12 +43,13 @@ static int delete_experiments(struct req *r, struct error *err)
     return 0;
 }
 
-int place_delete(struct req *r, const char *kind, struct store_place p, bool *ret_completed, struct error *err)
+int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+                 struct error *err)
 {
     const int32_t id = p.project_id ? p.project_id : p.workspace_id;
     struct store_place_check check;
     struct store_ints *ids = arena_new(&r->arena, struct store_ints);
-    if (store_place_check(r->db, p, r->who.user_id, &check, err) < 0)
+    if (store_place_check(db, p, r->who.user_id, &check, err) < 0)
         return -1;
     if (check.live > 0)
         return error_set(err, ERR_PRECONDITION, "%s %d has experiments that are not over (%lld of them): cancel or kill "
@@ -56,11 +57,11 @@ int place_delete(struct req *r, const char *kind, struct store_place p, bool *re
     if (check.of_others > 0 && !r->who.admin)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
                          "may delete it", kind, id, (long long)check.of_others);
-    if (store_place_delete(r->db, p, &r->arena, ids, err) < 0)
+    if (store_place_delete(db, p, &r->arena, ids, err) < 0)
         return -1;
     *ret_completed = ids->n == 0;
     r->state = ids;
-    return ids->n ? req_then(r, REQ_LOOP, delete_experiments) : 0;
+    return ids->n ? req_then_loop(r, delete_experiments) : 0;
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
@@ -134,10 +135,10 @@ static int refuse_kubernetes(size_t n, struct error *err)
 
 /* ---- make and change --------------------------------------------------------------------------------------------- */
 
-static int reply(struct req *r, int32_t id, const struct wire_workspace **ret, struct error *err)
+static int reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret, struct error *err)
 {
     struct store_workspace s;
-    if (store_workspace_get(r->db, id, r->who.user_id, &r->arena, &s, err) < 0)
+    if (store_workspace_get(db, id, r->who.user_id, &r->arena, &s, err) < 0)
         return -1;
     struct wire_workspace *w = arena_new(&r->arena, struct wire_workspace);
     workspace_to_wire(&s, &r->arena, w);
@@ -145,7 +146,7 @@ static int reply(struct req *r, int32_t id, const struct wire_workspace **ret, s
     return 0;
 }
 
-int api_post_workspace(struct req *r, const struct wire_post_workspace_request *in,
+int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
                        struct wire_post_workspace_response *ret, struct error *err)
 {
     struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
@@ -156,29 +157,29 @@ int api_post_workspace(struct req *r, const struct wire_post_workspace_request *
         set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
         set_storage(r, in->checkpoint_storage_config, &w, err) < 0 ||
         set_agent(r, in->agent_user_group, &w.agent, err) < 0 ||
-        store_last_id(r->db, STORE_IDS_WORKSPACES, &last, err) < 0)
+        store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
         return -1;
     w.id = (int32_t)last + 1;
     /* Whoever makes a workspace wants to see it. */
-    if (store_workspace_insert(r->db, &w, err) < 0 ||
-        store_workspace_pin(r->db, w.id, r->who.user_id, true, r->now_us, err) < 0)
+    if (store_workspace_insert(db, &w, err) < 0 ||
+        store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
         return -1;
-    return reply(r, w.id, &ret->workspace, err);
+    return reply(r, db, w.id, &ret->workspace, err);
 }
 
-static int get(struct req *r, int32_t id, struct store_workspace *ret, struct error *err)
+static int get(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
 {
-    return store_workspace_get(r->db, id, r->who.user_id, &r->arena, ret, err);
+    return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
 }
 
-int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request *in,
+int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
                         struct wire_patch_workspace_response *ret, struct error *err)
 {
     const struct wire_workspace_patch_workspace *p = in->workspace;
     struct store_workspace w;
     if (!p)
         return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (get(r, in->id, &w, err) < 0)
+    if (get(r, db, in->id, &w, err) < 0)
         return -1;
     if (w.archived)
         return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
@@ -193,59 +194,59 @@ int api_patch_workspace(struct req *r, const struct wire_patch_workspace_request
         set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||
         set_pool(r, p->default_aux_resource_pool, &w.default_aux_pool, err) < 0 ||
         set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
-        set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(r->db, &w, err) < 0)
+        set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(db, &w, err) < 0)
         return -1;
-    return reply(r, w.id, &ret->workspace, err);
+    return reply(r, db, w.id, &ret->workspace, err);
 }
 
-static int set_archived(struct req *r, int32_t id, bool archived, struct error *err)
+static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, id, &w, err) < 0)
+    if (get(r, db, id, &w, err) < 0)
         return -1;
     w.archived = archived;
-    return store_workspace_update(r->db, &w, err);
+    return store_workspace_update(db, &w, err);
 }
 
-int api_archive_workspace(struct req *r, const struct wire_archive_workspace_request *in,
+int api_archive_workspace(struct req *r, struct store *db, const struct wire_archive_workspace_request *in,
                           struct wire_archive_workspace_response *ret, struct error *err)
 {
-    return set_archived(r, in->id, true, err);
+    return set_archived(r, db, in->id, true, err);
 }
 
-int api_unarchive_workspace(struct req *r, const struct wire_unarchive_workspace_request *in,
+int api_unarchive_workspace(struct req *r, struct store *db, const struct wire_unarchive_workspace_request *in,
                             struct wire_unarchive_workspace_response *ret, struct error *err)
 {
-    return set_archived(r, in->id, false, err);
+    return set_archived(r, db, in->id, false, err);
 }
 
-static int set_pinned(struct req *r, int32_t id, bool pinned, struct error *err)
+static int set_pinned(struct req *r, struct store *db, int32_t id, bool pinned, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, id, &w, err) < 0)
+    if (get(r, db, id, &w, err) < 0)
         return -1;
-    return store_workspace_pin(r->db, id, r->who.user_id, pinned, r->now_us, err);
+    return store_workspace_pin(db, id, r->who.user_id, pinned, r->now_us, err);
 }
 
-int api_pin_workspace(struct req *r, const struct wire_pin_workspace_request *in,
+int api_pin_workspace(struct req *r, struct store *db, const struct wire_pin_workspace_request *in,
                       struct wire_pin_workspace_response *ret, struct error *err)
 {
-    return set_pinned(r, in->id, true, err);
+    return set_pinned(r, db, in->id, true, err);
 }
 
-int api_unpin_workspace(struct req *r, const struct wire_unpin_workspace_request *in,
+int api_unpin_workspace(struct req *r, struct store *db, const struct wire_unpin_workspace_request *in,
                         struct wire_unpin_workspace_response *ret, struct error *err)
 {
-    return set_pinned(r, in->id, false, err);
+    return set_pinned(r, db, in->id, false, err);
 }
 
-int api_delete_workspace(struct req *r, const struct wire_delete_workspace_request *in,
+int api_delete_workspace(struct req *r, struct store *db, const struct wire_delete_workspace_request *in,
                          struct wire_delete_workspace_response *ret, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, in->id, &w, err) < 0)
+    if (get(r, db, in->id, &w, err) < 0)
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return place_delete(r, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
+    return place_delete(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
 }

@@ -79,11 +79,11 @@ int project_to_wire(const struct store_project *s, struct arena *a, struct wire_
     return notes_to_wire(s->notes, a, ret, err);
 }
 
-int api_get_workspace(struct req *r, const struct wire_get_workspace_request *in,
+int api_get_workspace(struct req *r, struct store *db, const struct wire_get_workspace_request *in,
                       struct wire_get_workspace_response *ret, struct error *err)
 {
     struct store_workspace s;
-    if (store_workspace_get(r->db, in->id, r->who.user_id, &r->arena, &s, err) < 0)
+    if (store_workspace_get(db, in->id, r->who.user_id, &r->arena, &s, err) < 0)
         return -1;
     struct wire_workspace *w = arena_new(&r->arena, struct wire_workspace);
     workspace_to_wire(&s, &r->arena, w);
@@ -91,7 +91,7 @@ int api_get_workspace(struct req *r, const struct wire_get_workspace_request *in
     return 0;
 }
 
-int api_get_workspaces(struct req *r, const struct wire_get_workspaces_request *in,
+int api_get_workspaces(struct req *r, struct store *db, const struct wire_get_workspaces_request *in,
                        struct wire_get_workspaces_response *ret, struct error *err)
 {
     struct store_workspace_filter f = {
@@ -100,7 +100,7 @@ int api_get_workspaces(struct req *r, const struct wire_get_workspaces_request *
         .user_ids = {in->user_ids, in->user_ids_n}, .sort_by = (int32_t)in->sort_by,
         .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
     struct store_workspace_list list;
-    if (store_workspace_list(r->db, &f, &r->arena, &list, err) < 0)
+    if (store_workspace_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->workspaces = arena_array(&r->arena, struct wire_workspace, list.workspace_n + 1);
     ret->workspaces_n = list.workspace_n;
@@ -110,7 +110,7 @@ int api_get_workspaces(struct req *r, const struct wire_get_workspaces_request *
     return 0;
 }
 
-int api_get_workspace_projects(struct req *r, const struct wire_get_workspace_projects_request *in,
+int api_get_workspace_projects(struct req *r, struct store *db, const struct wire_get_workspace_projects_request *in,
                                struct wire_get_workspace_projects_response *ret, struct error *err)
 {
     struct store_project_filter f = {
@@ -119,8 +119,8 @@ int api_get_workspace_projects(struct req *r, const struct wire_get_workspace_pr
         .descending = in->order_by == WIRE_ORDER_BY_DESC, .page = page_of(in->offset, in->limit)};
     struct store_workspace workspace;
     struct store_project_list list;
-    if ((in->id && store_workspace_get(r->db, in->id, r->who.user_id, &r->arena, &workspace, err) < 0) ||
-        store_project_list(r->db, &f, &r->arena, &list, err) < 0)
+    if ((in->id && store_workspace_get(db, in->id, r->who.user_id, &r->arena, &workspace, err) < 0) ||
+        store_project_list(db, &f, &r->arena, &list, err) < 0)
         return -1;
     ret->projects = arena_array(&r->arena, struct wire_project, list.project_n + 1);
     ret->projects_n = list.project_n;
@@ -140,20 +140,20 @@ int project_reply(struct req *r, const struct store_project *s, const struct wir
     return 0;
 }
 
-int api_get_project(struct req *r, const struct wire_get_project_request *in, struct wire_get_project_response *ret,
-                    struct error *err)
+int api_get_project(struct req *r, struct store *db, const struct wire_get_project_request *in,
+                    struct wire_get_project_response *ret, struct error *err)
 {
     struct store_project s;
-    if (store_project_get(r->db, in->id, &r->arena, &s, err) < 0)
+    if (store_project_get(db, in->id, &r->arena, &s, err) < 0)
         return -1;
     return project_reply(r, &s, &ret->project, err);
 }
 
-int api_get_project_by_key(struct req *r, const struct wire_get_project_by_key_request *in,
+int api_get_project_by_key(struct req *r, struct store *db, const struct wire_get_project_by_key_request *in,
                            struct wire_get_project_by_key_response *ret, struct error *err)
 {
     struct store_project s;
-    if (store_project_by_key(r->db, in->key, &r->arena, &s, err) < 0)
+    if (store_project_by_key(db, in->key, &r->arena, &s, err) < 0)
         return -1;
     return project_reply(r, &s, &ret->project, err);
 }

@@ -1,8 +1,7 @@
 /* What every command of `det` is given: streams, the master's address, the session that opens itself when first used.
  *
- * Results go to `out`, words about them to `err`. One life of a command: main.c parses the line (args.h), cli_run()
- * finds the master and calls the command's function (src/cli/cmd), which calls the API (api.h) and prints (table.h,
- * output.h). */
+ * Results go to `out`, words about them to `err`. cli_main() parses the line (args.h), finds the master, and calls the
+ * command's function (src/cli/cmd). That calls the API (api.h) and prints (table.h, output.h). */
 #ifndef DET_CLI_CLI_H
 #define DET_CLI_CLI_H
 

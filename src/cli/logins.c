@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/must.h"
 
 #define STORE_MAX (16 << 20)
 
@@ -207,10 +208,8 @@ const char *logins_token(const struct logins *l, const char *user)
 static int store_write(const char *path, struct json_object *store, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    cleanup_free char *temp = NULL;
+    cleanup_free char *temp = must_asprintf("%s.temp", path);
     json_print_sorted(store, 4, &text);
-    if (asprintf(&temp, "%s.temp", path) < 0)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
     if (file_write(temp, text.s, text.n, 0600, err) < 0)
         return -1;
     if (rename(temp, path) < 0)

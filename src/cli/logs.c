@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 #include "common/clock.h"
+#include "common/must.h"
 
 /* One run of a query over one connection, or over several. */
 struct follower {
@@ -41,7 +42,7 @@ static void remember(struct follower *f, struct json_object *record)
     struct json_object *id, *time;
     if (json_object_object_get_ex(record, "id", &id) && id) {
         free(f->last_id);
-        f->last_id = strdup(json_object_get_string(id));
+        f->last_id = must_strdup(json_object_get_string(id));
     }
     if (json_object_object_get_ex(record, "timestamp", &time) && time)
         clock_parse(json_object_get_string(time), (size_t)json_object_get_string_len(time), &f->last_us);
@@ -60,9 +61,7 @@ static int on_record(struct json_object *record, void *ctx, struct error *err)
     if (f->q->has_tail) {
         if (f->kept_n == f->kept_cap) {
             f->kept_cap = f->kept_cap ? f->kept_cap * 2 : 64;
-            f->kept = realloc(f->kept, f->kept_cap * sizeof(*f->kept));
-            if (!f->kept)
-                abort();
+            f->kept = must_realloc(f->kept, f->kept_cap * sizeof(*f->kept));
         }
         f->kept[f->kept_n++] = json_object_get(record);
         return 0;

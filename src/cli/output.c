@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/must.h"
+
 struct style {
     int indent;
     bool sorted, colored;
@@ -55,9 +57,7 @@ static void print_object(struct strbuf *out, const struct style *s, struct json_
         separator(out, s, "{}");
         return;
     }
-    const char **key = calloc(n, sizeof(*key));
-    if (!key)
-        abort();
+    const char **key = must_calloc(n, sizeof(*key));
     json_object_object_foreach(v, name, value) {
         (void)value;
         key[i++] = name;

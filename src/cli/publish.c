@@ -12,6 +12,7 @@
 #include "cli/api_internal.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "net/loop.h"
 #include "net/tunnel.h"
 #include "net/ws.h"
@@ -79,9 +80,8 @@ static int listen_at(struct published *p, struct error *err)
 
 int publish_open(const char *const *port, size_t n, struct publish **ret, struct error *err)
 {
-    struct publish *p = calloc(1, sizeof *p);
-    if (!p || !(p->port = calloc(n, sizeof *p->port)))
-        abort();
+    struct publish *p = must_calloc(1, sizeof *p);
+    p->port = must_calloc(n, sizeof *p->port);
     for (size_t i = 0; i < n; i++)
         p->port[i] = (struct published){.of = p, .fd = -1};
     p->port_n = n;
@@ -176,8 +176,8 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
     for (size_t i = 0; i < p->port_n; i++) {
         struct published *one = &p->port[i];
         /* http://… becomes ws://…, https://… wss://… */
-        one->url = strdup(arena_printf(&cli->arena, "ws%s/proxy/%s:%d/", cli->master + strlen("http"), task_id, one->remote));
-        one->authorization = strdup(arena_printf(&cli->arena, "Authorization: Bearer %s", token));
+        one->url = must_strdup(arena_printf(&cli->arena, "ws%s/proxy/%s:%d/", cli->master + strlen("http"), task_id, one->remote));
+        one->authorization = must_strdup(arena_printf(&cli->arena, "Authorization: Bearer %s", token));
         one->header[0] = one->authorization;
         one->watch = loop_watch_readable(p->loop, one->fd, on_connection, one);
         cli_say(cli, CLI_PLAIN, "Port %d of the first trial is published at 127.0.0.1:%d", one->remote, one->local);

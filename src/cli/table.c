@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "common/clock.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 
 void table_column(struct table *t, const char *title)
@@ -305,9 +306,7 @@ static void print_row(const struct grid *g, const char *const *cell, FILE *to)
 {
     size_t column_n = g->column_n;
     struct strbuf line = STRBUF_INIT;
-    const char **rest = malloc(column_n * sizeof(*rest));
-    if (!rest)
-        abort();
+    const char **rest = must_malloc(column_n * sizeof(*rest));
     memcpy(rest, cell, column_n * sizeof(*rest));
     for (bool more = true; more;) {
         more = false;

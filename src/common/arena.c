@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 enum { ALIGN = 16, CHUNK_MIN = 4096 - 64, CHUNK_MAX = 256 * 1024 };
 
 /* Newest first; only the newest has room that is still handed out. */
@@ -23,9 +25,7 @@ static void grow(struct arena *a, size_t n)
         cap = CHUNK_MAX;
     if (cap < n)
         cap = n;
-    struct arena_chunk *chunk = malloc(sizeof *chunk + cap);
-    if (chunk == NULL)
-        abort();
+    struct arena_chunk *chunk = must_malloc(sizeof *chunk + cap);
     *chunk = (struct arena_chunk){.next = a->head, .cap = cap};
     a->head = chunk;
 }

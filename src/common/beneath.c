@@ -15,6 +15,7 @@
 
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 
 #define ALWAYS (O_CLOEXEC | O_NOFOLLOW)
 #define NAME_TRIES 16
@@ -107,9 +108,7 @@ static int open_parent(int dir, const char *path, const char **ret_name, struct 
     *ret_name = slash ? slash + 1 : path;
     if (!slash)
         return leads_out(path) ? (errno = EXDEV, refuse("cannot open", path, err)) : fcntl(dir, F_DUPFD_CLOEXEC, 3);
-    cleanup_free char *above = strndup(path, (size_t)(slash - path));
-    if (!above)
-        return error_set(err, ERR_NO_MEMORY, "no memory to open %s", path);
+    cleanup_free char *above = must_strndup(path, (size_t)(slash - path));
     return beneath_open(dir, above, O_PATH | O_DIRECTORY, err);
 }
 

@@ -15,6 +15,7 @@
 #include "common/child_program.h"
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/must.h"
 
 enum { HELPERS_MAX = 16, NOT_THERE = 3, SILENCE_MS = 300 * 1000, WORDS_MAX = 4096 };
 
@@ -76,9 +77,7 @@ int checkpoint_helper_start(const struct checkpoint_helper_options *o, struct ch
         atomic_fetch_sub(&helpers, 1);
         return error_set(err, ERR_UNAVAILABLE, "%d checkpoints of object stores are being read already; try again later", HELPERS_MAX);
     }
-    struct checkpoint_helper *h = calloc(1, sizeof(*h));
-    if (!h)
-        abort();
+    struct checkpoint_helper *h = must_calloc(1, sizeof(*h));
     *h = (struct checkpoint_helper){.out = -1, .words = -1, .first = STRBUF_INIT};
     if (launch(h, o, err) < 0 || checkpoint_helper_read(h, 64 * 1024, &h->first, &end, err) < 0) {
         checkpoint_helper_free(h);

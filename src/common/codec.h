@@ -1,7 +1,7 @@
 /* The table-driven JSON codec: walks generated message tables (src/gen/wire.c, made from the contract by
  * tools/gen-contract) to decode, encode and bind path and query parameters. It is the one place where our own code
  * reads and writes JSON, and only for messages of the contract; everything else uses json-c (common/json.h). The rules
- * are those of proto3 JSON as the contract states them (contract/api.json, docs/wire.md):
+ * are those of proto3 JSON with some differences (docs/spec/wire.md):
  *
  * out: every field is written in declaration order, also when zero: 0 "" false [] {} and null for singular messages,
  * except

@@ -1,5 +1,4 @@
-/* Path and query parameters in: one name, one text. Rules: common/codec.h and the contract's conventions for
- * queries. */
+/* Path and query parameters in: one name, one text. Rules: docs/spec/wire.md#path-and-query. */
 #include <string.h>
 #include <strings.h>
 

@@ -4,7 +4,7 @@
 
 #include "common/codec.h"
 #include "common/codec_internal.h"
-#include "common/codec_reader.h"
+#include "common/json_reader.h"
 #include "common/number.h"
 
 /* --- values without a table --- */
@@ -267,15 +267,9 @@ static struct reader reader_of(const char *json, size_t n, struct arena *a, stru
     enum { BUDGET_FACTOR = 32, BUDGET_MIN = 1 << 20 };
     size_t limit = a->total + BUDGET_MIN + BUDGET_FACTOR * n;
     return (struct reader){
-        .start = json, .p = json, .end = json + n, .a = a, .err = err,
+        .start = json, .p = json, .end = json + n, .a = a, .err = err, .syntax = "not valid JSON: ",
         .arena_limit = a->decoded_max && a->decoded_max < limit ? a->decoded_max : limit,
     };
-}
-
-static int at_end(struct reader *r)
-{
-    reader_peek(r);
-    return r->p == r->end ? 0 : reader_fail_syntax(r, "the end");
 }
 
 int codec_decode(const struct codec_message *m, const char *json, size_t n, struct arena *a, void *ret,
@@ -286,11 +280,11 @@ int codec_decode(const struct codec_message *m, const char *json, size_t n, stru
     if (r.p == r.end)
         return 0; /* an empty body is an empty message */
     if (first == 'n' && reader_word(&r, "null"))
-        return at_end(&r);
+        return reader_end(&r);
     if (first != '{')
         return strchr("[\"-0123456789tf", first) != NULL && first != '\0' ? reader_fail_type(&r, "an object", r.p)
                                                                            : reader_fail_syntax(&r, "an object");
-    return read_message(&r, m, ret) < 0 ? -1 : at_end(&r);
+    return read_message(&r, m, ret) < 0 ? -1 : reader_end(&r);
 }
 
 int codec_decode_field(const struct codec_message *m, const struct codec_field *f, const char *json, size_t n,
@@ -302,5 +296,5 @@ int codec_decode_field(const struct codec_message *m, const struct codec_field *
     reader_peek(&r);
     if (r.p == r.end)
         return 0;
-    return read_field(&r, f, ret) < 0 ? -1 : at_end(&r);
+    return read_field(&r, f, ret) < 0 ? -1 : reader_end(&r);
 }

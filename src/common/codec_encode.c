@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/codec.h"
 #include "common/codec_internal.h"
+#include "common/must.h"
 #include "common/number.h"
 
 static void put_message(const struct codec_message *m, const void *msg, struct strbuf *out);
@@ -127,9 +128,7 @@ static const char **sorted_entries(const struct codec_field *f, const char *entr
         i++;
     if (i >= n)
         return NULL;
-    const char **order = calloc(n, sizeof *order);
-    if (order == NULL)
-        abort();
+    const char **order = must_calloc(n, sizeof *order);
     for (i = 0; i < n; i++)
         order[i] = entry + i * f->elem_size;
     qsort(order, n, sizeof *order, compare_entries);

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/must.h"
 
 void config_free(struct config *c)
 {
@@ -30,7 +31,7 @@ static struct json_object *step_into(struct json_object *v, const char *step, si
     if (*step == '[')
         return json_object_is_type(v, json_type_array) ? json_object_array_get_idx(v, strtoul(step + 1, NULL, 10))
                                                        : NULL;
-    cleanup_free char *name = strndup(step, n);
+    cleanup_free char *name = must_strndup(step, n);
     return json_object_is_type(v, json_type_object) ? json_object_object_get(v, name) : NULL;
 }
 
@@ -55,7 +56,7 @@ void config_put_value(const struct schema_key *key, struct json_object *tree, co
 {
     for (;;) {
         size_t n = strcspn(path, ".");
-        cleanup_free char *name = strndup(path, n);
+        cleanup_free char *name = must_strndup(path, n);
         const struct schema_key *member = schema_member(key, name, NULL);
         if (!path[n] || !member) {
             json_object_object_add(tree, member ? name : path, take_value);
@@ -86,14 +87,12 @@ void config_set_origin(struct config *c, const char *path, const char *from)
     struct origin *o = find_origin(c, path);
     if (!o) {
         size_t n = strlen(path);
-        o = calloc(1, sizeof *o + n + 1);
-        if (!o)
-            abort();
+        o = must_calloc(1, sizeof *o + n + 1);
         memcpy(o->path, path, n + 1);
         HASH_ADD_KEYPTR(hh, c->origin, o->path, n, o);
     }
     free(o->from);
-    o->from = strdup(from);
+    o->from = must_strdup(from);
 }
 
 static bool cut_last_step(char *path)
@@ -114,7 +113,7 @@ static bool position_of(const struct config *c, const char *path, struct yaml_ma
 
 void config_origin(const struct config *c, const char *path, struct strbuf *out)
 {
-    cleanup_free char *p = strdup(path);
+    cleanup_free char *p = must_strdup(path);
     do {
         const struct origin *o = find_origin(c, p);
         if (o) {
@@ -270,7 +269,7 @@ const char *config_warnings(const struct config *c)
 void config_log_warnings(const struct config *c)
 {
     for (const char *line = config_warnings(c); *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        cleanup_free char *text = strndup(line, strcspn(line, "\n"));
+        cleanup_free char *text = must_strndup(line, strcspn(line, "\n"));
         log_warning("config.warning", "text=%s", log_quote(text));
     }
 }

@@ -7,6 +7,7 @@
 #include "common/cleanup.h"
 #include "common/config_names.h"
 #include "common/files.h"
+#include "common/must.h"
 
 #define CONFIG_FILE_MAX (4 << 20)
 
@@ -36,7 +37,7 @@ static void load_environment(struct config *c, char *const *environment)
         const char *eq = strchr(*environment, '=');
         if (strncmp(*environment, "DET_", 4) != 0 || !eq)
             continue;
-        cleanup_free char *variable = strndup(*environment, (size_t)(eq - *environment));
+        cleanup_free char *variable = must_strndup(*environment, (size_t)(eq - *environment));
         struct config_name name;
         if (config_find_variable(c->keys, variable + 4, &name))
             apply_text(c, &name, variable, eq + 1);
@@ -69,7 +70,7 @@ static void consider_letter(void *ctx, const char *path, const struct schema_key
 {
     struct letter_search *s = ctx;
     if (key->option && key->option[0] == s->letter && !s->found->path)
-        *s->found = (struct config_name){.key = key, .path = strdup(path)};
+        *s->found = (struct config_name){.key = key, .path = must_strdup(path)};
 }
 
 static bool find_option(const struct schema_key *keys, const char *arg, size_t n, struct config_name *ret)
@@ -93,7 +94,7 @@ static int load_option(struct config *c, int argc, char *const *argv)
         return 1;
     }
     cleanup_free char *path = name.path;
-    cleanup_free char *source = strndup(arg, n);
+    cleanup_free char *source = must_strndup(arg, n);
     bool is_bool = name.key && name.key->types == SCHEMA_BOOL;
     const char *value = eq ? eq + 1 : argc > 1 ? argv[1] : NULL;
     int used = eq ? 1 : 2;
@@ -131,7 +132,7 @@ static int load_file(struct config *c, const char *path, bool explicit_file)
         schema_problem(&c->problems, &(struct schema_place){0}, "", "%s", error_msg(&err));
         return -1;
     }
-    c->file = strdup(path);
+    c->file = must_strdup(path);
     if (yaml_parse(strbuf_str(&text), text.n, &tree, &c->positions, &err) < 0) {
         schema_problem(&c->problems, &place, "", "%s", error_msg(&err));
         return -1;
@@ -155,7 +156,7 @@ static char *choose_file(const struct config_input *in, bool *ret_explicit)
     load_options(&probe, in->argc, in->argv);
     const char *chosen = json_object_get_string(json_object_object_get(probe.given, "config_file"));
     *ret_explicit = chosen && *chosen;
-    char *file = strdup(*ret_explicit ? chosen : in->default_file);
+    char *file = must_strdup(*ret_explicit ? chosen : in->default_file);
     config_origins_free(&probe);
     schema_problems_release(&probe.problems);
     json_object_put(probe.given);
@@ -176,9 +177,7 @@ static void tell_unserved(void *ctx, const char *path, const struct schema_key *
 
 int config_read(const struct config_input *in, struct config **ret, struct error *err)
 {
-    cleanup_config struct config *c = calloc(1, sizeof *c);
-    if (!c)
-        return error_set(err, ERR_NO_MEMORY, "not enough memory for the configuration");
+    cleanup_config struct config *c = must_calloc(1, sizeof *c);
     c->keys = in->keys;
     c->checks = in->checks;
     c->given = json_object_new_object();

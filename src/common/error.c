@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
+#define X(status, text) static const char http_text_##status[] = text;
+ERROR_HTTP_STATUSES(X)
+#undef X
+
 static const struct {
     const char *text;
     int http, rpc, exit;
-    const char *rpc_name;
+    const char *http_text, *rpc_name;
 } kinds[ERR_NR] = {
-    [ERR_NONE] = {"no error", 200, 0, 0, "OK"},
-#define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, name},
+    [ERR_NONE] = {"no error", 200, 0, 0, "OK", "OK"},
+#define X(kind, http, rpc, name, exit) [ERR_##kind] = {#kind, http, rpc, exit, http_text_##http, name},
     ERROR_KINDS(X)
 #undef X
 };
@@ -25,20 +31,24 @@ static int set(struct error *err, enum error_kind kind, char *msg)
     return -1;
 }
 
+/* As set(), but the error stays the refusal of the constraint that it was. Takes msg. */
+static int set_msg(struct error *err, char *msg)
+{
+    free(err->msg);
+    err->msg = msg;
+    return -1;
+}
+
 __attribute__((format(printf, 1, 0))) static char *format(const char *fmt, va_list ap)
 {
     char *msg;
-    return vasprintf(&msg, fmt, ap) < 0 ? NULL : msg;
+    return must(vasprintf(&msg, fmt, ap) < 0 ? NULL : msg);
 }
 
-/* "a: b"; what could not be allocated is left out. Takes a, borrows b. */
+/* "a: b". Takes a, borrows b. */
 static char *join(char *a, const char *b)
 {
-    char *msg;
-    if (a == NULL)
-        return strdup(b);
-    if (asprintf(&msg, "%s: %s", a, b) < 0)
-        return a;
+    char *msg = must_asprintf("%s: %s", a, b);
     free(a);
     return msg;
 }
@@ -62,8 +72,28 @@ int error_wrap(struct error *err, const char *fmt, ...)
     va_start(ap, fmt);
     char *context = format(fmt, ap);
     va_end(ap);
-    enum error_kind kind = err->kind == ERR_NONE ? ERR_INTERNAL : err->kind;
-    return set(err, kind, join(context, error_msg(err)));
+    if (err->kind == ERR_NONE)
+        err->kind = ERR_INTERNAL;
+    return set_msg(err, join(context, error_msg(err)));
+}
+
+int error_set_constraint(struct error *err, enum error_constraint constraint, const char *name, const char *fmt, ...)
+{
+    if (err == NULL)
+        return -1;
+    va_list ap;
+    va_start(ap, fmt);
+    set(err, ERR_CONFLICT, format(fmt, ap));
+    va_end(ap);
+    err->constraint = constraint;
+    snprintf(err->constraint_name, sizeof err->constraint_name, "%s", name);
+    return -1;
+}
+
+bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name)
+{
+    return err != NULL && err->kind == ERR_CONFLICT && err->constraint == constraint &&
+           (name == NULL || strcmp(err->constraint_name, name) == 0);
 }
 
 int error_errno(struct error *err, const char *fmt, ...)
@@ -100,8 +130,10 @@ void error_copy(struct error *to, const struct error *from)
     if (to == from || to == NULL)
         return;
     error_release(to);
-    if (from != NULL && from->kind != ERR_NONE)
-        set(to, from->kind, from->msg != NULL ? strdup(from->msg) : NULL);
+    if (from == NULL || from->kind == ERR_NONE)
+        return;
+    *to = *from;
+    to->msg = from->msg != NULL ? must_strdup(from->msg) : NULL;
 }
 
 void error_release(struct error *err)
@@ -122,32 +154,7 @@ int error_http_status(enum error_kind kind)
 
 const char *error_http_text(enum error_kind kind)
 {
-    switch (error_http_status(kind)) {
-    case 400:
-        return "Bad Request";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 408:
-        return "Request Timeout";
-    case 409:
-        return "Conflict";
-    case 413:
-        return "Request Entity Too Large";
-    case 429:
-        return "Too Many Requests";
-    case 501:
-        return "Not Implemented";
-    case 503:
-        return "Service Unavailable";
-    case 504:
-        return "Gateway Timeout";
-    default:
-        return "Internal Server Error";
-    }
+    return kinds[kind].http_text;
 }
 
 int error_rpc_code(enum error_kind kind)

@@ -13,6 +13,25 @@
 #ifndef DET_COMMON_ERROR_H
 #define DET_COMMON_ERROR_H
 
+#include <stdbool.h>
+
+/* Every HTTP status that a kind can have, with its reason phrase. A kind of ERROR_KINDS whose status has no row here does not
+ * compile. */
+#define ERROR_HTTP_STATUSES(X)          \
+    X(400, "Bad Request")               \
+    X(401, "Unauthorized")              \
+    X(403, "Forbidden")                 \
+    X(404, "Not Found")                 \
+    X(408, "Request Timeout")           \
+    X(409, "Conflict")                  \
+    X(413, "Request Entity Too Large")  \
+    X(429, "Too Many Requests")         \
+    X(500, "Internal Server Error")     \
+    X(501, "Not Implemented")           \
+    X(502, "Bad Gateway")               \
+    X(503, "Service Unavailable")       \
+    X(504, "Gateway Timeout")
+
 /* kind, HTTP status, RPC code, RPC name, exit code of `det` */
 #define ERROR_KINDS(X)                                          \
     X(CANCELED,        408, 1,  "Canceled",           1)        \
@@ -43,9 +62,21 @@ enum error_kind {
     ERR_NR,
 };
 
+/* What kind of constraint of the database refused a row. Only an ERR_CONFLICT of src/store has one. */
+enum error_constraint {
+    CONSTRAINT_NONE,
+    CONSTRAINT_FOREIGN_KEY, /* a row that this one names does not exist; the constraint has no name, since SQLite knows none */
+    CONSTRAINT_PRIMARY_KEY, /* the name is the table: "projects" */
+    CONSTRAINT_UNIQUE,      /* the name is the table and its columns: "projects.key", "projects.workspace_id_name" */
+    CONSTRAINT_OTHER,       /* NOT NULL, CHECK and the like, without a name */
+};
+enum { ERROR_CONSTRAINT_NAME_MAX = 64 };
+
 struct error {
     enum error_kind kind;
-    char *msg; /* heap; NULL while kind is ERR_NONE, or when even the message could not be allocated */
+    enum error_constraint constraint;
+    char constraint_name[ERROR_CONSTRAINT_NAME_MAX]; /* "" if there is none; a longer one is cut */
+    char *msg; /* heap; NULL while kind is ERR_NONE */
 };
 
 #define ERROR_INIT {0}
@@ -56,6 +87,11 @@ int error_set(struct error *err, enum error_kind kind, const char *fmt, ...) __a
 int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* "context: message" */
 /* As error_set with ERR_IO and ": strerror(errno)" appended; ENOENT gives ERR_NOT_FOUND, ENOMEM ERR_NO_MEMORY. */
 int error_errno(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* As error_set with ERR_CONFLICT, for a row that a constraint refused; name is "" where the kind has none. */
+int error_set_constraint(struct error *err, enum error_constraint constraint, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Whether the error is the refusal of a constraint of this kind, and of this name unless it is NULL. err may be NULL. */
+bool error_is_constraint(const struct error *err, enum error_constraint constraint, const char *name);
 void error_move(struct error *to, struct error *from); /* releases what `to` held; `from` is clear afterwards */
 /* NULL and ERR_NONE leave `to` clear. */
 void error_copy(struct error *to, const struct error *from);

@@ -10,6 +10,7 @@
 
 #include "common/beneath.h"
 #include "common/cleanup.h"
+#include "common/must.h"
 
 static int read_all(int fd, const char *path, size_t limit, struct strbuf *ret, struct error *err)
 {
@@ -107,9 +108,7 @@ static int sync_dir(const char *path)
 
 static int replace_file(const char *path, const struct content *c, mode_t mode, struct error *err)
 {
-    cleanup_free char *temporary = NULL, *dir = path_parent(path);
-    if (asprintf(&temporary, "%s.XXXXXX", path) < 0 || dir == NULL)
-        return error_set(err, ERR_NO_MEMORY, "no memory to write %s", path);
+    cleanup_free char *temporary = must_asprintf("%s.XXXXXX", path), *dir = path_parent(path);
     if (write_temporary(temporary, c, mode) < 0)
         return error_errno(err, "writing %s", path);
     if (rename(temporary, path) < 0) {
@@ -149,9 +148,7 @@ static int make_one(const char *path, mode_t mode)
 
 int dir_make(const char *path, mode_t mode, struct error *err)
 {
-    cleanup_free char *copy = strdup(path);
-    if (copy == NULL)
-        return error_set(err, ERR_NO_MEMORY, "no memory to make the directory %s", path);
+    cleanup_free char *copy = must_strdup(path);
     for (char *p = copy + 1; *copy != '\0' && *p != '\0'; p++) {
         if (*p != '/')
             continue;
@@ -175,7 +172,7 @@ char *path_parent(const char *path)
         n--;
     while (n > 1 && path[n - 1] == '/')
         n--;
-    return n == 0 ? strdup(".") : strndup(path, n);
+    return n == 0 ? must_strdup(".") : must_strndup(path, n);
 }
 
 char *path_join(const char *dir, const char *name)

@@ -1,12 +1,10 @@
-/* Hash tables: uthash, made not to leave the program when memory runs out.
- *
- * After HASH_ADD… ask HASH_ADDED(item): false means that the item is not in the table and there is no memory for it. */
+/* Hash tables: uthash, with memory that is there (common/must.h), so that HASH_ADD… does not fail. */
 #ifndef DET_COMMON_HASH_H
 #define DET_COMMON_HASH_H
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "common/must.h"
 
-#define HASH_ADDED(item) ((item)->hh.tbl != NULL)
+#define uthash_malloc(n) must_malloc(n)
+#include <uthash.h>
 
 #endif

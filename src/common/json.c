@@ -1,198 +1,30 @@
 #include "common/json.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/json_reader.h"
+#include "common/must.h"
 #include "common/number.h"
 
-#define JSON_DEPTH_MAX 100
+/* ---- Parsing ----------------------------------------------------------------------------------------------------- */
 
-/* ---- Parsing ------------------------------------------------------------------------------------------------------ *
- * json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such
- * as "1."), and its errors name neither line nor column. So the text is first checked against the grammar here; json-c
- * then builds the tree. */
-
-struct scan {
-    const char *at, *end;
-    const char *start;
-    int depth;
-    struct error *err;
-};
-
-static int scan_error(const struct scan *s, const char *what)
+/* json-c's strict mode still lets through what RFC 8259 forbids (NaN, control characters within strings, numbers such as
+ * "1."), and its errors name neither line nor column. So the text is read by common/json_reader.h first, and json-c builds the
+ * tree of a text that is known to be good. */
+static int check(const char *text, size_t n, struct error *err)
 {
-    int line = 1, column = 1;
-    for (const char *p = s->start; p < s->at; p++) {
-        if (*p == '\n') {
-            line++;
-            column = 1;
-        } else if (((unsigned char)*p & 0xc0) != 0x80) {
-            column++;
-        }
-    }
-    return error_set(s->err, ERR_INVALID, "line %d, column %d: %s", line, column, what);
-}
-
-static void scan_blank(struct scan *s)
-{
-    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
-        s->at++;
-}
-
-static bool scan_take(struct scan *s, char c)
-{
-    if (s->at >= s->end || *s->at != c)
-        return false;
-    s->at++;
-    return true;
-}
-
-static int scan_escape(struct scan *s)
-{
-    if (s->at >= s->end)
-        return scan_error(s, "the text ends within a string");
-    char c = *s->at++;
-    if (c != 'u')
-        return strchr("\"\\/bfnrt", c) && c ? 0 : (s->at--, scan_error(s, "unknown escape in a string"));
-    for (int i = 0; i < 4; i++, s->at++) {
-        if (s->at >= s->end || !isxdigit((unsigned char)*s->at))
-            return scan_error(s, "\\u needs four hexadecimal digits");
-    }
-    return 0;
-}
-
-static int scan_string(struct scan *s)
-{
-    if (!scan_take(s, '"'))
-        return scan_error(s, "expected a string in double quotes");
-    while (s->at < s->end) {
-        unsigned char c = (unsigned char)*s->at;
-        if (c < 0x20)
-            return scan_error(s, "control character within a string; write it as an escape");
-        s->at++;
-        if (c == '"')
-            return 0;
-        if (c == '\\' && scan_escape(s) < 0)
-            return -1;
-    }
-    return scan_error(s, "the text ends within a string");
-}
-
-static int scan_digits(struct scan *s)
-{
-    if (s->at >= s->end || !isdigit((unsigned char)*s->at))
-        return scan_error(s, "expected a digit");
-    while (s->at < s->end && isdigit((unsigned char)*s->at))
-        s->at++;
-    return 0;
-}
-
-static int scan_number(struct scan *s)
-{
-    scan_take(s, '-');
-    if (!scan_take(s, '0') && scan_digits(s) < 0)
-        return -1;
-    if (scan_take(s, '.') && scan_digits(s) < 0)
-        return -1;
-    if (scan_take(s, 'e') || scan_take(s, 'E')) {
-        if (!scan_take(s, '+'))
-            scan_take(s, '-');
-        return scan_digits(s);
-    }
-    return 0;
-}
-
-static int scan_value(struct scan *s);
-
-static int scan_object(struct scan *s)
-{
-    scan_blank(s);
-    if (scan_take(s, '}'))
-        return 0;
-    do {
-        scan_blank(s);
-        if (scan_string(s) < 0)
-            return -1;
-        scan_blank(s);
-        if (!scan_take(s, ':'))
-            return scan_error(s, "expected ':' after a member's name");
-        if (scan_value(s) < 0)
-            return -1;
-        scan_blank(s);
-    } while (scan_take(s, ','));
-    return scan_take(s, '}') ? 0 : scan_error(s, "expected ',' or '}'");
-}
-
-static int scan_array(struct scan *s)
-{
-    scan_blank(s);
-    if (scan_take(s, ']'))
-        return 0;
-    do {
-        if (scan_value(s) < 0)
-            return -1;
-        scan_blank(s);
-    } while (scan_take(s, ','));
-    return scan_take(s, ']') ? 0 : scan_error(s, "expected ',' or ']'");
-}
-
-static int scan_nested(struct scan *s, int (*body)(struct scan *))
-{
-    if (++s->depth > JSON_DEPTH_MAX)
-        return scan_error(s, "nested deeper than 100 levels");
-    s->at++;
-    int r = body(s);
-    s->depth--;
-    return r;
-}
-
-static bool scan_word(struct scan *s, const char *word)
-{
-    size_t n = strlen(word);
-    if ((size_t)(s->end - s->at) < n || memcmp(s->at, word, n) != 0)
-        return false;
-    s->at += n;
-    return true;
-}
-
-static int scan_value(struct scan *s)
-{
-    scan_blank(s);
-    if (s->at >= s->end)
-        return scan_error(s, "the text ends where a value should stand");
-    switch (*s->at) {
-    case '{':
-        return scan_nested(s, scan_object);
-    case '[':
-        return scan_nested(s, scan_array);
-    case '"':
-        return scan_string(s);
-    case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
-        return scan_number(s);
-    default:
-        if (scan_word(s, "true") || scan_word(s, "false") || scan_word(s, "null"))
-            return 0;
-        return scan_error(s, "expected a value");
-    }
-}
-
-static int scan_document(struct scan *s)
-{
-    if (scan_value(s) < 0)
-        return -1;
-    scan_blank(s);
-    return s->at == s->end ? 0 : scan_error(s, "text after the end of the document");
+    cleanup_arena struct arena a = ARENA_INIT; /* names that have escapes */
+    struct reader r = {.start = text, .p = text, .end = text + n, .a = &a, .err = err};
+    return reader_skip(&r) < 0 ? -1 : reader_end(&r);
 }
 
 int json_parse(const char *text, size_t n, struct json_object **ret, struct error *err)
 {
-    struct scan s = {.at = text, .start = text, .end = text + n, .err = err};
-    if (scan_document(&s) < 0)
+    if (check(text, n, err) < 0)
         return -1;
-    struct json_tokener *tok = json_tokener_new_ex(JSON_DEPTH_MAX + 2);
+    struct json_tokener *tok = json_tokener_new_ex(READER_DEPTH_MAX + 2);
     if (!tok)
         return error_set(err, ERR_NO_MEMORY, "not enough memory to read JSON");
     json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
@@ -201,8 +33,6 @@ int json_parse(const char *text, size_t n, struct json_object **ret, struct erro
     if (e == json_tokener_continue) /* a bare number at the very end: only the end of input completes it */
         v = json_tokener_parse_ex(tok, "", -1), e = json_tokener_get_error(tok);
     json_tokener_free(tok);
-    if (e == json_tokener_error_parse_utf8_string)
-        return error_set(err, ERR_INVALID, "the text is not valid UTF-8");
     if (e != json_tokener_success)
         return error_set(err, ERR_INVALID, "%s", json_tokener_error_desc(e));
     *ret = v;
@@ -235,9 +65,7 @@ static int compare_names(const void *a, const void *b)
 const char **json_sorted_names(struct json_object *object, size_t *ret_n)
 {
     size_t n = 0;
-    const char **name = calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
-    if (!name)
-        abort();
+    const char **name = must_calloc((size_t)json_object_object_length(object) + 1, sizeof *name);
     json_object_object_foreach(object, key, value) {
         (void)value;
         name[n++] = key;

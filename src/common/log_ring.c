@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 struct entry {
     int64_t time_us;
     enum log_level level;
@@ -21,9 +23,8 @@ struct log_ring {
 
 struct log_ring *log_ring_new(size_t lines_max, size_t bytes_max)
 {
-    struct log_ring *r = calloc(1, sizeof(*r));
-    if (!r || !(r->entry = calloc(lines_max, sizeof(*r->entry))))
-        abort();
+    struct log_ring *r = must_calloc(1, sizeof(*r));
+    r->entry = must_calloc(lines_max, sizeof(*r->entry));
     pthread_mutex_init(&r->lock, NULL);
     r->lines_max = lines_max;
     r->bytes_max = bytes_max;
@@ -54,9 +55,7 @@ void log_ring_free(struct log_ring *r)
 void log_ring_add(void *ctx, int64_t now_us, enum log_level level, const char *line)
 {
     struct log_ring *r = ctx;
-    char *text = strdup(line);
-    if (!text)
-        abort();
+    char *text = must_strdup(line);
     struct entry e = {.time_us = now_us, .level = level, .text = text, .n = strlen(text)};
     pthread_mutex_lock(&r->lock);
     while (r->first < r->end && ((size_t)(r->end - r->first) >= r->lines_max || r->bytes + e.n > r->bytes_max))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 
 static size_t put_digits(uint64_t v, char *out)
 {
@@ -311,9 +312,7 @@ static double slow_real(const char *s, size_t n, bool is_float)
 {
     char buf[128];
     cleanup_free char *heap = NULL;
-    char *text = n < sizeof buf ? buf : (heap = malloc(n + 1));
-    if (text == NULL)
-        abort();
+    char *text = n < sizeof buf ? buf : (heap = must_malloc(n + 1));
     memcpy(text, s, n);
     text[n] = '\0';
     return is_float ? strtof(text, NULL) : strtod(text, NULL);

@@ -1,6 +1,6 @@
 /* Routes of the contract: the rows that tools/gen-contract makes (gen/routes.h), and how a request finds its row.
  *
- * As docs/wire.md has it: rows are tried in the order of declaration and the first
+ * As docs/spec/wire.md#path-and-query has it: rows are tried in the order of declaration and the first
  * that fits in method and path wins; the path is percent-decoded before it is split, so an encoded slash splits, too; a
  * trailing slash does not count; a colon in the last segment fits no row. Who finds none answers 501, not 404 or
  * 405. */

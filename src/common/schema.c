@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 
 static bool one_of(const char *s, const char *const *words)
 {
@@ -104,9 +105,7 @@ const struct schema_check *schema_find_check(const struct schema_check *checks, 
 /* The place of a path, or of the nearest value above it. */
 static bool find_place(const struct yaml_positions *positions, const char *path, struct yaml_mark *ret)
 {
-    cleanup_free char *p = strdup(path);
-    if (!p)
-        abort();
+    cleanup_free char *p = must_strdup(path);
     for (;;) {
         if (yaml_position(positions, p, ret) == 0)
             return true;

@@ -1,7 +1,6 @@
 #include "common/sm.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 static sm_trace_fn *trace_fn;
@@ -11,12 +10,6 @@ void sm_set_trace(sm_trace_fn *fn, void *ctx)
 {
     trace_fn = fn;
     trace_ctx = ctx;
-}
-
-static void trace(const struct sm *sm, int from, int to, bool refused)
-{
-    if (trace_fn != NULL)
-        trace_fn(trace_ctx, sm, from, to, refused);
 }
 
 void sm_init(struct sm *sm, const struct sm_type *type, int64_t id)
@@ -33,24 +26,28 @@ void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state
     *sm = (struct sm){.type = type, .id = id, .state = state};
 }
 
-bool sm_allows(const struct sm *sm, int to)
+bool sm_type_allows(const struct sm_type *type, int from, int to)
 {
-    return to >= 0 && to < sm->type->state_n && (sm->type->state[sm->state].allowed & SM_TO(to)) != 0;
+    return sm_type_name_of(type, from) != NULL && to >= 0 && to < type->state_n && (type->state[from].allowed & SM_TO(to)) != 0;
+}
+
+int sm_check_move(const struct sm_type *type, int64_t id, int from, int to, struct error *err)
+{
+    bool allowed = sm_type_allows(type, from, to);
+    if (trace_fn != NULL)
+        trace_fn(trace_ctx, type, id, from, to, !allowed);
+    if (allowed)
+        return 0;
+    const char *from_name = sm_type_name_of(type, from), *to_name = sm_type_name_of(type, to);
+    return error_set(err, ERR_PRECONDITION, "%s %lld cannot go from %s to %s", type->name, (long long)id,
+                     from_name != NULL ? from_name : "a state it cannot have", to_name != NULL ? to_name : "a state it does not have");
 }
 
 int sm_move(struct sm *sm, int to, struct error *err)
 {
-    int from = sm->state;
-    if (!sm_allows(sm, to)) {
-        trace(sm, from, to, true);
-        const char *name = sm_type_name_of(sm->type, to);
-        return error_set(err, ERR_PRECONDITION, "%s %lld cannot go from %s to %s", sm->type->name, (long long)sm->id,
-                         sm_name(sm), name != NULL ? name : "a state it does not have");
-    }
+    if (sm_check_move(sm->type, sm->id, sm->state, to, err) < 0)
+        return -1;
     sm->state = to;
-    trace(sm, from, to, false);
-    if (sm->type->invariant != NULL && !sm->type->invariant(sm, from))
-        abort();
     return 0;
 }
 

@@ -8,9 +8,9 @@
  *     };
  *     static const struct sm_type door_type = {"door", door_states, DOOR_NR};
  *
- * All changes of state go through sm_move(): a move outside the set is refused, named in the error and reported to the
- * trace; after a legal one the type's invariant must hold, else the program stops, because it no longer knows what it
- * does. */
+ * A state is kept in a struct sm, and changed by sm_move(); or it is a member of something else, such as a row that a
+ * store keeps, and changed by one function, which asks sm_check_move() first. Either refuses a move outside the set, names
+ * it in the error and reports it to the trace. */
 #ifndef DET_COMMON_SM_H
 #define DET_COMMON_SM_H
 
@@ -29,13 +29,16 @@ struct sm_state {
     unsigned flags;
 };
 
-struct sm;
 struct sm_type {
     const char *name; /* of the thing: "trial" */
     const struct sm_state *state;
     int state_n;
-    bool (*invariant)(const struct sm *sm, int previous); /* may be NULL */
 };
+
+bool sm_type_allows(const struct sm_type *type, int from, int to);
+/* Is it a legal move? id: of the thing, for errors and traces. A move to the state that it is in already is refused
+ * like any other that the row does not list. ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
+int sm_check_move(const struct sm_type *type, int64_t id, int from, int to, struct error *err);
 
 /* Embedded in the thing whose state it is. */
 struct sm {
@@ -46,10 +49,7 @@ struct sm {
 
 void sm_init(struct sm *sm, const struct sm_type *type, int64_t id);                 /* in the initial state */
 void sm_restore(struct sm *sm, const struct sm_type *type, int64_t id, int state);   /* as read back from a store */
-/* A move to the state it is in already is refused like any other that the row does not list. */
-/* ERR_PRECONDITION: trial 17 cannot go from COMPLETED to PAUSED */
-int sm_move(struct sm *sm, int to, struct error *err);
-bool sm_allows(const struct sm *sm, int to);
+int sm_move(struct sm *sm, int to, struct error *err); /* if sm_check_move() has nothing against it */
 
 const char *sm_name(const struct sm *sm); /* of its state */
 const char *sm_type_name_of(const struct sm_type *type, int state);          /* NULL if there is no such state */
@@ -60,7 +60,7 @@ int sm_type_check(const struct sm_type *type, struct error *err);
 
 /* Called on each move, legal or refused, by the thread that moves. Set once, at the start of a program or test; NULL to
  * end. */
-typedef void sm_trace_fn(void *ctx, const struct sm *sm, int from, int to, bool refused);
+typedef void sm_trace_fn(void *ctx, const struct sm_type *type, int64_t id, int from, int to, bool refused);
 void sm_set_trace(sm_trace_fn *fn, void *ctx);
 
 #endif

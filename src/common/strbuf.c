@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/utf8.h"
 
 void strbuf_release(struct strbuf *b)
@@ -27,9 +28,7 @@ void strbuf_reserve(struct strbuf *b, size_t extra)
     size_t cap = b->cap < 64 ? 64 : b->cap;
     while (cap <= b->n + extra)
         cap *= 2;
-    b->s = realloc(b->s, cap);
-    if (b->s == NULL)
-        abort();
+    b->s = must_realloc(b->s, cap);
     b->cap = cap;
     b->s[b->n] = '\0';
 }
@@ -81,7 +80,7 @@ void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap)
 }
 
 /* What stands for a byte inside a JSON string: 0 itself, 1 the start of a longer UTF-8 sequence (or a stray byte), else
- * an escape: the letter of a short one, 'u' for \u00XX. < > & are escaped as the contract's encoder does, so that a
+ * an escape: the letter of a short one, 'u' for \u00XX. < > & are escaped (docs/spec/wire.md#replies), so that a
  * reply can stand inside HTML. */
 static const unsigned char json_class[256] = {
     [0 ... 7] = 'u',   ['\b'] = 'b', ['\t'] = 't',  ['\n'] = 'n', [11] = 'u',  ['\f'] = 'f', ['\r'] = 'r',

@@ -23,7 +23,7 @@ void strbuf_adds(struct strbuf *b, const char *s);
 void strbuf_addc(struct strbuf *b, char c);
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vaddf(struct strbuf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* A quoted, escaped JSON string, also < > & U+2028 U+2029 as the contract's encoder does; bad UTF-8 becomes U+FFFD. */
+/* A quoted, escaped JSON string, also < > & U+2028 U+2029 (docs/spec/wire.md#replies); bad UTF-8 becomes U+FFFD. */
 void strbuf_add_json(struct strbuf *b, const char *s, size_t n);
 void strbuf_add_json_with_nul(struct strbuf *b, const char *s, size_t n); /* UTF8_NUL (common/utf8.h) is \u0000 */
 void strbuf_truncate(struct strbuf *b, size_t n);

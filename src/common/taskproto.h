@@ -43,9 +43,9 @@ enum task_frame_type {
 };
 
 enum task_stdtype { TASK_STDOUT = 1, TASK_STDERR = 2 };
-/* The numbers of log.v1.LogLevel, of which a prefix can give these. */
+/* The numbers of log.v1.LogLevel, of which a line's prefix can give these. src/agent/task_run.c asserts that they are the same. */
 enum task_level { TASK_LEVEL_NONE = 0, TASK_LEVEL_DEBUG = 2, TASK_LEVEL_INFO, TASK_LEVEL_WARNING, TASK_LEVEL_ERROR, TASK_LEVEL_CRITICAL };
-/* The numbers of link.v1.ExitKind. */
+/* The numbers of link.v1.ExitKind. src/agent/task_tell.c asserts that they are the same. */
 enum task_exit_kind { TASK_EXIT_EXITED = 1, TASK_EXIT_SIGNALED, TASK_EXIT_OUT_OF_MEMORY, TASK_EXIT_START_FAILED, TASK_EXIT_LOST,
                       TASK_EXIT_REFUSED /* the task cannot be started as it was submitted */ };
 enum task_run_state { TASK_RUNNING = 1, TASK_EXITED = 2 };

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/json.h"
+#include "common/must.h"
 #include "common/yaml_scalar.h"
 
 #define YAML_DEPTH_MAX 100
@@ -72,9 +73,7 @@ static void remember(struct loader *l, struct yaml_mark key, struct yaml_mark va
         return;
     l->position_n++;
     l->position_bytes += n;
-    e = malloc(sizeof *e + n + 1);
-    if (!e)
-        abort();
+    e = must_malloc(sizeof *e + n + 1);
     e->key = key;
     e->value = value;
     memcpy(e->path, path, n + 1);
@@ -204,9 +203,7 @@ static int define_anchor(struct loader *l, const char *name, struct json_object 
         free(a);
     }
     size_t n = strlen(name);
-    a = malloc(sizeof *a + n + 1);
-    if (!a)
-        abort();
+    a = must_malloc(sizeof *a + n + 1);
     a->value = json_object_get(value);
     memcpy(a->name, name, n + 1);
     HASH_ADD_KEYPTR(hh, l->anchor, a->name, n, a);
@@ -344,9 +341,7 @@ static int load_key(struct loader *l, char **ret, bool *ret_merge)
     cleanup_json struct json_object *key = NULL;
     if (load_scalar(l, /* is_key= */ true, &key) < 0)
         return -1;
-    *ret = strdup(key ? json_object_get_string(key) : "null");
-    if (!*ret)
-        abort();
+    *ret = must_strdup(key ? json_object_get_string(key) : "null");
     return 0;
 }
 
@@ -441,8 +436,8 @@ static int load_value(struct loader *l, struct yaml_mark key, struct json_object
                               : l->event.type == YAML_SEQUENCE_START_EVENT ? l->event.data.sequence_start.anchor
                               : l->event.type == YAML_MAPPING_START_EVENT  ? l->event.data.mapping_start.anchor
                                                                            : NULL;
-    if (name && !(anchor = strdup((const char *)name)))
-        abort();
+    if (name)
+        anchor = must_strdup((const char *)name);
     remember(l, key, mark_of(l->event.start_mark));
     if (++l->depth > YAML_DEPTH_MAX)
         return error_at(l, l->event.start_mark, "nested deeper than %d levels", YAML_DEPTH_MAX);
@@ -524,9 +519,7 @@ int yaml_parse(const char *text, size_t n, struct json_object **ret, struct yaml
         return error_set(err, ERR_TOO_LARGE, "the text has %zu bytes; at most %d bytes of YAML are read", n, YAML_BYTES_MAX);
     if (!positions)
         return parse_without_positions(text, n, ret, err);
-    struct yaml_positions *found = calloc(1, sizeof *found);
-    if (!found)
-        abort();
+    struct yaml_positions *found = must_calloc(1, sizeof *found);
     if (parse(text, n, ret, found, err) < 0) {
         yaml_positions_free(found);
         return -1;

@@ -1,12 +1,13 @@
-/* Agents and slots that users switch off and on again. It is kept with the agent's row, over restarts of both. */
+/* Users disable and enable agents and slots. What they wish is part of the agent's row, so it outlives restarts of
+ * the agent and of the master. */
 #include "core/agents.h"
 
 #include <string.h>
 
 #include "core/allocation.h"
-#include "core/effects.h"
+#include "core/step.h"
 
-/* Of one that is lost it is noted, for the case that it comes back. */
+/* An agent that is lost can be disabled, too: its row remembers it for the case that the agent comes back. */
 static struct agent *find_connected(const struct core *c, const char *id, struct error *err)
 {
     struct agent *agent = agent_find(c, id);
@@ -63,7 +64,8 @@ static void forget_disabled(struct agent *agent, int32_t device_id)
     agent->row.slot_draining[i] = agent->row.slot_draining[last];
 }
 
-/* Entries of devices that are gone make room for those that are there. */
+/* Entries of devices that the agent does not have any more are dropped first: the row has room for as many as an
+ * agent has. */
 static void remember_disabled(struct agent *agent, int32_t device_id, bool drain)
 {
     for (int i = agent->row.disabled_slot_n - 1; i >= 0; i--)

@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/elastic.h"
 #include "core/ids.h"
 #include "core/machines.h"
 #include "core/rm.h"
-
-struct agent *agent_find(const struct core *c, const char *id)
-{
-    struct agent *agent = NULL;
-    HASH_FIND_STR(c->agents, id, agent);
-    return agent;
-}
+#include "core/step.h"
 
 static int by_id(const struct agent *a, const struct agent *b)
 {
@@ -25,14 +19,12 @@ static int by_id(const struct agent *a, const struct agent *b)
 
 static struct agent *new_agent(struct core *c, const struct agent_row *row, bool stored)
 {
-    struct agent *agent = calloc(1, sizeof *agent);
-    if (agent == NULL)
-        abort();
+    struct agent *agent = must_calloc(1, sizeof *agent);
     agent->row = *row;
     agent->pool = pool_find(c, row->pool);
     if (agent->pool == NULL)
         agent->pool = pool_find(c, NULL); /* its pool is no longer configured; it will say which one it is in */
-    record_init(&agent->record, CORE_PUT_AGENT, &agent->row, stored);
+    record_init(&agent->record, RECORD_AGENT, &agent->row, stored);
     agent_revised(c, agent);
     LIST_INIT(&agent->containers);
     machine_join(c, agent, "");
@@ -51,24 +43,10 @@ static void free_slots(struct agent *agent)
     agent->slot_n = 0;
 }
 
-void agent_revised(struct core *c, struct agent *agent)
-{
-    agent->revision = ++c->last_revision;
-}
-
-void agent_changed(struct core *c, struct agent *agent)
-{
-    agent_revised(c, agent);
-    agent->pool->changed = true;
-    if (agent->stale)
-        return;
-    agent->stale = true;
-    LIST_INSERT_HEAD(&agent->pool->stale, agent, in_stale);
-}
-
 void agent_free(struct core *c, struct agent *agent)
 {
     timer_clear(&c->timers, &agent->lost);
+    record_release(c, &agent->record);
     machine_leave(c, agent);
     free_slots(agent);
     free(agent->version);
@@ -79,49 +57,9 @@ void agent_free(struct core *c, struct agent *agent)
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-int agent_find_disabled(const struct agent *agent, int32_t device_id)
-{
-    for (int i = 0; i < agent->row.disabled_slot_n; i++)
-        if (agent->row.disabled_slot[i] == device_id)
-            return i;
-    return -1;
-}
-
-bool slot_usable(const struct agent *agent, const struct slot *s)
-{
-    return agent->row.enabled && !s->device.lost && agent_find_disabled(agent, s->device.id) < 0;
-}
-
-int agent_slots_used(const struct agent *agent)
-{
-    int used = 0;
-    for (size_t i = 0; i < agent->slot_n; i++)
-        used += agent->slot[i].container != NULL;
-    return used;
-}
-
-int agent_aux_used(const struct agent *agent)
-{
-    int used = 0;
-    const struct container *k;
-    LIST_FOREACH(k, &agent->containers, in_agent)
-        used += k->row.device_n == 0;
-    return used;
-}
-
-struct slot *agent_slot(struct agent *agent, int32_t device_id)
-{
-    for (size_t i = 0; i < agent->slot_n; i++)
-        if (agent->slot[i].device.id == device_id)
-            return &agent->slot[i];
-    return NULL;
-}
-
 static char *copy_text(const char *text)
 {
-    char *copy = strdup(text != NULL ? text : "");
-    if (copy == NULL)
-        abort();
+    char *copy = must_strdup(text != NULL ? text : "");
     return copy;
 }
 
@@ -134,9 +72,7 @@ static int by_device(const void *a, const void *b)
 static void set_devices(struct agent *agent, const struct core_device *device, size_t n)
 {
     free_slots(agent);
-    agent->slot = calloc(n + 1, sizeof *agent->slot);
-    if (agent->slot == NULL)
-        abort();
+    agent->slot = must_calloc(n + 1, sizeof *agent->slot);
     agent->slot_n = n;
     for (size_t i = 0; i < n; i++) {
         agent->slot[i].device = device[i];
@@ -146,7 +82,7 @@ static void set_devices(struct agent *agent, const struct core_device *device, s
     qsort(agent->slot, n, sizeof *agent->slot, by_device);
 }
 
-/* Its containers take up the slots that they had. False: one of its devices is not there any more. */
+/* The container takes up the slots that it had. False: the agent does not have one of its devices any more. */
 static bool bind_slots(struct agent *agent, struct container *k)
 {
     for (int32_t i = 0; i < k->row.device_n; i++) {
@@ -235,7 +171,8 @@ static void kill_stranger(struct core *c, const char *agent_id, const char *cont
     e->signal.signal = SIGKILL;
 }
 
-/* One word of an agent about one container. What nobody expects is killed, and forgotten once it has ended. */
+/* What an agent reports of one container. A container that the core does not know is killed; once it has ended, the
+ * agent may forget it. */
 static void take_report(struct core *c, const char *agent_id, const struct core_container_report *r)
 {
     struct container *k = container_find(c, r->container_id);
@@ -259,16 +196,16 @@ static bool is_reported(const struct core_event *ev, const struct container *k)
 /* The agent does not know of a container that should be there. */
 static void missing(struct core *c, struct container *k)
 {
-    if (k->sm.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
+    if (k->row.state == CONTAINER_ASSIGNED && k->allocation->killed_us == 0)
         allocation_start_container(c, k); /* our start never reached it */
-    else if (k->sm.state == CONTAINER_ASSIGNED)
+    else if (k->row.state == CONTAINER_ASSIGNED)
         container_exited(c, k, EXIT_CONTAINER_ABORTED, 0, NULL);
     else
         container_exited(c, k, EXIT_RESTORE_ERROR, 0, "container is gone on reattachment");
 }
 
-/* Both views of what runs there become one. Ending one container may take others along, but none of this agent: an
- * allocation has one container on an agent. */
+/* Brings together what the core thinks runs on the agent and what the agent says. The end of one container may end
+ * others of its allocation, but these are on other agents: an allocation has one container on each. */
 static void reconcile(struct core *c, struct agent *agent, const struct core_event *ev)
 {
     struct container *k, *next;
@@ -290,7 +227,8 @@ static void reconcile(struct core *c, struct agent *agent, const struct core_eve
     }
 }
 
-/* What it may keep running: what it reported and we still want. What it has never heard of follows as a start. */
+/* Tells the agent what it may keep running: the containers that it has reported and that are still wanted.
+ * Containers that the agent has never heard of are started by other effects of this step. */
 static void fill_welcome(struct core *c, const struct agent *agent, const struct core_event *ev,
                          struct core_effect *ret)
 {
@@ -335,7 +273,7 @@ int agent_connected(struct core *c, const struct core_event *ev, struct error *e
     return 0;
 }
 
-/* What runs on a device that is lost ends by itself, or does not need it any more. */
+/* Nothing is ended here: a task whose device is lost fails by itself, or does not need the device any more. */
 void agent_devices_changed(struct core *c, const struct core_event *ev)
 {
     struct agent *agent = agent_find(c, ev->devices.agent_id);
@@ -374,7 +312,7 @@ void agent_disconnected(struct core *c, const char *id)
     wait_for(c, agent, of_pool_us != 0 ? of_pool_us : c->agent_reconnect_wait_us);
 }
 
-/* What ran there will not come back. */
+/* The agent is given up. What ran on it has ended. */
 static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const char *text)
 {
     struct container *k;
@@ -386,8 +324,8 @@ static void lose(struct core *c, struct agent *agent, enum exit_kind kind, const
     free_slots(agent);
 }
 
-/* Its row stays, and says since when it is lost, until it comes back or somebody takes it off the list. A restored agent that
- * never came is the restart's fault. */
+/* The agent's row stays, and says since when it is lost, until the agent comes back or somebody takes it off the
+ * list. For an agent that has never come since a restart of the master, the reason is the restart. */
 void agent_timer(struct core *c, struct timer *t)
 {
     struct agent *agent = container_of(t, struct agent, lost);
@@ -417,7 +355,8 @@ void agent_forget(struct core *c, struct agent *agent)
     lose(c, agent, EXIT_AGENT_FAILED, "the machine of the agent has ended");
     effect_add(c, CORE_DELETE_AGENT)->agent_id = arena_strdup(&c->out->arena, agent->row.id);
     HASH_DEL(c->agents, agent);
-    SLIST_INSERT_HEAD(&c->forgotten_agents, agent, in_forgotten); /* the scheduler is told at the end of the step */
+    agent->pool->rm->agent_forgotten(agent);
+    agent_free(c, agent);
 }
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */

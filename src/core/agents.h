@@ -1,9 +1,9 @@
 /* Agents: which ones there are, their slots, and what runs on them.
  *
- * An agent that goes away is given agent_reconnect_wait to come back; until then its containers are thought to run on.
- * When it comes it says what it still knows of, and both sides are brought together: containers it knows go on or have
- * ended, starts it never heard of are sent again, what was lost ends as RESTORE_ERROR, and what it should not run is
- * killed. */
+ * An agent whose connection breaks has agent_reconnect_wait to come back; until then the core takes its containers to run on.
+ * An agent that comes tells which containers it knows, and both sides are brought together (docs/spec/agents.md): those that it
+ * knows go on or have ended, starts that it never heard of are sent again, those that it has lost end as RESTORE_ERROR, and
+ * those that it should not run are killed. */
 #ifndef DET_CORE_AGENTS_H
 #define DET_CORE_AGENTS_H
 
@@ -23,14 +23,14 @@ struct agent *agent_find(const struct core *c, const char *id);
 struct agent *agent_restore(struct core *c, const struct agent_row *row);
 void agent_await(struct core *c, struct agent *agent); /* after a restart: containers should be there */
 void agent_free(struct core *c, struct agent *agent);
-/* Its machine is gone for good: what ran there has failed, and nothing is kept of it. It is not connected. */
-/* One that is lost: takes it off the list. */
-int agent_remove(struct core *c, const char *id, struct error *err);
+int agent_remove(struct core *c, const char *id, struct error *err); /* one that is lost: takes it off the list */
+/* Its machine is gone for good: what ran there has failed, nothing is kept of it, and it is freed. It is not
+ * connected. */
 void agent_forget(struct core *c, struct agent *agent);
 
-/* Something about it is not as the scheduler knows it: it will be told at the end of the step. */
+/* Something about the agent has changed that the scheduler must know: the scheduler is told at the end of the step. */
 void agent_changed(struct core *c, struct agent *agent);
-/* … not as others have seen it (core_agent_view.revision), its containers included. */
+/* Something about the agent or its containers has changed that lists show (core_agent_view.revision). */
 void agent_revised(struct core *c, struct agent *agent);
 
 /* What scheduling sees. */

@@ -1,31 +1,16 @@
+#include "common/must.h"
 #include "core/allocation_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/agents.h"
-#include "core/effects.h"
 #include "core/ids.h"
 #include "core/machines.h"
 #include "core/rm.h"
-#include "core/task.h"
-#include "core/trial.h"
+#include "core/step.h"
 
 enum { LOOK_AT_MACHINES_MAX = 512 }; /* agents and containers, for one allocation's ports */
-
-struct allocation *allocation_find(const struct core *c, const char *id)
-{
-    struct allocation *a = NULL;
-    HASH_FIND_STR(c->allocations, id, a);
-    return a;
-}
-
-struct container *container_find(const struct core *c, const char *id)
-{
-    struct container *k = NULL;
-    HASH_FIND_STR(c->containers, id, k);
-    return k;
-}
 
 static struct allocation *find_open(const struct core *c, const char *id, struct error *err)
 {
@@ -35,45 +20,14 @@ static struct allocation *find_open(const struct core *c, const char *id, struct
     return a;
 }
 
-void allocation_raise_state(struct core *c, struct allocation *a, enum allocation_state to)
-{
-    if ((int)to <= a->sm.state)
-        return;
-    if (sm_move(&a->sm, to, NULL) < 0)
-        abort();
-    a->row.state = to;
-    if (to >= ALLOCATION_PULLING && a->row.start_us == 0 && a->container_n > 0)
-        a->row.start_us = c->now_us;
-    record_touch(c, &a->record);
-}
-
-void allocation_set_ready(struct core *c, struct allocation *a)
-{
-    if (a->row.ready)
-        return;
-    a->row.ready = true;
-    record_touch(c, &a->record);
-}
-
-const char *allocation_name(struct core *c, const struct allocation *a)
-{
-    struct arena *arena = &c->out->arena;
-    if (a->trial == NULL)
-        return arena_printf(arena, "Checkpoint GC (Experiment %d)", a->task->row.experiment_id);
-    return arena_printf(arena, "Trial %d (Experiment %d)", a->trial->row.id, a->trial->row.experiment_id);
-}
-
 /* ---- asking for one ---------------------------------------------------------------------------------------------- */
 
 static struct allocation *new_allocation(struct core *c, struct trial *trial, struct task *task,
                                          const struct allocation_row *row, bool stored)
 {
-    struct allocation *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        abort();
+    struct allocation *a = must_calloc(1, sizeof *a);
     a->row = *row;
-    record_init(&a->record, CORE_PUT_ALLOCATION, &a->row, stored);
-    sm_restore(&a->sm, &allocation_sm, row->run_id, row->state);
+    record_init(&a->record, RECORD_ALLOCATION, &a->row, stored);
     a->trial = trial;
     a->task = task;
     a->pool = pool_find(c, row->pool);
@@ -124,13 +78,10 @@ void allocation_request_for_task(struct core *c, struct task *t, struct pool *po
 static struct container *new_container(struct core *c, struct allocation *a, const struct container_row *row,
                                        bool stored)
 {
-    struct container *k = calloc(1, sizeof *k);
-    a->container = realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
-    if (k == NULL || a->container == NULL)
-        abort();
+    struct container *k = must_calloc(1, sizeof *k);
+    a->container = must_realloc(a->container, (a->container_n + 1) * sizeof(struct container *));
     k->row = *row;
-    record_init(&k->record, CORE_PUT_CONTAINER, &k->row, stored);
-    sm_restore(&k->sm, &container_sm, row->rank, row->state);
+    record_init(&k->record, RECORD_CONTAINER, &k->row, stored);
     k->allocation = a;
     a->container[a->container_n++] = k;
     HASH_ADD_STR(c->containers, row.id, k);
@@ -151,7 +102,7 @@ struct container *allocation_add_container(struct core *c, struct allocation *a,
     return k;
 }
 
-/* A task of its own that hangs, as on a storage that does not answer, holds its place for so long. */
+/* A task of its own may hang, for example on a storage that does not answer. It is killed when its time is over. */
 static void limit_task(struct core *c, struct allocation *a, int64_t since_us)
 {
     int64_t due_us = (since_us < c->now_us ? since_us : c->now_us) + ALLOCATION_TASK_LIMIT_US; /* the clock may have been set back */
@@ -264,7 +215,7 @@ int allocation_preempt_acked(struct core *c, const char *id, struct error *err)
     return 0;
 }
 
-/* The machine under the task told it that it will go away: as if the scheduler had asked. */
+/* The task has heard that its machine will go away. It is preempted, as if the scheduler had asked for it. */
 int allocation_preempt_pending(struct core *c, const char *id, struct error *err)
 {
     struct allocation *a = find_open(c, id, err);
@@ -337,7 +288,7 @@ static int by_rank(const void *a, const void *b)
     return x->row.rank < y->row.rank ? -1 : x->row.rank > y->row.rank;
 }
 
-/* The clock may have been set back since then. */
+/* The clock may have been set back since the deadline was set: nobody waits longer than the timeout. */
 static void restore_preempt_deadline(struct core *c, struct allocation *a)
 {
     int64_t latest_us = c->now_us + allocation_preemption_timeout_us(a);
@@ -348,7 +299,7 @@ static void restore_preempt_deadline(struct core *c, struct allocation *a)
 
 void allocation_resume(struct core *c, struct allocation *a)
 {
-    bool placed = a->sm.state != ALLOCATION_PENDING;
+    bool placed = a->row.state != ALLOCATION_PENDING;
     if (placed && (a->container_n == 0 || allocation_all_ended(a))) {
         allocation_end(c, a, EXIT_RESTORE_ERROR, 0, "its containers were not found in the store");
         return;
@@ -366,9 +317,12 @@ void allocation_resume(struct core *c, struct allocation *a)
 
 void allocation_free(struct core *c, struct allocation *a)
 {
-    for (size_t i = 0; i < a->container_n; i++)
+    for (size_t i = 0; i < a->container_n; i++) {
+        record_release(c, &a->container[i]->record);
         free(a->container[i]);
+    }
     free(a->container);
+    record_release(c, &a->record);
     arena_release(&a->blocked);
     gather_release(&a->gather);
     timer_clear(&c->timers, &a->preempt_deadline);

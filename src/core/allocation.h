@@ -1,13 +1,13 @@
 /* An allocation: one run of a task on the resources that a pool gave it, from request to exit.
  *
- * PENDING until its resource manager has placed it, then as far as its most advanced container. The first container
- * that fails decides how it ended and takes the others with it. Ending it early:
+ * It is PENDING until its resource manager has placed it, then as far as its most advanced container. The first container that fails
+ * decides how the allocation ended, and the others are killed (docs/spec/lifecycle.md#end-of-an-allocation). Two ways to end it early:
  *   terminate  asks the task to checkpoint and exit (preemption), and kills it after preemption_timeout. An allocation that
  *              is not ready yet has nothing to save: it is killed.
  *   kill       SIGKILL to all containers, every 30 s until they are gone; asking again within 15 s does nothing.
  *
- * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do, and
- * allocation_end.c how it ends. */
+ * allocation.c asks for one, places it, hears its task, restores it; container.c has what its containers do,
+ * allocation_end.c how it ends, and allocation_state.c the states of both. */
 #ifndef DET_CORE_ALLOCATION_H
 #define DET_CORE_ALLOCATION_H
 
@@ -18,6 +18,9 @@ enum { ALLOCATION_KILL_DEBOUNCE_US = 15000000, ALLOCATION_KILL_AGAIN_US = 300000
 
 struct allocation *allocation_request(struct core *c, struct trial *t);
 void allocation_request_for_task(struct core *c, struct task *t, struct pool *pool);
+/* An allocation that has ended stays that of its trial until the trial has been told (FACT_ALLOCATION_ENDED). */
+static inline bool allocation_is_open(const struct allocation *a) { return a->row.state != ALLOCATION_TERMINATED; }
+/* Of one that has ended already, these two do nothing. */
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason);
 void allocation_kill(struct core *c, struct allocation *a, const char *reason);
 

@@ -1,12 +1,10 @@
-/* How an allocation ends: preempted, killed, or because its last container did. */
+/* How an allocation ends: it is preempted, or killed, or its last container has ended. */
 #include "core/allocation_internal.h"
 
 #include <signal.h>
 
-#include "core/effects.h"
 #include "core/rm.h"
-#include "core/task.h"
-#include "core/trial.h"
+#include "core/step.h"
 
 /* ---- ending it early --------------------------------------------------------------------------------------------- */
 
@@ -35,6 +33,8 @@ void allocation_kill_containers(struct core *c, struct allocation *a)
 
 void allocation_kill(struct core *c, struct allocation *a, const char *reason)
 {
+    if (!allocation_is_open(a))
+        return;
     if (a->container_n == 0) {
         allocation_end(c, a, EXIT_ABORTED, 0, reason);
         return;
@@ -50,6 +50,8 @@ void allocation_kill(struct core *c, struct allocation *a, const char *reason)
 
 void allocation_terminate(struct core *c, struct allocation *a, const char *reason)
 {
+    if (!allocation_is_open(a))
+        return;
     if (!a->row.ready || a->container_n == 0 || a->trial == NULL) { /* only trials go on from a checkpoint */
         allocation_kill(c, a, reason);
         return;
@@ -128,14 +130,10 @@ static void unlink_allocation(struct core *c, struct allocation *a)
     unlink_containers(c, a);
     pool_remove(a->pool, a);
     HASH_DEL(c->allocations, a);
-    if (a->trial != NULL)
-        a->trial->allocation = NULL;
-    else
-        a->task->allocation = NULL;
-    SLIST_INSERT_HEAD(&c->dead_allocations, a, dead);
 }
 
-/* What was preempted says nothing about how long such things take; what has no slot keeps nobody waiting. */
+/* Run times tell waiting jobs when they may start. An allocation that was preempted says nothing about how long a
+ * run takes, and one without slots keeps nobody waiting. */
 static void keep_run_time(struct allocation *a)
 {
     if (a->row.exit_kind == EXIT_OK && !a->row.preempt_acked && a->row.slots > 0 && a->row.start_us != 0 && a->row.end_us > a->row.start_us)
@@ -155,8 +153,5 @@ void allocation_end(struct core *c, struct allocation *a, enum exit_kind kind, i
     wake(c, a, CORE_WAKE_ALL_GATHER);
     effect_add(c, CORE_END_SESSIONS)->allocation_id = arena_strdup(&c->out->arena, a->row.id);
     unlink_allocation(c, a);
-    if (a->trial != NULL)
-        trial_allocation_ended(c, a->trial, &a->row);
-    else
-        task_allocation_ended(c, a->task);
+    fact_add(c, (struct fact){FACT_ALLOCATION_ENDED, .allocation = a});
 }

@@ -1,4 +1,5 @@
-/* Within allocations (allocation.c, allocation_end.c, container.c): what they share. */
+/* Within allocations (allocation.c and container.c, which call allocation_end.c, which calls allocation_state.c):
+ * what they share. */
 #ifndef DET_CORE_ALLOCATION_INTERNAL_H
 #define DET_CORE_ALLOCATION_INTERNAL_H
 
@@ -14,6 +15,6 @@ bool allocation_workers_done(const struct allocation *a); /* daemons run as long
 bool allocation_all_ended(const struct allocation *a);
 
 void container_set_state(struct core *c, struct container *k, enum container_state to);
-static inline bool container_is_live(const struct container *k) { return k->sm.state != CONTAINER_TERMINATED; }
+static inline bool container_is_live(const struct container *k) { return k->row.state != CONTAINER_TERMINATED; }
 
 #endif

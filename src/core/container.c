@@ -1,57 +1,29 @@
-/* What the containers of an allocation do: they progress, each by itself, and the first that fails takes the others along. */
+/* The containers of an allocation: each has a state of its own, and when one fails, the others are killed. */
 #include "core/allocation_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/agents.h"
-#include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
-#include "core/trial.h"
-
-void container_set_state(struct core *c, struct container *k, enum container_state to)
-{
-    if (sm_move(&k->sm, to, NULL) < 0)
-        abort();
-    k->row.state = to;
-    record_touch(c, &k->record);
-    if (k->agent != NULL)
-        agent_revised(c, k->agent);
-}
-
-bool allocation_workers_done(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (container_is_live(a->container[i]) && !a->container[i]->row.daemon)
-            return false;
-    return true;
-}
-
-bool allocation_all_ended(const struct allocation *a)
-{
-    for (size_t i = 0; i < a->container_n; i++)
-        if (container_is_live(a->container[i]))
-            return false;
-    return true;
-}
+#include "core/step.h"
 
 static bool all_are(const struct allocation *a, enum container_state first, enum container_state last)
 {
     for (size_t i = 0; i < a->container_n; i++)
-        if (a->container[i]->sm.state < (int)first || a->container[i]->sm.state > (int)last)
+        if (a->container[i]->row.state < first || a->container[i]->row.state > last)
             return false;
     return a->container_n > 0;
 }
 
-/* All are prepared and have their addresses: each may start its program, and tell it where its peers are. */
+/* Once all containers are prepared and have told their addresses, each may start its program, and knows where its
+ * peers are. */
 static void maybe_all_prepared(struct core *c, struct allocation *a)
 {
     if (all_are(a, CONTAINER_STARTING, CONTAINER_RUNNING))
         wake(c, a, CORE_WAKE_RENDEZVOUS);
 }
 
-/* Programs run from here on, and there may be something worth a checkpoint. */
+/* Once all containers run, so do their programs. From here on a preemption gives them time for a checkpoint. */
 static void maybe_all_running(struct core *c, struct allocation *a)
 {
     if (a->row.ready || !all_are(a, CONTAINER_RUNNING, CONTAINER_RUNNING))
@@ -66,7 +38,7 @@ static void progressed(struct core *c, struct container *k, const struct core_co
         [CONTAINER_ASSIGNED] = ALLOCATION_ASSIGNED, [CONTAINER_PULLING] = ALLOCATION_PULLING,
         [CONTAINER_STARTING] = ALLOCATION_STARTING, [CONTAINER_RUNNING] = ALLOCATION_RUNNING,
     };
-    if ((int)r->state <= k->sm.state)
+    if (r->state <= k->row.state)
         return;
     if (r->address != NULL && strlen(r->address) < CORE_ADDRESS_MAX)
         SET_TEXT(k->row.address, r->address);
@@ -92,7 +64,7 @@ void container_report(struct core *c, struct container *k, const struct core_con
         progressed(c, k, r);
 }
 
-/* What the ends of all its containers come to, when none has failed by itself. */
+/* How the allocation has ended, when all its containers have and none of them has failed by itself. */
 static enum exit_kind sum_up(const struct allocation *a)
 {
     for (size_t i = 0; i < a->container_n; i++)
@@ -101,8 +73,9 @@ static enum exit_kind sum_up(const struct allocation *a)
     return EXIT_OK;
 }
 
-/* The first failure does, but for this: when a node goes, the task's other parts fail at once for want of their peer,
- * long before the node is given up. */
+/* The first failure explains the end of an allocation. There is one exception: when a node is lost, the containers
+ * on other nodes fail at once because they miss their peer, long before the node is given up. Then the loss explains
+ * the end. */
 static bool explains_the_end(const struct allocation *a, enum exit_kind kind)
 {
     bool lost = kind == EXIT_AGENT_FAILED || kind == EXIT_RESTORE_ERROR;

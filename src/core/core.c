@@ -2,62 +2,34 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/elastic.h"
 #include "core/experiment.h"
 #include "core/ids.h"
 #include "core/instances.h"
 #include "core/objects.h"
+#include "core/pools.h"
 #include "core/queue_change.h"
 #include "core/restore.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/task.h"
 #include "core/trial.h"
 
 struct core *core_new(const struct core_opts *opts)
 {
-    struct core *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct core *c = must_calloc(1, sizeof *c);
     c->id_state = opts->seed;
     c->agent_reconnect_wait_us = opts->agent_reconnect_wait_us;
     c->restore_wait_us = opts->restore_wait_us;
-    STAILQ_INIT(&c->touched);
+    STAILQ_INIT(&c->puts);
+    STAILQ_INIT(&c->facts);
     STAILQ_INIT(&c->searchers_touched);
-    SLIST_INIT(&c->dead_allocations);
-    SLIST_INIT(&c->ended_tasks);
-    LIST_INIT(&c->ended);
-    SLIST_INIT(&c->forgotten_agents);
     ports_init(&c->ports, opts->reserved_port, opts->reserved_port_n);
-    pools_init(c, opts);
+    pools_init(c, opts, &rm_agents);
     return c;
-}
-
-/* What has ended in this step, and that code further up the stack might have looked at. */
-static void free_ended(struct core *c)
-{
-    struct allocation *a;
-    while ((a = SLIST_FIRST(&c->dead_allocations)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->dead_allocations, dead);
-        allocation_free(c, a);
-    }
-    struct task *t;
-    while ((t = SLIST_FIRST(&c->ended_tasks)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->ended_tasks, ended);
-        task_free(t);
-    }
-    struct experiment *x;
-    while ((x = LIST_FIRST(&c->ended)) != NULL) {
-        LIST_REMOVE(x, in_ended);
-        experiment_free(c, x);
-    }
-    struct agent *agent;
-    while ((agent = SLIST_FIRST(&c->forgotten_agents)) != NULL) {
-        SLIST_REMOVE_HEAD(&c->forgotten_agents, in_forgotten);
-        agent_free(c, agent);
-    }
 }
 
 void core_free(struct core *c)
@@ -75,7 +47,7 @@ void core_free(struct core *c)
     struct task *t, *next_t;
     HASH_ITER(hh, c->tasks, t, next_t) {
         HASH_DEL(c->tasks, t);
-        task_free(t);
+        task_free(c, t);
     }
     struct experiment *x, *next_x;
     HASH_ITER(hh, c->experiments, x, next_x) {
@@ -93,39 +65,148 @@ void core_free(struct core *c)
     free(c);
 }
 
+static void tell_allocation_ended(struct core *c, struct allocation *a)
+{
+    if (a->trial != NULL)
+        trial_allocation_ended(c, a->trial, &a->row);
+    else
+        task_allocation_ended(c, a->task);
+    allocation_free(c, a);
+}
+
+static void tell_fact(struct core *c, const struct fact *fact)
+{
+    switch (fact->type) {
+    case FACT_ALLOCATION_ENDED:
+        tell_allocation_ended(c, fact->allocation);
+        return;
+    case FACT_TRIAL_FAILED:
+        experiment_note_failure(fact->trial->experiment, "%s", fact->text);
+        return;
+    case FACT_TRIAL_INVALID_HP:
+        experiment_trial_invalid_hp(c, fact->trial);
+        return;
+    case FACT_TRIAL_ENDED:
+        experiment_trial_ended(c, fact->trial);
+        return;
+    case FACT_EXPERIMENT_ENDED:
+        experiment_free(c, fact->experiment);
+        return;
+    case FACT_MACHINE_GONE:
+        agent_forget(c, fact->agent);
+        return;
+    }
+}
+
+/* False: there was none. */
+static bool tell_facts(struct core *c)
+{
+    struct fact fact;
+    bool any = false;
+    while (fact_take(c, &fact)) {
+        tell_fact(c, &fact);
+        any = true;
+    }
+    return any;
+}
+
+static void fire_timer(struct core *c, struct timer *t)
+{
+    switch (t->kind) {
+    case TIMER_AGENT_LOST:
+        agent_timer(c, t);
+        return;
+    case TIMER_PREEMPT_DEADLINE:
+    case TIMER_KILL_AGAIN:
+    case TIMER_TASK_LIMIT:
+        allocation_timer(c, t);
+        return;
+    case TIMER_TRIAL_INVALID_HP:
+    case TIMER_TRIAL_RETRY:
+        trial_timer(c, t);
+        return;
+    case TIMER_POOL_PASS:
+        pool_timer(t);
+        return;
+    case TIMER_POOL_SCALE:
+        elastic_timer(t);
+        return;
+    case TIMER_INSTANCE:
+        instance_timer(t);
+        return;
+    }
+}
+
 static void fire_timers(struct core *c)
 {
     struct timer *t;
     while ((t = timers_take_due(&c->timers, c->now_us)) != NULL) {
-        switch (t->kind) {
-        case TIMER_AGENT_LOST:
-            agent_timer(c, t);
-            break;
-        case TIMER_PREEMPT_DEADLINE:
-        case TIMER_KILL_AGAIN:
-        case TIMER_TASK_LIMIT:
-            allocation_timer(c, t);
-            break;
-        case TIMER_TRIAL_INVALID_HP:
-        case TIMER_TRIAL_RETRY:
-            trial_timer(c, t);
-            break;
-        case TIMER_POOL_PASS:
-            pool_timer(t);
-            break;
-        case TIMER_POOL_SCALE:
-            elastic_timer(t);
-            break;
-        case TIMER_INSTANCE:
-            instance_timer(t);
-            break;
-        }
+        fire_timer(c, t);
+        tell_facts(c);
     }
 }
 
-static int from_task(struct core *c, const struct core_event *ev, struct error *err)
+static int new_id(struct core *c, enum core_event_type type)
+{
+    char job_id[CORE_UUID_MAX];
+    if (type == CORE_NEW_TRIAL_ID) {
+        c->out->trial_id = ++c->last_trial_id;
+        return 0;
+    }
+    new_uuid(c, job_id);
+    c->out->experiment_id = ++c->last_experiment_id;
+    c->out->job_id = arena_strdup(&c->out->arena, job_id);
+    return 0;
+}
+
+/* One row for each event: the compiler refuses a switch that does not name them all. */
+static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
 {
     switch (ev->type) {
+    /* requests of users */
+    case CORE_EXPERIMENT_CREATE:
+        return experiment_create(c, ev->create.spec, ev->create.activate, err);
+    case CORE_EXPERIMENT_CONTINUE:
+        return experiment_continue(c, ev, err);
+    case CORE_EXPERIMENT_ACTIVATE:
+        return experiment_activate(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_PAUSE:
+        return experiment_pause(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_CANCEL:
+        return experiment_cancel(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_KILL:
+        return experiment_kill(c, ev->experiment_id, err);
+    case CORE_EXPERIMENT_RESOURCES:
+        return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
+    case CORE_TRIAL_KILL:
+        return trial_kill(c, ev->trial_id, err);
+    case CORE_QUEUE_CHANGE:
+        return queue_change(c, ev, err);
+    case CORE_TASK_CREATE:
+        return task_create(c, ev->task, err);
+    case CORE_AGENT_ENABLE:
+        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, ev->enable.reason, err);
+    case CORE_SLOT_ENABLE:
+        return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
+    case CORE_AGENT_REMOVE:
+        return agent_remove(c, ev->remove_agent, err);
+
+    /* agents and machines */
+    case CORE_AGENT_CONNECTED:
+        return agent_connected(c, ev, err);
+    case CORE_AGENT_DISCONNECTED:
+        agent_disconnected(c, ev->agent.agent_id);
+        return 0;
+    case CORE_AGENT_DEVICES:
+        agent_devices_changed(c, ev);
+        return 0;
+    case CORE_CONTAINER_CHANGED:
+        agent_container_changed(c, ev->container.agent_id, &ev->container.report);
+        return 0;
+    case CORE_INSTANCES_LISTED:
+        return elastic_listed(c, ev, err);
+
+    /* tasks */
     case CORE_ALLOCATION_READY:
         return allocation_ready(c, ev->allocation.allocation_id, err);
     case CORE_ALLOCATION_WAITING:
@@ -148,86 +229,37 @@ static int from_task(struct core *c, const struct core_event *ev, struct error *
         return experiment_operation_completed(c, ev->operation.trial_id, ev->operation.length, ev->operation.metric, err);
     case CORE_TRIAL_EARLY_EXIT:
         return trial_early_exit(c, ev->early_exit.trial_id, ev->early_exit.reason, err);
+    case CORE_TRIAL_CHECKPOINTED:
+        trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
+        return 0;
     case CORE_TRIAL_LOG_MATCHED:
         trial_log_matched(c, ev->log_matched.trial_id, ev->log_matched.policy, ev->log_matched.agent_id,
                           ev->log_matched.action);
         return 0;
-    default:
-        trial_checkpointed(c, ev->checkpoint.trial_id, ev->checkpoint.uuid, ev->checkpoint.steps_completed);
-        return 0;
-    }
-}
 
-static int new_id(struct core *c, enum core_event_type type)
-{
-    char job_id[CORE_UUID_MAX];
-    if (type == CORE_NEW_TRIAL_ID) {
-        c->out->trial_id = ++c->last_trial_id;
-        return 0;
-    }
-    new_uuid(c, job_id);
-    c->out->experiment_id = ++c->last_experiment_id;
-    c->out->job_id = arena_strdup(&c->out->arena, job_id);
-    return 0;
-}
-
-static int dispatch(struct core *c, const struct core_event *ev, struct error *err)
-{
-    switch (ev->type) {
-    case CORE_EXPERIMENT_CREATE:
-        return experiment_create(c, ev->create.spec, ev->create.activate, err);
-    case CORE_EXPERIMENT_CONTINUE:
-        return experiment_continue(c, ev, err);
-    case CORE_EXPERIMENT_ACTIVATE:
-    case CORE_EXPERIMENT_PAUSE:
-    case CORE_EXPERIMENT_CANCEL:
-    case CORE_EXPERIMENT_KILL:
-        return experiment_request(c, ev->experiment_id, ev->type, err);
-    case CORE_EXPERIMENT_RESOURCES:
-        return experiment_set_resources(c, ev->resources.experiment_id, ev->resources.patch, err);
-    case CORE_QUEUE_CHANGE:
-        return queue_change(c, ev, err);
-    case CORE_TASK_CREATE:
-        return task_create(c, ev->task, err);
-    case CORE_TRIAL_KILL:
-        return trial_kill(c, ev->trial_id, err);
-    case CORE_AGENT_REMOVE:
-        return agent_remove(c, ev->remove_agent, err);
-    case CORE_AGENT_ENABLE:
-        return agent_enable(c, ev->enable.agent_id, ev->enable.enable, ev->enable.drain, ev->enable.reason, err);
-    case CORE_SLOT_ENABLE:
-        return slot_enable(c, ev->enable.agent_id, ev->enable.slot, ev->enable.enable, ev->enable.drain, err);
-    case CORE_AGENT_CONNECTED:
-        return agent_connected(c, ev, err);
-    case CORE_AGENT_DISCONNECTED:
-        agent_disconnected(c, ev->agent.agent_id);
-        return 0;
-    case CORE_AGENT_DEVICES:
-        agent_devices_changed(c, ev);
-        return 0;
-    case CORE_CONTAINER_CHANGED:
-        agent_container_changed(c, ev->container.agent_id, &ev->container.report);
-        return 0;
-    case CORE_INSTANCES_LISTED:
-        return elastic_listed(c, ev, err);
-    case CORE_TIMER:
-        fire_timers(c);
-        return 0;
+    /* ids and time */
     case CORE_NEW_EXPERIMENT_ID:
     case CORE_NEW_TRIAL_ID:
         return new_id(c, ev->type);
-    default:
-        return from_task(c, ev, err);
+    case CORE_TIMER:
+        fire_timers(c);
+        return 0;
+    case CORE_EVENT_NR:
+        break;
     }
+    return error_set(err, ERR_INTERNAL, "the core has no event %d", (int)ev->type);
 }
 
-/* Scheduling comes last, so that it sees all that the step has changed; rows come out as what they became. */
+/* Scheduling comes last, so that it sees all that the step has changed. Rows are put after it, so that each is put
+ * once, as it is at the end of the step. */
 static void finish_step(struct core *c)
 {
-    pools_turn(c);
+    tell_facts(c);
+    do
+        pools_turn(c);
+    while (tell_facts(c));
     experiments_save_searchers(c);
     effects_put_touched(c);
-    free_ended(c);
     c->out->next_timer_us = timers_next_us(&c->timers);
     c->out = NULL;
 }

@@ -32,8 +32,7 @@
 
 struct core_pool_opts {
     const char *name;
-    int max_aux_containers_per_agent; /* zero-slot tasks; the contract's default is 100 */
-    bool equal_priorities;            /* the legacy round_robin: whatever its jobs say */
+    int max_aux_containers_per_agent; /* tasks without slots; a key of the master's configuration */
     struct sched_opts sched;
     int64_t agent_reconnect_wait_us;  /* 0: that of core_opts */
     bool elastic;                     /* it has a provider that launches agents as they are needed */
@@ -78,7 +77,8 @@ struct core;
 struct core *core_new(const struct core_opts *opts); /* never NULL */
 void core_free(struct core *c);
 
-/* A task of its own, which is no trial's: without slots, run once. What it runs comes from the store when it starts. */
+/* A task of its own, which belongs to no trial: it has no slots, and is run once. What it executes is read from the store when it
+ * starts. */
 struct core_task_spec {
     int32_t owner_id, experiment_id; /* on behalf of which it runs */
     const char *pool;                /* "" or NULL: the first one */
@@ -120,8 +120,8 @@ struct core_effects;
 int core_restore(struct core *c, const struct core_rows *rows, int64_t now_us, struct core_effects *ret,
                  struct error *err);
 
-/* Somebody has set the clock by so much: what waits has to wait neither longer nor shorter. Before the next step, whose
- * effects.next_timer_us is by the new clock. */
+/* Somebody has set the clock forward by `by_us` (negative: back). All deadlines move with it, so that nothing waits longer or
+ * shorter. To be called before the next step; that step's effects.next_timer_us is by the new clock. */
 void core_clock_set(struct core *c, int64_t by_us);
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
@@ -138,7 +138,7 @@ enum core_event_type {
     CORE_ALL_GATHER,
     CORE_TRIAL_PROGRESS, CORE_TRIAL_VALIDATED, CORE_TRIAL_OPERATION_COMPLETED, CORE_TRIAL_EARLY_EXIT,
     CORE_TRIAL_CHECKPOINTED, CORE_TRIAL_LOG_MATCHED,
-    /* what lives outside the core, and only needs ids of its sequences */
+    /* experiments that run elsewhere: the core gives them the next numbers, and knows nothing else of them */
     CORE_NEW_EXPERIMENT_ID, CORE_NEW_TRIAL_ID,
     /* time */
     CORE_TIMER,
@@ -162,8 +162,8 @@ struct core_container_report {
     const char *exit_text;    /* the agent's words, for the task's log; may be NULL */
 };
 
-/* What may change of a running experiment's share of the cluster. The row that the core keeps holds none of it: the
- * caller stores the configuration beside. */
+/* Changes of a running experiment's share of the cluster. The experiment's row in the core has none of these values: the caller
+ * stores them, in the experiment's configuration. */
 struct core_resources_patch {
     bool set_max_slots, set_weight, set_priority;
     int32_t max_slots; /* -1: no limit */
@@ -171,8 +171,8 @@ struct core_resources_patch {
     int32_t priority;
 };
 
-/* One of a batch of changes of the job queue. A change of priority or weight keeps the job's place among those it is
- * equal to; a moved job takes over its anchor's priority; in another pool it stands by its submission. */
+/* One change of the job queue (docs/spec/scheduling.md#the-job-queue). A change of priority or weight keeps the job's place among jobs
+ * of equal priority. A job that is moved takes over the priority of its anchor. In another pool it stands by its submission. */
 enum core_queue_what { QUEUE_PRIORITY, QUEUE_WEIGHT, QUEUE_AHEAD_OF, QUEUE_BEHIND_OF, QUEUE_POOL };
 struct core_queue_change {
     const char *job_id; /* or a beginning that only it has */
@@ -189,10 +189,10 @@ struct core_instance {
     const char *id;
     enum core_instance_state state;
     int64_t launch_us;
-    const char *detail; /* of a stopped one: its last words; may be NULL */
+    const char *detail; /* of a stopped one: the last line of its log; may be NULL */
 };
 
-/* The user who asks for a change: named in what the step logs, and in nothing that it decides. */
+/* The user who asks for a change. Logs of the step name the user; no decision depends on it. */
 struct core_actor {
     int32_t user_id;  /* 0: nobody; the platform itself, an agent or a task */
     const char *name; /* borrowed for the call; NULL: nobody */
@@ -245,15 +245,15 @@ struct core_event {
         } agent;                             /* CORE_AGENT_CONNECTED; CORE_AGENT_DISCONNECTED looks at agent_id only */
         struct {
             const char *agent_id;
-            const int32_t *lost_id; /* all that are; the others answer */
+            const int32_t *lost_id; /* all devices that are lost; the others answer */
             size_t lost_n;
         } devices;                           /* CORE_AGENT_DEVICES */
         struct {
             const char *agent_id;
             struct core_container_report report;
         } container;                         /* CORE_CONTAINER_CHANGED */
-        /* What there was after `order`, the last one that was given for the pool (0: none since the core was made), had
-         * been carried out as far as possible. */
+        /* The machines of the pool, listed after `order` had been carried out as far as possible. `order` is the number of the last
+         * order for the pool; 0: there was none since the core was made. */
         struct {
             const char *pool;
             const struct core_instance *instance;
@@ -304,8 +304,8 @@ struct core_event {
 /* ---- effects ----------------------------------------------------------------------------------------------------- */
 
 enum core_effect_type {
-    /* durable, in the step's transaction. The rows come first, parents before children; `insert` tells a first write
-     * from a change; an object has at most one row effect in a step, with what it became. */
+    /* Durable, in the step's transaction. Rows come first, parents before children. `insert` is set if the row is written for the
+     * first time. An object has at most one row effect in a step, with its last values. */
     CORE_PUT_EXPERIMENT, CORE_PUT_TRIAL, CORE_PUT_TASK, CORE_PUT_ALLOCATION, CORE_PUT_CONTAINER, CORE_PUT_AGENT,
     CORE_PUT_SEARCHER, CORE_ADD_SEARCHER_EVENTS, CORE_PUT_RESOURCES, CORE_DELETE_AGENT,
     CORE_TASK_LOG,
@@ -315,13 +315,12 @@ enum core_effect_type {
     CORE_EFFECT_NR,
 };
 
-/* Everything about a start that the core knows; configuration, context, environment and user come from the store. A
- * start may be asked for again for the same container, when the agent has never heard of it: give it a fresh session
- * token. */
+/* What the core knows about the start of a container; configuration, model definition, environment and user come from the store. The
+ * core may ask for a start of the same container again, if the agent never heard of the first one: it needs new session tokens. */
 struct core_start {
     const char *agent_id, *container_id, *allocation_id, *task_id, *pool;
     const char *description; /* exp-E-trial-T-attempt-RUN; gc-E */
-    int32_t experiment_id, trial_id /* 0: a task of its own, with nothing of what follows that is a trial's */, run_id, owner_id;
+    int32_t experiment_id, trial_id /* 0: a task of its own, for which the fields about trials are not set */, run_id, owner_id;
     int32_t rank, container_n; /* of this allocation */
     const int32_t *device_id;
     size_t device_n;
@@ -358,7 +357,7 @@ struct core_effect {
         struct { int32_t experiment_id; const char *snapshot; } searcher;
         /* lines of text to be kept in the order of `from`, which grows */
         struct { int32_t experiment_id; int64_t from; const char *lines; } searcher_events;
-        /* what its stored configuration says from now on */
+        /* values that the experiment's stored configuration has from now on */
         struct { int32_t experiment_id, priority; double weight; const char *pool; } resources;
         struct { const char *task_id, *allocation_id, *text; bool error; } log; /* source master; ends with \n */
         struct core_start start;
@@ -377,11 +376,11 @@ struct core_effect {
             const struct core_termination *terminate;
             size_t terminate_n;
         } order;                                                            /* CORE_ORDER_INSTANCES */
-        /* for web hooks and for who waits; each move. `by` is whoever asked for it, or for what it follows from */
+        /* each move of an experiment, for web hooks and for requests that wait for it. `by`: the user whose request led to it */
         struct { int32_t experiment_id; enum run_state from, to; struct core_actor by; } state;
-        /* CORE_EXPERIMENT_ENDED: garbage collection … */
+        /* CORE_EXPERIMENT_ENDED: its checkpoints may be collected, and so on */
         int32_t experiment_id;
-        const char *task_id; /* CORE_TASK_ENDED: one of its own; its allocation's row says how */
+        const char *task_id; /* CORE_TASK_ENDED: a task of its own has ended; the row of its allocation says how */
     };
 };
 
@@ -429,7 +428,7 @@ struct core_slot_view {
     const char *allocation_id, *task_id;
     const struct container_row *container; /* the same */
 };
-/* What its searcher asks a trial for, where that is done by operations. */
+/* The operation of a trial, in searches that have operations (docs/spec/searchers.md#operations). */
 struct core_operation_view {
     int64_t length; /* train until this much in all, in the units of searcher.max_length; 0: no operations here */
     bool completed; /* and there is no other one, at least for now */
@@ -497,14 +496,14 @@ const struct container_row *core_agent_container(const struct core *c, const cha
 
 size_t core_pool_n(const struct core *c);
 bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret);
-/* The place of an experiment in its pool's queue. false as well when it waits for nothing and holds nothing. */
+/* The place of an experiment in its pool's queue. Also false when the experiment neither waits for slots nor holds any. */
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret);
 /* The experiment of a job, by its id or a beginning of it that only it has. */
 int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experiment_id, struct error *err);
-/* false: nothing of it waits. As of the last step. */
+/* Why the experiment waits, as of the last step. False: none of its allocations waits. */
 bool core_wait(const struct core *c, int32_t experiment_id, int64_t now_us, struct arena *a, struct core_wait_view *ret);
-/* As above, of many: *notes is zeroed before the first, and holds from one to the next what is looked up once for a pool. Not over a
- * step. */
+/* The same for many experiments, one call for each. The caller zeroes *notes before the first call. What need be found once for a pool
+ * is kept in *notes for the next calls. *notes must not be used any more after the next step. */
 struct core_wait_notes {
     struct core_pool_notes {
         const char *name;

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/schema.h"
 #include "core/agents.h"
-#include "core/effects.h"
 #include "core/instances.h"
 #include "core/rm.h"
 #include "core/sched/reasons.h"
+#include "core/step.h"
 
 #define SHORTEST_PAUSE_US 1000000
 #define LONGEST_PAUSE_US 60000000
@@ -29,9 +30,7 @@ struct elastic {
 
 struct elastic *elastic_new(const struct scale_opts *opts)
 {
-    struct elastic *e = calloc(1, sizeof *e);
-    if (e == NULL)
-        abort();
+    struct elastic *e = must_calloc(1, sizeof *e);
     e->opts = *opts;
     instances_init(&e->instances, &e->opts);
     return e;
@@ -76,7 +75,7 @@ static int64_t pause_us(const struct elastic *e)
     return doubled < 6 ? (int64_t)SHORTEST_PAUSE_US << doubled : LONGEST_PAUSE_US;
 }
 
-/* What fails during a pause counts with the failure that caused it. */
+/* A launch that fails during the pause after a failure does not count as another failure. */
 __attribute__((format(printf, 3, 4))) static void fail(const struct core *c, struct elastic *e, const char *fmt, ...)
 {
     struct strbuf text = STRBUF_INIT;
@@ -111,18 +110,16 @@ static const char *duration_text(struct core *c, int64_t us)
 
 /* ---- the picture ------------------------------------------------------------------------------------------------- */
 
-/* Agents whose machines are not there any more. One that is still connected goes when its connection does. */
+/* Forgets the agents whose machines are not there any more. An agent that is still connected is forgotten when its
+ * connection ends. */
 static void forget_vanished(struct core *c, const struct pool *p)
 {
-    struct agent *agent, *next;
-    for (agent = c->agents; agent != NULL; agent = next) {
-        next = agent->hh.next;
+    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
         if (agent->pool == p && agent->row.instance && agent->presence != AGENT_CONNECTED && !elastic_lists(agent))
-            agent_forget(c, agent);
-    }
+            fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
 
-/* Which agents are on the machines, and what they do, as far as that has changed. */
+/* Finds out which agents are on the machines and what these do, for the machines for which that may have changed. */
 static bool look(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
@@ -166,7 +163,7 @@ int elastic_listed(struct core *c, const struct core_event *ev, struct error *er
 
 /* ---- the decision ------------------------------------------------------------------------------------------------ */
 
-/* Would a pool of the greatest size hold it? What it would not hold calls for nothing. */
+/* Nothing is launched for a request that the pool could not hold even at its greatest size. */
 static bool calls_for_agents(const struct scale_opts *o, const struct sched_request *r)
 {
     if (!scale_counts(r->slots, o->slots_per_instance))
@@ -209,9 +206,15 @@ static const char *reason_of(struct core *c, const struct elastic *e, const stru
         if (!x->came)
             return arena_printf(&c->out->arena, "not connected within %s", duration_text(c, e->opts.max_starting_us));
         return arena_printf(&c->out->arena, "disconnected for %s", duration_text(c, e->opts.max_disconnected_us));
-    default:
-        return arena_printf(&c->out->arena, "more than max_instances, %d", e->opts.max_instances);
+    case SCALE_PENDING:
+    case SCALE_STARTING:
+    case SCALE_OCCUPIED:
+    case SCALE_IDLE:
+    case SCALE_DISCONNECTED:
+    case SCALE_CLASS_NR:
+        break;
     }
+    return arena_printf(&c->out->arena, "more than max_instances, %d", e->opts.max_instances);
 }
 
 static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool leaving)
@@ -226,8 +229,8 @@ static void set_leaving(struct core *c, struct pool *p, struct instance *x, bool
         timer_set(&c->timers, &p->pass, TIMER_POOL_PASS, c->now_us);
 }
 
-/* Where the pool keeps all that it may have, and log policies keep something that waits off these, one that idles makes
- * room for another one. */
+/* A pool that always has max_instances machines could never launch another one for a request that log policies keep
+ * off all of them. There, a machine that has idled for long may end: another one takes its place. */
 static int least_instances(const struct pool *p)
 {
     const struct elastic *e = p->elastic;
@@ -244,7 +247,8 @@ static int by_launch(const void *pa, const void *pb)
     return strcmp(a->id, b->id);
 }
 
-/* Those that are to go get nothing more to do. Of equals the oldest goes, so that in the end each has its turn. */
+/* Chooses the machines that are to end; these get nothing more to do. Of machines of one class the oldest ends
+ * first, so that each is replaced some day. */
 static size_t end_some(struct core *c, struct pool *p, int min_instances, int max_instances, struct core_termination **ret)
 {
     struct elastic *e = p->elastic;
@@ -293,7 +297,7 @@ static void note_silent(struct core *c, struct elastic *e)
     }
 }
 
-/* Only where some are to go, or were, all are looked at. */
+/* All machines are looked at only when some are to end, or were. */
 static void decide(struct core *c, struct pool *p)
 {
     struct elastic *e = p->elastic;
@@ -349,12 +353,9 @@ void elastic_clock_set(struct core *c, int64_t by_us)
 
 void elastic_restored(struct core *c)
 {
-    struct agent *agent, *next;
-    for (agent = c->agents; agent != NULL; agent = next) {
-        next = agent->hh.next;
+    for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
         if (agent->row.instance && agent->presence == AGENT_GONE && !elastic_lists(agent))
-            agent_forget(c, agent);
-    }
+            fact_add(c, (struct fact){FACT_MACHINE_GONE, .agent = agent});
 }
 
 void elastic_view(const struct core *c, const struct pool *p, struct core_pool_view *ret)

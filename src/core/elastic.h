@@ -4,9 +4,9 @@
  *     agents come, go, get work, idle ────────┼─→ elastic_turn ──→ scale.h ──→ CORE_ORDER_INSTANCES
  *     requests wait, time passes ─────────────┘
  *
- * The provider's list is the only truth about machines: nothing that was launched can be forgotten, whatever crashes. After
- * an order the pool waits for a list that is younger than it, so nothing is decided twice from one picture. A machine
- * that is to end gets nothing to do any more from the moment of the decision. */
+ * The provider's list alone says which machines there are, so that no crash can make the master forget one. After an order the
+ * pool waits for a list that was made after the order had been carried out; so it never decides twice by the same list. From
+ * the decision to end a machine on, its agent gets nothing to do (docs/decisions/0006). */
 #ifndef DET_CORE_ELASTIC_H
 #define DET_CORE_ELASTIC_H
 
@@ -17,13 +17,13 @@ void elastic_free(struct core *c, struct elastic *e); /* NULL is fine */
 
 int elastic_listed(struct core *c, const struct core_event *ev, struct error *err);
 void elastic_timer(struct timer *t);
-/* At the end of each step, after the pool's scheduler. Costs what has changed of agents and requests: */
+/* At the end of each step, after the pool's scheduler. Its cost depends on what the next three functions have been told: */
 void elastic_turn(struct core *c, struct pool *p, bool changed);
-/* … the agent comes or goes, gets something to do, or has given it back */
+/* The agent has come or gone, has got something to do, or has given it back. */
 void elastic_touch(struct pool *p, const struct agent *agent);
-/* … a request begins to wait (by 1), or waits no longer (−1) */
+/* A request begins to wait (by 1), or waits no longer (by −1). */
 void elastic_waits(struct pool *p, const struct sched_request *r, int by);
-/* … its job's max_slots is another one now */
+/* The job's max_slots has changed. */
 void elastic_limits(struct pool *p, const struct job *job, int max_slots_before);
 void elastic_clock_set(struct core *c, int64_t by_us);
 /* Agents of machines whose pool is not elastic any more are forgotten, unless something may still run there. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/expconf_checks.h"
 #include "core/expconf_internal.h"
 #include "gen/config_tables.h"
@@ -390,7 +391,7 @@ static char *named(struct json_object *config, struct json_object *template_conf
     struct json_object *v = config ? json_object_object_get(config, name) : NULL;
     if (!v && json_object_is_type(template_config, json_type_object))
         v = json_object_object_get(template_config, name);
-    return json_object_is_type(v, json_type_string) ? strdup(json_object_get_string(v)) : NULL;
+    return json_object_is_type(v, json_type_string) ? must_strdup(json_object_get_string(v)) : NULL;
 }
 
 void expconf_place(const char *yaml, size_t n, struct json_object *template_config, char **ret_workspace,

@@ -1,4 +1,5 @@
-/* The experiment's configuration: from the YAML that a person wrote to the document that rules the experiment.
+/* The experiment's configuration: from the YAML that a person wrote to the document that rules the experiment
+ * (docs/spec/configuration.md).
  *
  *     text → parse → over the template → normal form → over task_container_defaults and checkpoint_storage of the cluster
  *          → defaults → complete and checked → `struct exp_config`
@@ -131,14 +132,13 @@ int exp_searcher_read(struct json_object *searcher, struct json_object **ret_tre
 
 /* Adds sentences on the words of a document that YAML 1.1 reads as truth values to *list, which is made when it is NULL. */
 void expconf_warn_words(const struct yaml_positions *positions, struct json_object **list);
-/* How long a submitted text may be: to be asked before anything reads it. */
+/* Checks the length of a submitted text. To be called before anything reads the text. */
 int expconf_check_text(size_t n, const struct expconf_context *ctx, struct error *err);
 /* ERR_INVALID with every mistake, one a line. Caller frees *ret with exp_config_free(). */
 int expconf_prepare(const char *yaml, size_t n, const struct expconf_context *ctx, struct exp_config **ret,
                     struct error *err);
-/* What holds from now on when an experiment goes on: `override` (YAML; empty: nothing changes) over its effective
- * configuration. What the override says, counts: its lists replace those that were, as do its lengths and
- * hyperparameters; a null says nothing. Only single experiments take one, and stay single, in their project. */
+/* The configuration of an experiment that goes on: `override` (YAML; empty: nothing changes) laid over its effective configuration
+ * (docs/spec/configuration.md#continuing-with-another-configuration). */
 int expconf_continue(struct json_object *effective, const char *override, size_t n, const struct expconf_context *ctx,
                      struct exp_config **ret, struct error *err);
 /* The typed view of an effective configuration out of the store. */
@@ -151,12 +151,13 @@ const char *exp_config_image(const struct exp_config *c, const char *device_type
 
 /* ---- The steps, for previews, templates, policies and tests ------------------------------------------------------ */
 
-/* Text to a checked document in the form it was written (shorthands kept, nulls kept). Empty text is an empty
+/* Makes a checked document of a text, in the form in which it was written: shorthands and nulls are kept. Empty text is an empty
  * document. */
 int expconf_parse(const char *yaml, size_t n, struct json_object **ret, struct error *err);
 /* Shorthands to normal form: image and variables by device, devices and log policies as objects, sizes as bytes. */
 void expconf_normalize(struct json_object *config);
-/* Constants and lists in `hyperparameters` to {type: const, val}. Separate, as merging must still tell them apart. */
+/* Writes constants and lists in `hyperparameters` as {type: const, val}. This is a step of its own, since merging has to tell the forms
+ * apart. */
 void expconf_normalize_hyperparameters(struct json_object *config);
 /* The workspace and the project that a document names, on its own or by its template; NULL where it names none, or is
  * wrong. Caller frees both. */
@@ -179,9 +180,9 @@ int expconf_check_values(struct json_object *document, struct error *err);
 int expconf_check_template(struct json_object *config, const char *name, struct error *err);
 /* The effective form: schema defaults and nulls, so that every key is there. Caller puts the result. */
 struct json_object *expconf_fill(struct json_object *config);
-/* Nothing required is missing. */
+/* ERR_INVALID if something required is missing. */
 int expconf_check_complete(struct json_object *config, bool unmanaged, struct error *err);
-/* The searcher is one that new experiments may use, with all that it needs. */
+/* ERR_INVALID if new experiments may not use the searcher, or it lacks something that it needs. */
 int expconf_check_runnable(struct json_object *config, struct error *err);
 /* "Experiment (lucky-blue-fox)": three words picked by the numbers. */
 void expconf_pet_name(const uint32_t random[3], char *ret, size_t cap);

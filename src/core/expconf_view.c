@@ -5,6 +5,7 @@
 #include "common/arena.h"
 #include "common/capabilities.h"
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/expconf.h"
 #include "core/expconf_checks.h"
 #include "core/expconf_internal.h"
@@ -63,7 +64,7 @@ static struct exp_length length(struct json_object *v)
 
 /* ---- Searcher ---------------------------------------------------------------------------------------------------- */
 
-/* What a name of the configuration runs as: README of the contract, decided differences. */
+/* What a name of the configuration runs as: docs/spec/searchers.md#retired-searchers. */
 static const struct {
     const char *name;
     enum exp_searcher_kind kind;
@@ -285,9 +286,7 @@ static void view_scalars(struct exp_config *c, struct json_object *tree)
 
 struct exp_config *expconf_view(struct json_object *take_tree, const char *original, size_t original_n)
 {
-    struct view *view = calloc(1, sizeof *view);
-    if (!view)
-        abort();
+    struct view *view = must_calloc(1, sizeof *view);
     struct exp_config *c = &view->config;
     cleanup_strbuf struct strbuf json = STRBUF_INIT;
     json_print(take_tree, &json);

@@ -1,123 +1,36 @@
+#include "common/must.h"
 #include "core/experiment_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/strbuf.h"
-#include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/trial.h"
-
-struct experiment *experiment_find(const struct core *c, int32_t id)
-{
-    struct experiment *x = NULL;
-    HASH_FIND(hh, c->experiments, &id, sizeof id, x);
-    return x;
-}
-
-/* ---- states ------------------------------------------------------------------------------------------------------ */
-
-/* The terminal steps that are the core's: what else belongs to the end follows from CORE_EXPERIMENT_ENDED. */
-static void ended(struct core *c, struct experiment *x)
-{
-    if (x->sm.state == RUN_COMPLETED)
-        x->row.progress = 1;
-    x->row.end_us = c->now_us;
-    effect_add(c, CORE_PUT_SEARCHER)->searcher.experiment_id = x->row.id;
-    effect_add(c, CORE_EXPERIMENT_ENDED)->experiment_id = x->row.id;
-    HASH_DEL(c->experiments, x);
-    HASH_DELETE(by_job, c->jobs, x);
-    LIST_INSERT_HEAD(&c->ended, x, in_ended);
-}
-
-void experiment_note_failure(struct experiment *x, const char *fmt, ...)
-{
-    cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    va_list ap;
-    if (x->sm.state == RUN_STOPPING_ERROR) /* what fails now fails because of it */
-        return;
-    va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    free(x->failure);
-    x->failure = strbuf_detach(&text);
-    x->row.failure = NULL; /* it pointed there */
-}
-
-static void note_state(struct core *c, int32_t experiment_id, enum run_state from, enum run_state to)
-{
-    struct core_effect *e = effect_add(c, CORE_EXPERIMENT_STATE);
-    e->state.experiment_id = experiment_id;
-    e->state.from = from;
-    e->state.to = to;
-    e->state.by.user_id = c->by.user_id;
-    e->state.by.name = c->by.name ? arena_strdup(&c->out->arena, c->by.name) : NULL;
-}
-
-static void set_state(struct core *c, struct experiment *x, enum run_state to)
-{
-    if (to == RUN_STOPPING_ERROR || to == RUN_ERROR)
-        x->row.failure = x->failure;
-    note_state(c, x->row.id, x->sm.state, to);
-    if (sm_move(&x->sm, to, NULL) < 0)
-        abort(); /* callers ask sm_allows() */
-    x->row.state = to;
-    record_touch(c, &x->record);
-    if (run_state_is_terminal(to))
-        ended(c, x);
-}
-
-void experiment_maybe_end(struct core *c, struct experiment *x)
-{
-    if (run_state_is_stopping(x->sm.state) && x->live_n == 0)
-        set_state(c, x, run_state_terminal_for(x->sm.state));
-}
-
-/* Trials may end while they are told: each then reports back, and the last one ends the experiment. */
-static void tell_trials(struct core *c, struct experiment *x)
-{
-    enum run_state wanted = x->sm.state;
-    struct trial *t;
-    LIST_FOREACH(t, &x->trials, in_experiment)
-        if (x->sm.state == (int)wanted)
-            trial_patch(c, t, wanted);
-}
-
-void experiment_move(struct core *c, struct experiment *x, enum run_state to)
-{
-    set_state(c, x, to);
-    tell_trials(c, x);
-    experiment_maybe_end(c, x);
-}
 
 /* ---- create ------------------------------------------------------------------------------------------------------ */
 
 static struct experiment *new_experiment(struct core *c, const struct experiment_row *row,
                                          const struct core_experiment_spec *spec, struct pool *pool, bool stored)
 {
-    struct experiment *x = calloc(1, sizeof *x);
-    if (x == NULL)
-        abort();
+    struct experiment *x = must_calloc(1, sizeof *x);
     x->row = *row;
     x->row.failure = NULL;
-    record_init(&x->record, CORE_PUT_EXPERIMENT, &x->row, stored);
-    sm_restore(&x->sm, &experiment_sm, row->id, row->state);
+    record_init(&x->record, RECORD_EXPERIMENT, &x->row, stored);
     x->spec = *spec;
     x->spec.searcher = x->spec.hyperparameters = NULL;
     x->spec.warning = NULL;
     x->spec.warning_n = 0;
     x->spec.pool = pool->name;
-    if (spec->warm_start_checkpoint != NULL &&
-        (x->spec.warm_start_checkpoint = strdup(spec->warm_start_checkpoint)) == NULL)
-        abort();
+    if (spec->warm_start_checkpoint != NULL)
+        x->spec.warm_start_checkpoint = must_strdup(spec->warm_start_checkpoint);
     x->pool = pool;
     x->job = job_new(x);
     LIST_INIT(&x->trials);
     HASH_ADD(hh, c->experiments, row.id, sizeof x->row.id, x);
     HASH_ADD(by_job, c->jobs, row.job_id, strlen(x->row.job_id), x);
-    if (x->hh.tbl == NULL || x->by_job.tbl == NULL)
-        abort();
     return x;
 }
 
@@ -137,7 +50,8 @@ static int check_spec(const struct core *c, const struct core_experiment_spec *s
     return 0;
 }
 
-/* The first trial's log is where people look when an experiment does something else than they thought. */
+/* People look into the log of the first trial when an experiment does not do what they expected, so warnings stand
+ * there. */
 static void log_config_warnings(struct core *c, const struct experiment *x, const struct core_experiment_spec *spec)
 {
     for (size_t i = 0; i < spec->warning_n && x->trial_at_n > 0; i++)
@@ -152,7 +66,7 @@ static void log_warnings(struct core *c, const struct experiment *x, const struc
     log_config_warnings(c, x, spec);
 }
 
-/* What was never stored, or has just been read back: its first change is kept as a snapshot. */
+/* Nothing of this searcher is stored yet, or it has just been read back: its first change is kept as a snapshot. */
 static void begin_search(struct experiment *x, struct searcher *searcher)
 {
     x->searcher = searcher;
@@ -179,7 +93,7 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
     record_touch(c, &x->record);
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     log_warnings(c, x, spec);
-    if (activate && x->sm.state == RUN_PAUSED)
+    if (activate && x->row.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     c->out->experiment_id = row.id;
     c->out->job_id = arena_strdup(&c->out->arena, row.job_id);
@@ -188,6 +102,8 @@ int experiment_create(struct core *c, const struct core_experiment_spec *spec, b
 
 /* ---- continue ---------------------------------------------------------------------------------------------------- */
 
+/* For the core it is a new experiment, which begins in the first state of all: the table of states knows nothing of the
+ * life that it had before. */
 static struct experiment *reopen(struct core *c, const struct core_restored_experiment *from, struct pool *pool)
 {
     struct experiment_row row = from->row;
@@ -196,9 +112,21 @@ static struct experiment *reopen(struct core *c, const struct core_restored_expe
     row.end_us = 0;
     row.queue_position = c->now_us;
     struct experiment *x = new_experiment(c, &row, &from->spec, pool, true);
-    note_state(c, row.id, from->row.state, RUN_PAUSED);
+    experiment_note_state(c, row.id, from->row.state, RUN_PAUSED);
     record_touch(c, &x->record);
     return x;
+}
+
+/* An experiment ends after its trials, so this is a matter of what the store holds, not of time. */
+static int check_trials_are_over(const struct core_event *ev, struct error *err)
+{
+    for (size_t i = 0; i < ev->resume.trial_n; i++) {
+        const struct trial_row *t = &ev->resume.trial[i];
+        if (!run_state_is_over(t->state))
+            return error_set(err, ERR_PRECONDITION, "experiment %d cannot be continued: its trial %d is %s, although the experiment has ended",
+                             t->experiment_id, t->id, run_state_name(t->state));
+    }
+    return 0;
 }
 
 int experiment_continue(struct core *c, const struct core_event *ev, struct error *err)
@@ -209,7 +137,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     if (experiment_find(c, from->row.id) != NULL || !run_state_is_over(from->row.state))
         return error_set(err, ERR_PRECONDITION, "experiment %d is not over yet: wait for its end, or kill it",
                          from->row.id);
-    if (check_spec(c, &from->spec, &pool, err) < 0 ||
+    if (check_trials_are_over(ev, err) < 0 || check_spec(c, &from->spec, &pool, err) < 0 ||
         searcher_new(from->spec.searcher, from->spec.hyperparameters, from->spec.seed, &searcher, err) < 0)
         return -1;
     struct experiment *x = reopen(c, from, pool);
@@ -221,7 +149,7 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
     experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_STARTED}, NULL);
     x->rerun_completed = false;
     log_config_warnings(c, x, &from->spec);
-    if (x->sm.state == RUN_PAUSED)
+    if (x->row.state == RUN_PAUSED)
         experiment_move(c, x, RUN_ACTIVE);
     experiment_maybe_end(c, x);
     return 0;
@@ -229,52 +157,62 @@ int experiment_continue(struct core *c, const struct core_event *ev, struct erro
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-static int incompatible(const struct experiment *x, struct error *err)
+static struct experiment *find_or_refuse(const struct core *c, int32_t id, struct error *err)
 {
-    return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", sm_name(&x->sm));
+    struct experiment *x = experiment_find(c, id);
+    if (x == NULL)
+        error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+    return x;
 }
 
-static int switch_between(struct core *c, struct experiment *x, enum run_state to, struct error *err)
+static int switch_between_active_and_paused(struct core *c, int32_t id, enum run_state to, struct error *err)
 {
-    if (x->sm.state == (int)to)
+    struct experiment *x = find_or_refuse(c, id, err);
+    if (x == NULL)
+        return -1;
+    if (x->row.state == to)
         return 0;
-    if (run_state_is_stopping(x->sm.state))
-        return incompatible(x, err);
+    if (run_state_is_stopping(x->row.state))
+        return error_set(err, ERR_PRECONDITION, "experiment in incompatible state %s", run_state_name(x->row.state));
     experiment_move(c, x, to);
     return 0;
 }
 
-static int not_found(int32_t id, struct error *err)
+int experiment_activate(struct core *c, int32_t id, struct error *err)
 {
-    return error_set(err, ERR_NOT_FOUND, "experiment '%d' not found", id);
+    return switch_between_active_and_paused(c, id, RUN_ACTIVE, err);
 }
 
-int experiment_request(struct core *c, int32_t id, enum core_event_type request, struct error *err)
+int experiment_pause(struct core *c, int32_t id, struct error *err)
 {
-    struct experiment *x = experiment_find(c, id);
+    return switch_between_active_and_paused(c, id, RUN_PAUSED, err);
+}
+
+int experiment_cancel(struct core *c, int32_t id, struct error *err)
+{
+    struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
-        return not_found(id, err);
-    switch (request) {
-    case CORE_EXPERIMENT_ACTIVATE:
-        return switch_between(c, x, RUN_ACTIVE, err);
-    case CORE_EXPERIMENT_PAUSE:
-        return switch_between(c, x, RUN_PAUSED, err);
-    case CORE_EXPERIMENT_CANCEL:
-        if (!run_state_is_stopping(x->sm.state))
-            experiment_move(c, x, RUN_STOPPING_CANCELED);
-        return 0;
-    default:
-        if (sm_allows(&x->sm, RUN_STOPPING_KILLED))
-            experiment_move(c, x, RUN_STOPPING_KILLED);
-        return 0;
-    }
+        return -1;
+    if (!run_state_is_stopping(x->row.state))
+        experiment_move(c, x, RUN_STOPPING_CANCELED);
+    return 0;
+}
+
+int experiment_kill(struct core *c, int32_t id, struct error *err)
+{
+    struct experiment *x = find_or_refuse(c, id, err);
+    if (x == NULL)
+        return -1;
+    if (sm_type_allows(&experiment_sm, x->row.state, RUN_STOPPING_KILLED))
+        experiment_move(c, x, RUN_STOPPING_KILLED);
+    return 0;
 }
 
 int experiment_set_resources(struct core *c, int32_t id, const struct core_resources_patch *p, struct error *err)
 {
-    struct experiment *x = experiment_find(c, id);
+    struct experiment *x = find_or_refuse(c, id, err);
     if (x == NULL)
-        return not_found(id, err);
+        return -1;
     if ((p->set_priority && pool_check_priority(x->pool, p->priority, err) < 0) ||
         (p->set_weight && pool_check_weight(x->pool, p->weight, err) < 0))
         return error_wrap(err, "experiment %d", id);
@@ -311,7 +249,7 @@ int experiment_restore_trial(struct experiment *x, struct trial *t, struct error
     t->number = searcher_find(x->searcher, t->row.request_id);
     if (t->number == SIZE_MAX) {
         x->unclaimed_n++;
-        if (!run_state_is_terminal(t->sm.state))
+        if (!run_state_is_terminal(t->row.state))
             return error_set(err, ERR_INVALID, "its searcher does not know trial %d", t->row.id);
         return 0;
     }
@@ -335,7 +273,7 @@ void experiment_fail(struct core *c, struct experiment *x, const char *reason)
         trial_fail(c, t);
     }
     experiment_note_failure(x, "the experiment could not be restored: %s", reason);
-    set_state(c, x, RUN_ERROR);
+    experiment_set_state(c, x, RUN_ERROR);
 }
 
 void experiment_free(struct core *c, struct experiment *x)
@@ -345,9 +283,11 @@ void experiment_free(struct core *c, struct experiment *x)
         LIST_REMOVE(t, in_experiment);
         trial_free(c, t);
     }
+    if (x->searcher_touched)
+        STAILQ_REMOVE(&c->searchers_touched, x, experiment, searcher_next);
+    record_release(c, &x->record);
     job_leave(x);
     searcher_free(x->searcher);
-    searcher_actions_release(&x->actions);
     strbuf_release(&x->searcher_events);
     free(x->trial_at);
     free(x->failure);

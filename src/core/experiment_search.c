@@ -1,28 +1,25 @@
-/* What an experiment and its searcher say to each other: what trials did goes in, what the searcher wants comes out and is
- * carried out, with what follows from that; and what is kept of it. */
+/* An experiment and its searcher. What trials have done is told to the searcher; the actions that it answers with
+ * are carried out; its state is kept in the store. */
 #include "core/experiment_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/strbuf.h"
-#include "core/effects.h"
+#include "core/step.h"
 #include "core/trial.h"
 
-/* Events from one snapshot of a searcher to the next, besides one for each of its trials. */
+/* From one snapshot of a searcher to the next there are so many events, and one more for each of its trials. */
 enum { SEARCHER_EVENTS_MIN = 256 };
 
 /* ---- what it wants ----------------------------------------------------------------------------------------------- */
-
-static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason);
 
 void experiment_add_trial(struct experiment *x, struct trial *t)
 {
     if (t->number >= x->trial_at_n) {
         size_t n = t->number + 1 > 2 * x->trial_at_n ? t->number + 1 : 2 * x->trial_at_n;
-        x->trial_at = realloc(x->trial_at, n * sizeof(struct trial *));
-        if (x->trial_at == NULL)
-            abort();
+        x->trial_at = must_realloc(x->trial_at, n * sizeof(struct trial *));
         memset(x->trial_at + x->trial_at_n, 0, (n - x->trial_at_n) * sizeof(struct trial *));
         x->trial_at_n = n;
     }
@@ -31,7 +28,7 @@ void experiment_add_trial(struct experiment *x, struct trial *t)
 
 static void searcher_failed(struct core *c, struct experiment *x)
 {
-    if (sm_allows(&x->sm, RUN_STOPPING_ERROR))
+    if (sm_type_allows(&experiment_sm, x->row.state, RUN_STOPPING_ERROR))
         experiment_move(c, x, RUN_STOPPING_ERROR);
 }
 
@@ -40,16 +37,37 @@ static void carry_out_shutdown(struct core *c, struct experiment *x, const struc
     enum run_state to = action->failure  ? RUN_STOPPING_ERROR
                         : action->cancel ? RUN_STOPPING_CANCELED
                                          : RUN_STOPPING_COMPLETED;
-    if (sm_allows(&x->sm, to))
+    if (sm_type_allows(&experiment_sm, x->row.state, to))
         experiment_move(c, x, to);
 }
 
-/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
-static void tell_of_old_trial(struct core *c, struct experiment *x, const struct trial *t)
+/* An event of the search goes to the searcher and, if it matters, among those that are kept. What the searcher wants
+ * is added to *actions. 1: it matters; 0: it does not; -1: it cannot be. */
+static int step_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct searcher_actions *actions,
+                         struct error *err)
 {
+    int64_t before = (int64_t)searcher_event_n(x->searcher);
+    int rv = searcher_step(x->searcher, ev, actions, err);
+    if (rv <= 0)
+        return rv;
+    if (!x->searcher_touched) {
+        x->searcher_touched = true;
+        x->searcher_events_from = before;
+        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    }
+    searcher_event_print(ev, &x->searcher_events);
+    x->searcher_events_since++;
+    return 1;
+}
+
+/* A trial of a continued experiment that is not run again ends for the new searcher as it did for the old one. */
+static void replay_old_trial(struct core *c, struct experiment *x, const struct trial *t, struct searcher_actions *actions)
+{
+    struct searcher_event early = {.type = SEARCHER_EXITED_EARLY, .trial = t->number, .reason = SEARCHER_EXIT_INVALID_HP};
+    struct searcher_event exited = {.type = SEARCHER_EXITED, .trial = t->number};
     if (trial_has_invalid_hp(t))
-        exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
-    experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
+        step_searcher(c, x, &early, actions, NULL);
+    step_searcher(c, x, &exited, actions, NULL);
 }
 
 static struct trial *unclaimed_trial(const struct experiment *x, const char *request_id)
@@ -64,68 +82,67 @@ static struct trial *unclaimed_trial(const struct experiment *x, const char *req
 }
 
 /* The same seed draws the same trials: in a continued experiment, some of them are there already. */
-static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *action)
+static void carry_out_create(struct core *c, struct experiment *x, const struct searcher_action *create,
+                             struct searcher_actions *actions)
 {
-    struct trial *t = unclaimed_trial(x, action->request_id);
-    if (t == NULL) {
-        trial_create(c, x, action);
-        return;
-    }
-    t->number = action->trial;
-    x->unclaimed_n--;
+    struct trial *t = unclaimed_trial(x, create->request_id);
+    bool is_old = t != NULL, runs = !is_old || t->row.state != RUN_COMPLETED || x->rerun_completed;
+    if (!is_old)
+        t = trial_create(c, x, create);
+    else if (runs)
+        trial_again(c, t, create->hparams);
+    t->number = create->trial;
+    x->unclaimed_n -= is_old;
     experiment_add_trial(x, t);
-    if (t->sm.state == RUN_COMPLETED && !x->rerun_completed)
-        tell_of_old_trial(c, x, t);
-    else
-        trial_again(c, t, action->hparams);
+    if (!runs)
+        replay_old_trial(c, x, t, actions);
+    else if (x->row.state == RUN_ACTIVE)
+        trial_patch(c, t, RUN_ACTIVE);
 }
 
-static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action)
+static struct trial *trial_of(const struct experiment *x, const struct searcher_action *action)
 {
-    struct trial *t = action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
-    if (action->type == SEARCHER_CREATE)
-        carry_out_create(c, x, action);
-    else if (t == NULL)
+    return action->trial < x->trial_at_n ? x->trial_at[action->trial] : NULL;
+}
+
+/* An experiment that is stopping takes no more trials, and does nothing for those that it has. */
+static void carry_out(struct core *c, struct experiment *x, const struct searcher_action *action, struct searcher_actions *actions)
+{
+    bool goes_on = !run_state_is_stopping(x->row.state) && !run_state_is_terminal(x->row.state);
+    struct trial *t = goes_on && action->type != SEARCHER_CREATE ? trial_of(x, action) : NULL;
+    switch (action->type) {
+    case SEARCHER_CREATE:
+        if (goes_on)
+            carry_out_create(c, x, action, actions);
         return;
-    else if (action->type == SEARCHER_VALIDATE_AFTER)
-        trial_operation_given(c, t);
-    else if (action->type == SEARCHER_CLOSE)
-        trial_closed(c, t);
-    else
-        trial_stop_by_searcher(c, t);
-}
-
-/* In order, with what they lead to. An experiment that is stopping takes no more trials. */
-static void carry_out_all(struct core *c, struct experiment *x)
-{
-    for (size_t i = 0; i < x->actions.n; i++) {
-        struct searcher_action action = x->actions.item[i]; /* the list may grow under our hands */
-        if (action.type == SEARCHER_SHUTDOWN)
-            carry_out_shutdown(c, x, &action);
-        else if (!run_state_is_stopping(x->sm.state) && !run_state_is_terminal(x->sm.state))
-            carry_out(c, x, &action);
+    case SEARCHER_VALIDATE_AFTER:
+        if (t != NULL)
+            trial_operation_given(c, t);
+        return;
+    case SEARCHER_CLOSE:
+        if (t != NULL)
+            trial_closed(c, t);
+        return;
+    case SEARCHER_STOP:
+        if (t != NULL)
+            trial_stop_by_searcher(c, t);
+        return;
+    case SEARCHER_SHUTDOWN:
+        carry_out_shutdown(c, x, action);
+        return;
     }
-    searcher_actions_release(&x->actions);
 }
 
-/* What is told while actions are being carried out adds to their list. */
 int experiment_tell_searcher(struct core *c, struct experiment *x, const struct searcher_event *ev, struct error *err)
 {
-    int64_t before = (int64_t)searcher_event_n(x->searcher);
-    bool is_first = x->actions.n == 0;
-    int rv = searcher_step(x->searcher, ev, &x->actions, err);
-    if (rv <= 0)
-        return rv;
-    if (!x->searcher_touched) {
-        x->searcher_touched = true;
-        x->searcher_events_from = before;
-        STAILQ_INSERT_TAIL(&c->searchers_touched, x, searcher_next);
+    struct searcher_actions actions = SEARCHER_ACTIONS_INIT;
+    int rv = step_searcher(c, x, ev, &actions, err);
+    for (size_t i = 0; i < actions.n; i++) {
+        struct searcher_action action = actions.item[i]; /* a copy, for carrying it out may add to the list */
+        carry_out(c, x, &action, &actions);
     }
-    searcher_event_print(ev, &x->searcher_events);
-    x->searcher_events_since++;
-    if (is_first)
-        carry_out_all(c, x);
-    return 0;
+    searcher_actions_release(&actions);
+    return rv < 0 ? -1 : 0;
 }
 
 static void exited_early(struct core *c, struct experiment *x, const struct trial *t, enum searcher_exit reason)
@@ -146,8 +163,8 @@ static void put_snapshot(struct core *c, struct experiment *x)
     x->searcher_events_since = 0;
 }
 
-/* A snapshot grows with the trials, and so does the number of events from one to the next: what an event costs does
- * not. */
+/* The more trials there are, the larger is a snapshot, and the more events come before the next one. So the cost of
+ * an event does not grow with the number of trials. */
 static void save_searcher(struct core *c, struct experiment *x)
 {
     if (x->searcher_events_since > SEARCHER_EVENTS_MIN + searcher_trial_n(x->searcher)) {
@@ -167,34 +184,36 @@ void experiments_save_searchers(struct core *c)
         struct experiment *x = STAILQ_FIRST(&c->searchers_touched);
         STAILQ_REMOVE_HEAD(&c->searchers_touched, searcher_next);
         x->searcher_touched = false;
-        if (!run_state_is_terminal(x->sm.state))
+        if (!run_state_is_terminal(x->row.state))
             save_searcher(c, x);
     }
 }
 
 /* ---- what trials did --------------------------------------------------------------------------------------------- */
 
-void experiment_trial_ended(struct core *c, struct experiment *x, struct trial *t)
+void experiment_trial_ended(struct core *c, struct trial *t)
 {
+    struct experiment *x = t->experiment;
+    x->live_n--;
     if (x->searcher != NULL) {
-        if (t->sm.state == RUN_ERROR)
+        if (t->row.state == RUN_ERROR)
             exited_early(c, x, t, SEARCHER_EXIT_ERRORED);
-        else if (t->sm.state == RUN_CANCELED)
+        else if (t->row.state == RUN_CANCELED)
             exited_early(c, x, t, SEARCHER_EXIT_USER_CANCELED);
         experiment_tell_searcher(c, x, &(struct searcher_event){.type = SEARCHER_EXITED, .trial = t->number}, NULL);
     }
     experiment_maybe_end(c, x);
 }
 
-void experiment_trial_invalid_hp(struct core *c, struct experiment *x, struct trial *t)
+void experiment_trial_invalid_hp(struct core *c, struct trial *t)
 {
-    exited_early(c, x, t, SEARCHER_EXIT_INVALID_HP);
+    exited_early(c, t->experiment, t, SEARCHER_EXIT_INVALID_HP);
 }
 
 void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.trial = t->number};
@@ -212,7 +231,7 @@ void experiment_validated(struct core *c, int32_t trial_id, const char *metrics)
 int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t length, double metric, struct error *err)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return 0;
     struct searcher_event ev = {.type = SEARCHER_OPERATION_COMPLETED, .trial = t->number, .length = length,
                                 .metric = metric, .run = t->row.run_id};
@@ -225,7 +244,7 @@ int experiment_operation_completed(struct core *c, int32_t trial_id, int64_t len
 void experiment_trial_progress(struct core *c, int32_t trial_id, double progress)
 {
     struct trial *t = trial_find(c, trial_id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     struct experiment *x = t->experiment;
     struct searcher_event ev = {.type = SEARCHER_PROGRESS, .trial = t->number, .progress = progress};

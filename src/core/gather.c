@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 static struct gather_piece *find(const struct gather *g, const char *uuid)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -35,9 +37,7 @@ static struct gather_piece *add(struct gather *g, const char *uuid)
 {
     if (g->n == g->cap) {
         g->cap = g->cap ? 2 * g->cap : 4;
-        g->piece = realloc(g->piece, g->cap * sizeof *g->piece);
-        if (g->piece == NULL)
-            abort();
+        g->piece = must_realloc(g->piece, g->cap * sizeof *g->piece);
     }
     struct gather_piece *p = &g->piece[g->n++];
     *p = (struct gather_piece){0};
@@ -59,9 +59,7 @@ int gather_join(struct gather *g, const char *uuid, int32_t num_peers, const cha
     else
         g->bytes -= strlen(p->data);
     free(p->data);
-    p->data = strdup(data);
-    if (p->data == NULL)
-        abort();
+    p->data = must_strdup(data);
     g->bytes += strlen(data);
     g->wanted = (size_t)num_peers;
     return 0;

@@ -1,8 +1,8 @@
 /* All-gather: each of n peers of an allocation gives a piece of data and gets those of all.
  *
- * Peers are told apart by the uuid of their request. Giving again under the same uuid replaces the piece while the
- * round is open, and gets the result once it is complete. A uuid that a complete round does not know opens the next
- * one. */
+ * Peers are told apart by the uuid of their request. Whoever gives again under the same uuid replaces the piece while the round is
+ * open, and gets the result once the round is complete. A uuid that a complete round does not know opens the next round.
+ * Rules: docs/spec/task-environment.md#all-gather. */
 #ifndef DET_CORE_GATHER_H
 #define DET_CORE_GATHER_H
 

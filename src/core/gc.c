@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
+
 #define COMPARE(x, y)                  \
     do {                               \
         if ((x) != (y))                \
@@ -92,10 +94,8 @@ static void keep_latest(struct ranked *all, size_t n, const struct gc_policy *po
 
 void gc_choose(const struct gc_policy *policy, struct gc_candidate *candidate, size_t n)
 {
-    struct ranked *ranked = calloc(n + 1, sizeof *ranked);
+    struct ranked *ranked = must_calloc(n + 1, sizeof *ranked);
     size_t validated = 0;
-    if (ranked == NULL)
-        abort();
     for (size_t i = 0; i < n; i++) {
         candidate[i].keep = false;
         if (!candidate[i].has_metric)

@@ -1,9 +1,8 @@
-/* Which checkpoints of an experiment are kept.
+/* Chooses which checkpoints of an experiment are kept (docs/spec/lifecycle.md#checkpoints-that-are-kept).
  *
- * Three numbers rule it. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was
- * validated and is one of the best `experiment_best` of the experiment or `trial_best` of its trial. The three sets are
- * joined; all other checkpoints may go. Pure: what must never go (registered in the model registry, in use as a warm
- * start) is not among the candidates in the first place. */
+ * Three numbers decide. A checkpoint is kept if it is one of the newest `trial_latest` of its trial, or if it was validated and
+ * is one of the best `experiment_best` of the experiment or `trial_best` of its trial. All others may be removed. Pure: the
+ * caller leaves out checkpoints that must never be removed. */
 #ifndef DET_CORE_GC_H
 #define DET_CORE_GC_H
 

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/agents.h"
-#include "core/effects.h"
+#include "core/step.h"
 
 void instances_init(struct instances *s, const struct scale_opts *opts)
 {
@@ -25,7 +26,7 @@ struct instance *instances_find(const struct instances *s, const char *id)
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
 
-/* Also when this class ends by itself; INT64_MAX: it does not. */
+/* *ret_until_us: when the machine leaves this class merely because time passes; INT64_MAX: never. */
 static enum scale_class class_of(const struct core *c, const struct scale_opts *o, const struct instance *x,
                                  int64_t *ret_until_us)
 {
@@ -92,7 +93,7 @@ void instance_timer(struct timer *t)
     instances_touch(x->among, x);
 }
 
-/* What does the agent on it do? True: it has come for the first time. */
+/* Notes what the agent on the machine does. True: the agent has come for the first time. */
 static bool look_at_agent(struct core *c, struct pool *p, struct instance *x)
 {
     struct agent *agent = agent_find(c, x->id);
@@ -128,7 +129,7 @@ struct instance *instances_look(struct core *c, struct pool *p, struct instances
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-/* Cut, if need be, between characters. */
+/* A text that is too long is cut between two characters. */
 static void set_last_words(struct instance *x, const char *text)
 {
     size_t n = strlen(text);
@@ -141,9 +142,7 @@ static void set_last_words(struct instance *x, const char *text)
 
 static struct instance *new_instance(struct instances *s, const char *id, bool inherited)
 {
-    struct instance *x = calloc(1, sizeof *x);
-    if (x == NULL)
-        abort();
+    struct instance *x = must_calloc(1, sizeof *x);
     memcpy(x->id, id, strlen(id) + 1);
     x->inherited = inherited;
     x->among = s;
@@ -174,7 +173,7 @@ static int check_ids(const struct core_instance *seen, size_t n, struct error *e
     return 0;
 }
 
-/* Those that are not listed any more. */
+/* Frees the machines that are not listed any more. */
 static void free_vanished(struct core *c, struct instance **at, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -188,10 +187,8 @@ int instances_take_list(struct core *c, struct instances *s, const struct core_i
 {
     if (check_ids(seen, n, err) < 0)
         return -1;
-    struct instance **now = calloc(n + 1, sizeof(struct instance *));
+    struct instance **now = must_calloc(n + 1, sizeof(struct instance *));
     size_t now_n = 0;
-    if (now == NULL)
-        abort();
     for (size_t i = 0; i < s->n; i++)
         s->at[i]->listed = false;
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
-/* The machines of an elastic pool, as far as anybody knows: what the provider lists, and what the agents on them do. Each
- * is of a class (scale.h), and the classes are counted, so that a decision costs what has changed, not what there is. */
+/* The machines of an elastic pool: those that the provider lists, and what the agents on them do. Each machine is of one class
+ * (scale.h). The classes are counted, so that the cost of a decision depends on what has changed, not on how many machines there
+ * are. */
 #ifndef DET_CORE_INSTANCES_H
 #define DET_CORE_INSTANCES_H
 
@@ -44,10 +45,11 @@ struct instance *instances_find(const struct instances *s, const char *id); /* N
 int instances_take_list(struct core *c, struct instances *s, const struct core_instance *seen, size_t n, bool first,
                         struct error *err);
 
-/* Something about it may be different: it is on the list of those to be looked at. */
+/* Something about the machine may have changed: it is put on the list of those to be looked at. */
 void instances_touch(struct instances *s, struct instance *x);
 void instance_timer(struct timer *t);
-/* The next of these, looked at; NULL: there are no more. *ret_came: its agent has come for the first time. */
+/* Looks at the next machine of that list and takes it off; NULL: there are no more. *ret_came: its agent has connected for the
+ * first time. */
 struct instance *instances_look(struct core *c, struct pool *p, struct instances *s, bool *ret_came);
 void instances_set_leaving(struct instance *x, bool leaving);
 

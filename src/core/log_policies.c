@@ -7,6 +7,7 @@
 #include <pcre2.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/utf8.h"
 
 enum { MATCH_LIMIT = 20000, DEPTH_LIMIT = 1000, HEAP_LIMIT_KIB = 1024 };
@@ -62,10 +63,7 @@ static enum log_policy_action action_of(const char *text)
 
 static char *copy(const char *text)
 {
-    char *s = text ? strdup(text) : NULL;
-    if (text && !s)
-        abort();
-    return s;
+    return text ? must_strdup(text) : NULL;
 }
 
 static void add(struct log_policies *p, struct json_object *v)
@@ -78,17 +76,15 @@ static void add(struct log_policies *p, struct json_object *v)
     struct compiled *c = &p->item[p->n++];
     *c = (struct compiled){.policy = {.name = copy(text_of(v, "name")), .pattern = copy(pattern),
                                       .action = action_of(text_of(v, "action"))},
-                           .code = re, .match = pcre2_match_data_create(1, NULL)};
-    if (!c->match)
-        abort();
+                           .code = re, .match = must(pcre2_match_data_create(1, NULL))};
 }
 
 struct log_policies *log_policies_new(struct json_object *list)
 {
     size_t n = json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
-    struct log_policies *p = calloc(1, sizeof(*p));
-    if (!p || !(p->item = calloc(n + 1, sizeof(*p->item))) || !(p->limits = pcre2_match_context_create(NULL)))
-        abort();
+    struct log_policies *p = must_calloc(1, sizeof(*p));
+    p->item = must_calloc(n + 1, sizeof(*p->item));
+    p->limits = must(pcre2_match_context_create(NULL));
     pcre2_set_match_limit(p->limits, MATCH_LIMIT);
     pcre2_set_depth_limit(p->limits, DEPTH_LIMIT);
     pcre2_set_heap_limit(p->limits, HEAP_LIMIT_KIB);

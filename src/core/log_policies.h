@@ -1,6 +1,6 @@
-/* Log policies of an experiment: what to look for in the lines of its trials, and what to do about it. Patterns are PCRE2
- * and find their text anywhere in a line. Each line may cost a pattern only so many steps; one that needs more is not
- * looked for any further, which the caller is told. Pure, and one set is for one thread at a time. */
+/* Log policies of an experiment: patterns for the lines of its trials, and what follows from a match (docs/spec/logs.md#log-policies).
+ * Patterns are PCRE2, and match anywhere in a line. The steps that a pattern may take on one line are bounded; a pattern that
+ * needs more is not tried again (gave_up). Pure; one thread at a time may use one set. */
 #ifndef DET_CORE_LOG_POLICIES_H
 #define DET_CORE_LOG_POLICIES_H
 

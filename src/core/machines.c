@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 static struct machine *find(const struct core *c, const char *hostname)
 {
     struct machine *m = NULL;
@@ -16,9 +18,7 @@ static struct machine *find_or_add(struct core *c, const char *hostname)
     if (m != NULL)
         return m;
     size_t n = strlen(hostname);
-    m = calloc(1, sizeof *m + n + 1);
-    if (m == NULL)
-        abort();
+    m = must_calloc(1, sizeof *m + n + 1);
     memcpy(m->hostname, hostname, n);
     LIST_INIT(&m->agents);
     HASH_ADD_KEYPTR(hh, c->machines, m->hostname, (unsigned)n, m);

@@ -5,8 +5,12 @@
  *           ├─ pool ── the open allocations that want or have its resources
  *           └─ agent ── slot ── container
  *
- * Pointers between them are valid for as long as both live: what has ended is unlinked at once and freed at the end of
- * the step (core.c), so that code further up the stack may still look at it. */
+ * An object's state is in its row and nowhere else. One function of each kind of object changes it, by its table
+ * (states.h).
+ *
+ * Calls go down this picture, never up: upward there are facts (step.h). What has ended is unlinked from all tables at once,
+ * and is freed when its end has been told: core.c does that while no other function of the step runs. A trial's allocation
+ * is its own until then. */
 #ifndef DET_CORE_OBJECTS_H
 #define DET_CORE_OBJECTS_H
 
@@ -31,18 +35,24 @@ struct job {
     int64_t calling_slots;         /* that its requests wait for and an elastic pool could launch agents for */
 };
 
-/* A row that the store keeps: touch it and the step ends with one PUT of what it has become (effects.h). */
+/* Rows that the store keeps, parents before children. */
+enum record_kind {
+    RECORD_EXPERIMENT, RECORD_TRIAL, RECORD_TASK, RECORD_ALLOCATION, RECORD_CONTAINER, RECORD_AGENT,
+    RECORD_KIND_NR,
+};
+
+/* Part of an object whose row the store keeps: touch it, and the step ends with one PUT of what the row has become
+ * (step.h). */
 struct record {
-    enum core_effect_type put;
-    bool stored, queued;
+    enum record_kind kind;
+    bool stored;
     const void *row;
-    STAILQ_ENTRY(record) next;
+    struct pending_put *put; /* what this step will put of it; NULL: nothing */
 };
 
 struct experiment {
     struct record record;
-    struct experiment_row row; /* row.state follows sm.state */
-    struct sm sm;
+    struct experiment_row row;
     struct core_experiment_spec spec; /* texts are its own; those of the searcher are gone */
     struct pool *pool;
     struct job *job;
@@ -50,7 +60,6 @@ struct experiment {
     struct trial **trial_at;       /* by the number that the searcher knows it by; NULL: never came to be */
     size_t trial_at_n;
     size_t unclaimed_n; /* trials from before it was continued that its searcher has not asked for again */
-    struct searcher_actions actions; /* being carried out */
     struct strbuf searcher_events; /* of this step */
     int64_t searcher_events_from;
     uint64_t searcher_events_since; /* the last snapshot, which is taken when there are many */
@@ -61,14 +70,12 @@ struct experiment {
     int open_n;                /* its allocations in the pool's queue */
     bool rerun_completed;      /* while it is being continued */
     char *failure;             /* what went wrong last: row.failure once that ends the experiment */
-    LIST_ENTRY(experiment) in_ended;
     UT_hash_handle hh, by_job;
 };
 
 struct trial {
     struct record record;
     struct trial_row row;
-    struct sm sm;
     char *hparams, *excluded;
     bool new_hparams; /* since its row was last put */
     struct record task_record;
@@ -82,19 +89,17 @@ struct trial {
     UT_hash_handle hh;
 };
 
-/* That is no trial's. */
+/* A task of its own, which belongs to no trial. */
 struct task {
     struct record record;
     struct task_row row;
     struct allocation *allocation;
-    SLIST_ENTRY(task) ended;
     UT_hash_handle hh;
 };
 
 struct allocation {
     struct record record;
     struct allocation_row row;
-    struct sm sm;
     struct trial *trial; /* NULL: … */
     struct task *task;   /* … of this task */
     struct job *job;     /* of that task; NULL: its experiment's */
@@ -108,14 +113,12 @@ struct allocation {
     struct sched_request request;
     bool filed; /* the scheduler knows of it */
     struct arena blocked; /* the agents it must not run on; as long as the request */
-    SLIST_ENTRY(allocation) dead;
     UT_hash_handle hh;
 };
 
 struct container {
     struct record record;
     struct container_row row;
-    struct sm sm;
     struct allocation *allocation;
     struct agent *agent;
     LIST_ENTRY(container) in_agent;
@@ -157,7 +160,6 @@ struct agent {
     bool stale;              /* the scheduler should look at it again */
     LIST_ENTRY(agent) in_stale;
     bool leaving;            /* its machine has been told to end: it gets nothing more */
-    SLIST_ENTRY(agent) in_forgotten;
     struct timer lost;
     LIST_HEAD(, container) containers;
     UT_hash_handle hh;
@@ -181,7 +183,9 @@ struct core {
     int64_t now_us; /* of this step */
     struct core_actor by; /* who asked for this step */
     struct core_effects *out;
-    STAILQ_HEAD(, record) touched;
+    STAILQ_HEAD(, pending_put) puts;
+    STAILQ_HEAD(, fact) facts;
+    struct fact *last_fact; /* added since the last one was taken */
     uint64_t id_state; /* of the generator of container and job ids */
     int64_t agent_reconnect_wait_us, restore_wait_us;
     int64_t settled_us; /* until then agents from before a restart may come back */
@@ -198,10 +202,6 @@ struct core {
     size_t pool_n;
     struct timers timers;
     struct ports ports;
-    SLIST_HEAD(, allocation) dead_allocations;
-    SLIST_HEAD(, task) ended_tasks;
-    LIST_HEAD(, experiment) ended;
-    SLIST_HEAD(, agent) forgotten_agents;
     STAILQ_HEAD(, experiment) searchers_touched;
 };
 

@@ -1,11 +1,11 @@
 #include "core/pool_change.h"
 
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/rm.h"
+#include "core/step.h"
 
-/* What waits asks again at once; what runs, when it has ended. Trials that end on the way stay in the list until the step
- * is over. */
+/* A trial whose allocation waits asks for the next one in this step; a trial that runs does so when its run has
+ * ended. */
 static void leave_pool(struct core *c, struct experiment *x)
 {
     struct trial *t;

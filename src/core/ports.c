@@ -36,7 +36,8 @@ void ports_init(struct ports *p, const int32_t *reserved, size_t n)
     p->used = p->reserved;
 }
 
-/* The lowest from `base` on that is in neither set, 0 if there is none below `end`. 64 at a time: with many trials it is far away. */
+/* The lowest port from `base` on that is in neither set; 0 if there is none below `end`. It looks at 64 ports at a
+ * time, because with many trials the first free port is far away. */
 static int32_t lowest(const struct port_set *s, const struct port_set *t, int32_t base, int32_t end)
 {
     uint64_t below = (UINT64_C(1) << (base % 64)) - 1;

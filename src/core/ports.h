@@ -1,7 +1,8 @@
-/* The port registry: a trial's processes on one machine need ports that no other trial's use there. Each gets the lowest number from
- * each base that no trial of the cluster has, below those that systems hand out to whoever connects; with many thousands of trials
- * these are gone, and the lowest that is free on the allocation's own machines (machines.h) does. Should a machine have hundreds of
- * trials, the cluster's numbers up to the last go first, for they are found at once. Free again when the allocation ends. */
+/* The port registry: processes of a trial need ports that no other trial uses on the same machine
+ * (docs/spec/task-environment.md#ports). From each base, an allocation gets the lowest number that no trial of the cluster has,
+ * below PORTS_EPHEMERAL, where the system's own choice begins. With many thousands of trials these are used up; then it gets the
+ * lowest number that is free on its own machines (machines.h). If that look would take too long, because a machine has hundreds of
+ * trials, the cluster's numbers up to PORTS_END are tried before it. A port is free again when the allocation ends. */
 #ifndef DET_CORE_PORTS_H
 #define DET_CORE_PORTS_H
 
@@ -27,9 +28,9 @@ struct ports {
 };
 
 void ports_init(struct ports *p, const int32_t *reserved, size_t n);
-/* False, and nothing taken: all that nobody has are gone, below `end`. */
+/* Takes one port from each base. False, and nothing is taken, if some base has no free port below `end`. */
 bool ports_take(struct ports *p, int32_t end, int32_t ret[CORE_PORTS]);
-/* … but for those that are in use `here`; 0 where none is left. */
+/* The same, but ports count as taken only if they are in use `here`. A port is 0 where none is left. */
 void ports_take_here(struct ports *p, const struct port_set *here, int32_t ret[CORE_PORTS]);
 void ports_restore(struct ports *p, const int32_t port[CORE_PORTS]);  /* taken in an earlier life */
 void ports_give_back(struct ports *p, const int32_t port[CORE_PORTS]);

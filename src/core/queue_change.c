@@ -1,17 +1,20 @@
-/* A batch is understood first: each change finds its jobs, and is held against the pool's policy and against the other
- * changes. Only then is it carried out: priorities and weights, pools, then the moves, each after that of its anchor. Seen so,
- * moves contradict each other exactly when they lead in a circle: a move puts a job beside its anchor and leaves the
- * order of all others alone. */
+/* A batch of changes is checked as a whole before any of it is carried out. Each change must name jobs that exist,
+ * must be possible under the pool's policy, and must not contradict another change.
+ *
+ * Then priorities, weights and pools are set, and after them the moves are made, each after the move of its anchor.
+ * A move puts a job beside its anchor and leaves the order of all other jobs alone. So moves contradict each other
+ * exactly when they lead in a circle. */
 #include "core/queue_change.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "core/effects.h"
 #include "core/experiment.h"
 #include "core/pool_change.h"
 #include "core/rm.h"
 #include "core/sched/moves.h"
+#include "core/sched/policy.h"
+#include "core/step.h"
 
 static const size_t NO_STEP = SIZE_MAX;
 
@@ -74,11 +77,6 @@ int core_job_find(const struct core *c, const char *job_id, int32_t *ret_experim
     return 0;
 }
 
-static bool is_fair_share(const struct pool *p)
-{
-    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
-}
-
 static int check_pool(const struct core *c, const struct batch *b, struct step *s, struct error *err)
 {
     const struct experiment *x = s->job;
@@ -88,8 +86,8 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
         return error_set(err, ERR_NOT_FOUND, "job %s: resource pool \"%s\" does not exist", id, name);
     if (s->pool == x->pool)
         return error_set(err, ERR_INVALID, "job %s: resource pool is unchanged (%s == %s)", id, x->pool->name, name);
-    if (run_state_is_stopping(x->sm.state))
-        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, sm_name(&x->sm));
+    if (run_state_is_stopping(x->row.state))
+        return error_set(err, ERR_PRECONDITION, "job %s is about to end (%s): its resource pool stays", id, run_state_name(x->row.state));
     cleanup_arena struct arena a = ARENA_INIT;
     const char *misfit = b->refuse_misfits ? core_misfit(c, name, x->spec.slots_per_trial, x->spec.single_node, &a) : NULL;
     if (misfit != NULL)
@@ -98,7 +96,7 @@ static int check_pool(const struct core *c, const struct batch *b, struct step *
     return 0;
 }
 
-/* Where it will be. */
+/* The pool in which the job will be once the batch has been carried out. */
 static const struct pool *asked_pool(const struct batch *b, const struct experiment *job)
 {
     for (size_t i = 0; i < b->n; i++)
@@ -134,10 +132,10 @@ static int check_move(const struct core *c, struct step *s, struct error *err)
     if (s->anchor->pool != s->job->pool)
         return error_set(err, ERR_INVALID, "jobs %s and %s are in different resource pools, %s and %s",
                          s->job->row.job_id, s->anchor->row.job_id, s->job->pool->name, s->anchor->pool->name);
-    if (is_fair_share(s->job->pool))
-        return error_set(err, ERR_INVALID,
-                         "job %s: unable to perform operation on resource pool with fair_share: %s has no order",
-                         s->job->row.job_id, s->job->pool->name);
+    const struct sched_policy_type *policy = sched_policy_type(s->job->pool->opts.sched.policy);
+    if (!policy->has_queue)
+        return error_set(err, ERR_INVALID, "job %s: unable to perform operation on resource pool with %s: %s has no order",
+                         s->job->row.job_id, policy->name, s->job->pool->name);
     return check_waits(s->job, err) < 0 || check_waits(s->anchor, err) < 0 ? -1 : 0;
 }
 
@@ -182,7 +180,7 @@ static size_t move_of(const struct batch *b, const struct experiment *job)
     return NO_STEP;
 }
 
-/* The anchor that stays where it is, at the end of the chain. NULL: there is no end. */
+/* Follows the moves from anchor to anchor, to the anchor that is not moved itself. NULL: they lead in a circle. */
 static const struct experiment *last_anchor(const struct batch *b, size_t i)
 {
     for (size_t n = 0; n < b->n; n++) {
@@ -258,7 +256,7 @@ static void set_value(struct core *c, const struct step *s)
     keep_resources(c, s->job);
 }
 
-/* A job whose experiment has moved on is about to leave; its place does not matter any more. */
+/* A job whose experiment has gone to another pool ends with what still runs of it: it needs no position any more. */
 static void set_position(struct core *c, const struct sched_step *to)
 {
     struct experiment *x = container_of(to->group, struct job, group)->experiment;
@@ -282,7 +280,7 @@ static void move_job(struct core *c, const struct step *s)
         set_position(c, &m.step[i]);
 }
 
-/* A round carries out the moves whose anchors are where they will be. */
+/* One round carries out the moves whose anchors have been moved already, or are not moved at all. */
 static bool move_round(struct core *c, struct batch *b)
 {
     bool moved = false;

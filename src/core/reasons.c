@@ -1,4 +1,4 @@
-/* Why a job waits, in words, and when it may start. Only found out when somebody asks. */
+/* Why a job waits, in words, and when it may start. This is found out only when somebody asks. */
 #include "core/sched/reasons.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
+#include "core/sched/policy.h"
 
 enum { SIZES_SHOWN = 4 };
 
@@ -32,7 +33,8 @@ static struct agent_size *size_of(struct agent_size **largest, int slots, struct
     return *at;
 }
 
-/* As they would be if all of them were there, with all their slots, and an elastic pool had grown. */
+/* The agents of a pool as they would be if all of them were there with all their slots, and an elastic pool were as
+ * large as it may be. */
 static const struct agent_size *count_sizes(const struct core *c, const struct pool *p, struct arena *a)
 {
     struct agent_size *largest = NULL;
@@ -185,7 +187,7 @@ const char *core_misfit(const struct core *c, const char *pool, int32_t slots, b
     return arena_strdup(a, strbuf_str(&text));
 }
 
-/* The open agents cannot, but perhaps only because others are not open. */
+/* The open agents cannot hold the request. Perhaps agents that are not open could. */
 static void add_never(const struct core *c, const struct pool *p, const struct sched_request *r, struct arena *a,
                       struct core_wait_notes *notes, struct strbuf *out)
 {
@@ -220,7 +222,7 @@ static bool add_launch(const struct core *c, const struct pool *p, const struct 
     return true;
 }
 
-/* There is no room, but perhaps there will be. */
+/* There is no room now. The text says what is missing. */
 static void add_growth(const struct core *c, const struct pool *p, struct strbuf *out)
 {
     struct core_pool_view view = {0};
@@ -315,15 +317,15 @@ static void add_reason(const struct core *c, const struct pool *p, const struct 
 
 /* ---- when it may start ------------------------------------------------------------------------------------------- */
 
-/* Those that run end one after the other, evenly: so many slots come free in one median run time as there are. Before
- * this one come those ahead in line. Where nothing but time is missing, that is: nobody knows when an agent joins. By
- * fair share there is no line. */
+/* An estimate: the allocations that run end evenly, so that in one median run time all slots of the pool come free
+ * once. The requests ahead in the queue get theirs first. 0 where nobody can tell: when agents are missing, for
+ * nobody knows when one joins; and in pools whose jobs have no queue. */
 static int64_t wait_of(struct pool *p, const struct sched_request *r, const struct sched_reason *reason)
 {
     struct sched_room room = sched_room(p->sched);
     int64_t median_us = run_times_median(&p->run_times);
     bool only_time = reason->why >= SCHED_WHY_NO_ROOM && reason->stuck == NULL;
-    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || p->opts.sched.policy == SCHED_BY_FAIR_SHARE)
+    if (!only_time || median_us == 0 || r->slots == 0 || room.all == 0 || !sched_policy_type(p->opts.sched.policy)->has_queue)
         return 0;
     int64_t missing = sched_waiting_ahead(r->group) + r->slots - room.free;
     return (int64_t)((double)median_us * (double)(missing > r->slots ? missing : r->slots) / (double)room.all);

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/experiment.h"
 #include "core/rm.h"
+#include "core/step.h"
 #include "core/task.h"
 #include "core/trial.h"
 
@@ -19,9 +20,9 @@ static void restore_agents(struct core *c, const struct core_rows *rows)
             agent_restore(c, &rows->agent[i]);
 }
 
-/* Each agent on the list that was not lost before is waited for, whether anything ran on it or not: it comes back, or is lost
- * now. (One that is not on the list is waited for if something ran on it: restore_containers.) A machine of an elastic pool is
- * its provider's to tell of. */
+/* Each agent on the list that was not lost before the restart is waited for, whether anything ran on it or not. It comes back,
+ * or is lost when its time is over. (One that is not on the list is waited for if something ran on it: restore_containers.)
+ * Agents of elastic pools are left out: the provider's list says which of them there are. */
 static void await_agents(struct core *c)
 {
     for (struct agent *agent = c->agents; agent != NULL; agent = agent->hh.next)
@@ -29,11 +30,12 @@ static void await_agents(struct core *c)
             agent_await(c, agent);
 }
 
-/* Closes the row of an allocation that nothing can be made of. */
+/* Ends an allocation of the store that belongs to nothing that is still there. */
 static void close_stale(struct core *c, const struct allocation_row *row)
 {
     struct allocation_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
-    closed->state = ALLOCATION_TERMINATED;
+    if (sm_type_allows(&allocation_sm, row->state, ALLOCATION_TERMINATED))
+        closed->state = ALLOCATION_TERMINATED;
     closed->end_us = c->now_us;
     closed->exit_kind = EXIT_RESTORE_ERROR;
     effect_add(c, CORE_PUT_ALLOCATION)->allocation = closed;
@@ -48,7 +50,7 @@ static size_t open_of(const struct core_rows *rows, int32_t trial_id)
     return n;
 }
 
-/* Whether a task of its own takes its allocation up again. */
+/* Takes up the allocation of a task of its own. False: there is no such task, or it has an allocation already. */
 static bool restore_for_task(struct core *c, const struct allocation_row *row)
 {
     struct task *t = task_find(c, row->task_id);
@@ -58,7 +60,8 @@ static bool restore_for_task(struct core *c, const struct allocation_row *row)
     return true;
 }
 
-/* Exactly one open allocation is taken up; of several, nobody knows which one is right. */
+/* A trial takes up its open allocation if it has exactly one. Of several, nobody knows which one is right, so all of
+ * them end. */
 static void restore_allocations(struct core *c, const struct core_rows *rows)
 {
     for (size_t i = 0; i < rows->allocation_n; i++) {
@@ -66,7 +69,7 @@ static void restore_allocations(struct core *c, const struct core_rows *rows)
         if (row->trial_id == 0 && restore_for_task(c, row))
             continue;
         struct trial *t = trial_find(c, row->trial_id);
-        bool usable = t != NULL && !run_state_is_terminal(t->sm.state) && pool_find(c, row->pool) != NULL;
+        bool usable = t != NULL && !run_state_is_terminal(t->row.state) && pool_find(c, row->pool) != NULL;
         if (usable && open_of(rows, row->trial_id) == 1)
             allocation_restore(c, t, NULL, row);
         else
@@ -90,7 +93,8 @@ static struct agent *agent_of(struct core *c, const struct container_row *row)
 static void close_container(struct core *c, const struct container_row *row)
 {
     struct container_row *closed = arena_dup(&c->out->arena, row, sizeof *row);
-    closed->state = CONTAINER_TERMINATED;
+    if (sm_type_allows(&container_sm, row->state, CONTAINER_TERMINATED))
+        closed->state = CONTAINER_TERMINATED;
     closed->exit_kind = EXIT_RESTORE_ERROR;
     effect_add(c, CORE_PUT_CONTAINER)->container = closed;
 }
@@ -143,7 +147,7 @@ static void resume_experiments(struct core *c)
     }
 }
 
-/* One that cannot be rebuilt. */
+/* An experiment that cannot be restored, and why. */
 struct broken {
     struct experiment *experiment;
     struct error error;
@@ -158,7 +162,7 @@ static size_t restore_experiments(struct core *c, const struct core_rows *rows, 
     return n;
 }
 
-/* A trial that its searcher does not know breaks its experiment, once. */
+/* An experiment cannot be restored if its searcher does not know one of its trials. It is noted once. */
 static size_t restore_trials(struct core *c, const struct core_rows *rows, struct broken *broken, size_t broken_n)
 {
     size_t n = broken_n;
@@ -195,9 +199,7 @@ static void restore_run_times(struct core *c, const struct core_rows *rows)
 
 void restore_all(struct core *c, const struct core_rows *rows)
 {
-    cleanup_free struct broken *broken = calloc(rows->experiment_n + 1, sizeof *broken);
-    if (broken == NULL)
-        abort();
+    cleanup_free struct broken *broken = must_calloc(rows->experiment_n + 1, sizeof *broken);
     c->last_experiment_id = rows->last_experiment_id;
     c->last_trial_id = rows->last_trial_id;
     restore_run_times(c, rows);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/elastic.h"
+#include "common/must.h"
+#include "core/sched/policy.h"
 
 struct pool *pool_find(const struct core *c, const char *name)
 {
@@ -14,62 +15,6 @@ struct pool *pool_find(const struct core *c, const char *name)
         if (strcmp(c->pool[i].name, name) == 0)
             return &c->pool[i];
     return NULL;
-}
-
-void pools_init(struct core *c, const struct core_opts *opts)
-{
-    c->pool_n = opts->pool_n;
-    c->pool = calloc(opts->pool_n, sizeof *c->pool);
-    if (c->pool == NULL)
-        abort();
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        p->opts = opts->pool[i];
-        p->opts.name = p->name = strdup(opts->pool[i].name);
-        if (p->name == NULL)
-            abort();
-        p->rm = &rm_agents;
-        TAILQ_INIT(&p->allocations);
-        TAILQ_INIT(&p->new);
-        p->rm->open(p);
-        if (p->opts.elastic)
-            p->elastic = elastic_new(&p->opts.scale);
-    }
-}
-
-void pools_turn(struct core *c)
-{
-    for (size_t i = 0; i < c->pool_n; i++)
-        if (c->pool[i].changed)
-            c->pool[i].rm->take_stock(&c->pool[i]);
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        bool changed = p->changed;
-        p->changed = false;
-        if (changed)
-            p->rm->turn(c, p);
-        if (p->elastic != NULL)
-            elastic_turn(c, p, changed);
-        if (p->changed) /* machines that are to end are not what jobs wait for any more */
-            p->rm->take_stock(p);
-    }
-}
-
-void pools_free(struct core *c)
-{
-    for (size_t i = 0; i < c->pool_n; i++) {
-        struct pool *p = &c->pool[i];
-        timer_clear(&c->timers, &p->pass);
-        elastic_free(c, p->elastic);
-        p->rm->close(p);
-        free(p->name);
-    }
-    free(c->pool);
-}
-
-void pool_timer(struct timer *t)
-{
-    container_of(t, struct pool, pass)->changed = true;
 }
 
 void pool_add(struct pool *p, struct allocation *a)
@@ -90,6 +35,7 @@ void pool_remove(struct pool *p, struct allocation *a)
         free(a->job);
     }
     a->job = NULL;
+    a->filed = false;
     TAILQ_REMOVE(&p->allocations, a, in_pool);
     if (a->trial != NULL)
         a->trial->experiment->open_n--;
@@ -100,34 +46,28 @@ void pool_remove(struct pool *p, struct allocation *a)
 
 int pool_priority(const struct pool *p, int wanted)
 {
-    return p->opts.equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
+    return sched_policy_type(p->opts.sched.policy)->equal_priorities ? SCHED_PRIORITY_DEFAULT : wanted;
 }
 
 int pool_check_priority(const struct pool *p, int32_t priority, struct error *err)
 {
     if (priority < SCHED_PRIORITY_MIN || priority > SCHED_PRIORITY_MAX)
         return error_set(err, ERR_INVALID, "priority must be between 1 and 99 (lower goes first), and %d was asked for", priority);
-    if (p->opts.sched.policy == SCHED_BY_FAIR_SHARE)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by fair_share and has no priorities; set a weight", p->name);
-    if (p->opts.equal_priorities)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by round_robin, where all priorities are equal", p->name);
-    return 0;
+    const char *none = sched_policy_type(p->opts.sched.policy)->no_priorities;
+    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 int pool_check_weight(const struct pool *p, double weight, struct error *err)
 {
     if (!(weight > 0) || !isfinite(weight))
         return error_set(err, ERR_INVALID, "weight must be a number above 0, and %g was asked for", weight);
-    if (p->opts.sched.policy != SCHED_BY_FAIR_SHARE)
-        return error_set(err, ERR_INVALID, "resource pool %s is scheduled by priority and has no weights; set a priority", p->name);
-    return 0;
+    const char *none = sched_policy_type(p->opts.sched.policy)->no_weights;
+    return none == NULL ? 0 : error_set(err, ERR_INVALID, "resource pool %s %s", p->name, none);
 }
 
 static struct job *new_job_in(const struct experiment *x, const struct pool *p)
 {
-    struct job *job = calloc(1, sizeof *job);
-    if (job == NULL)
-        abort();
+    struct job *job = must_calloc(1, sizeof *job);
     job->group = (struct sched_group){.job_id = x->row.job_id, .priority = pool_priority(p, x->spec.priority),
                                       .weight = x->spec.weight, .max_slots = x->spec.max_slots,
                                       .queue_position = x->row.queue_position, .submitted_us = x->row.start_us};
@@ -163,9 +103,7 @@ struct experiment *job_experiment(const struct job *job)
 
 void job_new_for_task(struct allocation *a)
 {
-    a->job = calloc(1, sizeof *a->job);
-    if (a->job == NULL)
-        abort();
+    a->job = must_calloc(1, sizeof *a->job);
     a->job->group = (struct sched_group){.uncounted = true, .job_id = a->task->row.job_id, .priority = SCHED_PRIORITY_DEFAULT, .weight = 1,
                                          .max_slots = -1, .queue_position = a->row.request_us,
                                          .submitted_us = a->row.request_us};

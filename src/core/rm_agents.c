@@ -6,9 +6,9 @@
 
 #include "core/agents.h"
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/elastic.h"
 #include "core/rm.h"
+#include "core/step.h"
 
 static void open_pool(struct pool *p)
 {
@@ -22,7 +22,8 @@ static void close_pool(struct pool *p)
 
 /* ---- agents ------------------------------------------------------------------------------------------------------ */
 
-/* By its containers: after a restart, the slots of an agent that is not back yet are not known. */
+/* The slots that the containers on the agent hold. They are counted by container, because after a restart the slots
+ * of an agent that is not back yet are not known. */
 static int slots_held(const struct agent *agent)
 {
     const struct container *k;
@@ -32,7 +33,8 @@ static int slots_held(const struct agent *agent)
     return held;
 }
 
-/* An agent that takes nothing new still counts for what it runs. */
+/* What the agent offers to the scheduler. An agent that takes no new work still counts with the slots that are in
+ * use. */
 static struct sched_agent offer_of(const struct agent *agent, int aux_max)
 {
     struct sched_agent s = {.open = agent->presence == AGENT_CONNECTED && agent->row.enabled && !agent->leaving,
@@ -59,6 +61,20 @@ static void withdraw(struct agent *agent)
     agent->offered_to = NULL;
 }
 
+static void take_off_stale_list(struct agent *agent)
+{
+    if (agent->stale)
+        LIST_REMOVE(agent, in_stale);
+    agent->stale = false;
+}
+
+static void agent_forgotten(struct agent *agent)
+{
+    take_off_stale_list(agent);
+    elastic_touch(agent->pool, agent);
+    withdraw(agent);
+}
+
 static void offer(struct agent *agent)
 {
     struct pool *p = agent->pool;
@@ -78,8 +94,7 @@ static void tell_agents(struct pool *p)
 {
     struct agent *agent;
     while ((agent = LIST_FIRST(&p->stale)) != NULL) {
-        LIST_REMOVE(agent, in_stale);
-        agent->stale = false;
+        take_off_stale_list(agent);
         elastic_touch(p, agent);
         if (agent->presence == AGENT_GONE)
             withdraw(agent);
@@ -90,7 +105,8 @@ static void tell_agents(struct pool *p)
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
-/* What has not begun yet waits, as far as aging goes. */
+/* Tells the scheduler of an allocation that has its slots already, after a restart. For aging, an allocation waits
+ * until it starts. */
 static void hold(struct pool *p, struct allocation *al, int64_t now_us)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -106,7 +122,7 @@ static void hold(struct pool *p, struct allocation *al, int64_t now_us)
         sched_request_releasing(p->sched, &al->request);
 }
 
-/* Lines to a list. */
+/* Makes a list of the excluded agents, which the trial has as lines of text. */
 static void block_agents(struct allocation *al)
 {
     const char *excluded = al->trial != NULL ? al->trial->excluded : NULL;
@@ -130,7 +146,7 @@ static void tell_requests(struct core *c, struct pool *p)
                                              .preemptible = x != NULL, .request_us = al->row.request_us};
         block_agents(al);
         al->filed = true;
-        if (al->sm.state == ALLOCATION_PENDING) {
+        if (al->row.state == ALLOCATION_PENDING) {
             sched_request_add(p->sched, &al->request);
             elastic_waits(p, &al->request, 1);
         } else {
@@ -149,7 +165,7 @@ static void removed(struct pool *p, struct allocation *al)
         free(job);
 }
 
-/* What will be free soon may be all that somebody still missed. */
+/* The slots of an allocation that is on its way out may be what another one still misses: there is another pass. */
 static void leaving(struct allocation *al)
 {
     if (!al->filed)
@@ -210,8 +226,9 @@ static bool pass(struct core *c, struct pool *p)
     return d.allocate_n > 0 || d.release_n > 0;
 }
 
-/* What a pass has placed, the next one may want stopped for what had no place in the first: until the next event is too
- * long to wait for that. Each decision leaves less to decide. */
+/* Passes follow each other until one decides nothing: a pass may want to stop what the pass before it has placed,
+ * for a request that had no place then, and the next event may be far away. That comes to an end, because each
+ * decision leaves less to decide. */
 static void turn(struct core *c, struct pool *p)
 {
     tell_requests(c, p);
@@ -222,7 +239,7 @@ static void turn(struct core *c, struct pool *p)
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
 
-/* What an agent that is away should be told, it is told when it comes back (agents.c). */
+/* An agent that is away is told when it comes back (agents.c). */
 static void send_signal(struct core *c, struct container *k, int signal)
 {
     if (k->agent != NULL && k->agent->presence == AGENT_CONNECTED)
@@ -246,5 +263,6 @@ static void released(struct core *c, struct container *k)
 
 const struct rm_type rm_agents = {.name = "agents", .open = open_pool, .close = close_pool, .take_stock = tell_agents,
                                   .turn = turn,
-                                  .signal = send_signal, .released = released, .leaving = leaving, .removed = removed,
+                                  .signal = send_signal, .released = released, .leaving = leaving,
+                                  .agent_forgotten = agent_forgotten, .removed = removed,
                                   .reweighed = reweighed};

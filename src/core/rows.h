@@ -1,9 +1,9 @@
 /* What survives a restart of the master: the rows that the core asks the store to keep, and reads back with
  * core_restore().
  *
- * Plain values without pointers into anything, but for the texts that are said to be borrowed. The core owns the
- * meaning of these fields; the store may keep more columns beside them (configuration, notes, metrics …) that the core
- * never sees. Times are µs UTC, 0 is "not yet". */
+ * Rows are plain values. Their only pointers are texts whose comment says that they are borrowed. The core decides what these
+ * fields mean; the store may have further columns beside them (configuration, notes, metrics …) that the core never sees. Times
+ * are µs UTC, 0 is "not yet". */
 #ifndef DET_CORE_ROWS_H
 #define DET_CORE_ROWS_H
 

@@ -1,4 +1,5 @@
-/* How long what ran in a pool took, lately: the median of those that came to their own end. */
+/* How long allocations of a pool have taken lately: the median of those that ended by themselves. Estimates of start times rest on
+ * it (docs/spec/scheduling.md#why-a-job-waits). */
 #ifndef DET_CORE_RUN_TIMES_H
 #define DET_CORE_RUN_TIMES_H
 

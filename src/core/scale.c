@@ -14,7 +14,7 @@ int64_t scale_group_slots(int64_t slots, int max_slots)
     return max_slots >= 0 && slots > max_slots ? max_slots : slots;
 }
 
-/* 0 where one agent takes none. */
+/* 0 where an agent takes no such tasks at all. */
 static int64_t agents_for(int64_t needed, int per_agent)
 {
     return per_agent > 0 ? (needed + per_agent - 1) / per_agent : 0;
@@ -38,7 +38,7 @@ bool scale_would_terminate(const int n_in[SCALE_CLASS_NR], int min_instances, in
     return useless > 0 || left > max_instances || (n_in[SCALE_LONG_IDLE] > 0 && left > min_instances);
 }
 
-/* All of a class, in their order, as long as more than `keep` would be left. */
+/* Ends all machines of a class, in their order, as long as more than `keep` machines are left. */
 static int end_class(struct scale_instance *instance, size_t n, enum scale_class is, int left, int keep)
 {
     int ended = 0;

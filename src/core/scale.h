@@ -1,4 +1,5 @@
-/* How many machines an elastic pool should have: the decision alone, from plain numbers to plain numbers.
+/* How many machines an elastic pool should have: the decision alone, as functions of plain numbers
+ * (docs/spec/scheduling.md#elastic-pools).
  *
  *     what waits ──→ scale_desired ──┐
  *     instances ──→ scale_terminate  ├─→ elastic.c, which knows time, agents and requests

@@ -1,4 +1,5 @@
-/* From an experiment's configuration to what the core needs of it: the same at creation and at a restart. */
+/* Makes of an experiment's configuration what the core needs of it. The result is the same when the experiment is created and when
+ * a starting master reads it back. */
 #ifndef DET_CORE_SPEC_H
 #define DET_CORE_SPEC_H
 

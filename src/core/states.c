@@ -1,7 +1,7 @@
 #include "core/states.h"
 
-#include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/rows.h"
@@ -24,9 +24,9 @@ static const struct sm_state experiment_states[RUN_STATE_NR] = {
     [RUN_DELETED] = {"DELETED", 0, SM_FINAL},
     [RUN_DELETE_FAILED] = {"DELETE_FAILED", SM_TO(RUN_DELETING), 0},
 };
-const struct sm_type experiment_sm = {"experiment", experiment_states, RUN_STATE_NR, NULL};
+const struct sm_type experiment_sm = {"experiment", experiment_states, RUN_STATE_NR};
 
-/* Terminal trials can become ACTIVE again: `det e continue`. */
+/* A trial that has ended can become ACTIVE again, when its experiment is continued. */
 static const struct sm_state trial_states[RUN_ERROR + 1] = {
     [RUN_ACTIVE] = {"ACTIVE", SM_TO(RUN_PAUSED) | ANY_STOPPING | SM_TO(RUN_ERROR) | SM_TO(RUN_COMPLETED), 0},
     [RUN_PAUSED] = {"PAUSED", SM_TO(RUN_ACTIVE) | ANY_STOPPING | SM_TO(RUN_ERROR), SM_INITIAL},
@@ -39,9 +39,9 @@ static const struct sm_state trial_states[RUN_ERROR + 1] = {
     [RUN_COMPLETED] = {"COMPLETED", SM_TO(RUN_ACTIVE), 0},
     [RUN_ERROR] = {"ERROR", SM_TO(RUN_ACTIVE), 0},
 };
-const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1, NULL};
+const struct sm_type trial_sm = {"trial", trial_states, RUN_ERROR + 1};
 
-/* Forward only; every state may be skipped. */
+/* These states are passed in their order, and any of them may be skipped. */
 #define ABOVE(state, nr) ((SM_TO(nr) - 1) & ~(SM_TO((state) + 1) - 1))
 
 static const struct sm_state allocation_states[ALLOCATION_STATE_NR] = {
@@ -54,7 +54,7 @@ static const struct sm_state allocation_states[ALLOCATION_STATE_NR] = {
     [ALLOCATION_TERMINATING] = {"TERMINATING", ABOVE(ALLOCATION_TERMINATING, ALLOCATION_STATE_NR), 0},
     [ALLOCATION_TERMINATED] = {"TERMINATED", 0, SM_FINAL},
 };
-const struct sm_type allocation_sm = {"allocation", allocation_states, ALLOCATION_STATE_NR, NULL};
+const struct sm_type allocation_sm = {"allocation", allocation_states, ALLOCATION_STATE_NR};
 
 static const struct sm_state container_states[CONTAINER_STATE_NR] = {
     [CONTAINER_ASSIGNED] = {"ASSIGNED", ABOVE(CONTAINER_ASSIGNED, CONTAINER_STATE_NR), SM_INITIAL},
@@ -63,7 +63,7 @@ static const struct sm_state container_states[CONTAINER_STATE_NR] = {
     [CONTAINER_RUNNING] = {"RUNNING", ABOVE(CONTAINER_RUNNING, CONTAINER_STATE_NR), 0},
     [CONTAINER_TERMINATED] = {"TERMINATED", 0, SM_FINAL},
 };
-const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR, NULL};
+const struct sm_type container_sm = {"container", container_states, CONTAINER_STATE_NR};
 
 const char *const core_port_names[CORE_PORTS] = {
     "DTRAIN_SSH_PORT", "INTER_TRAIN_PROCESS_COMM_PORT_1", "INTER_TRAIN_PROCESS_COMM_PORT_2", "C10D_PORT",
@@ -92,10 +92,20 @@ enum run_state run_state_terminal_for(enum run_state stopping)
         return RUN_CANCELED;
     case RUN_STOPPING_COMPLETED:
         return RUN_COMPLETED;
-    default:
-        assert(stopping == RUN_STOPPING_ERROR);
+    case RUN_STOPPING_ERROR:
         return RUN_ERROR;
+    case RUN_ACTIVE:
+    case RUN_PAUSED:
+    case RUN_CANCELED:
+    case RUN_COMPLETED:
+    case RUN_ERROR:
+    case RUN_DELETING:
+    case RUN_DELETED:
+    case RUN_DELETE_FAILED:
+    case RUN_STATE_NR:
+        break;
     }
+    abort(); /* no state in which something stops */
 }
 
 const char *run_state_name(enum run_state s)

@@ -31,8 +31,9 @@ enum container_state {
     CONTAINER_STATE_NR,
 };
 
-/* Why a container or a whole allocation ended. Only FAILED and TASK_ERROR count against max_restarts; see trial.h for
- * what each one means for a trial. The texts are the contract's. */
+/* Why a container or a whole allocation ended. What each kind means for a trial:
+ * docs/spec/lifecycle.md#end-of-a-trials-allocation. Only FAILED, TASK_ERROR and TASK_REFUSED count against max_restarts.
+ * People and tools search logs for the texts, so they stay as they are. */
 #define EXIT_KINDS(X)                                                                    \
     X(NONE,              "")                              /* not ended */                \
     X(OK,                "allocation exited successfully")                               \

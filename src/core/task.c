@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/allocation.h"
-#include "core/effects.h"
 #include "core/ids.h"
 #include "core/rm.h"
+#include "core/step.h"
 
 struct task *task_find(const struct core *c, const char *id)
 {
@@ -17,11 +18,9 @@ struct task *task_find(const struct core *c, const char *id)
 
 static struct task *new_task(struct core *c, const struct task_row *row, bool stored)
 {
-    struct task *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct task *t = must_calloc(1, sizeof *t);
     t->row = *row;
-    record_init(&t->record, CORE_PUT_TASK, &t->row, stored);
+    record_init(&t->record, RECORD_TASK, &t->row, stored);
     HASH_ADD_STR(c->tasks, row.id, t);
     return t;
 }
@@ -49,7 +48,7 @@ static void end(struct core *c, struct task *t)
     record_touch(c, &t->record);
     effect_add(c, CORE_TASK_ENDED)->task_id = arena_strdup(&c->out->arena, t->row.id);
     HASH_DEL(c->tasks, t);
-    SLIST_INSERT_HEAD(&c->ended_tasks, t, ended);
+    task_free(c, t);
 }
 
 void task_allocation_ended(struct core *c, struct task *t)
@@ -70,7 +69,8 @@ void task_resume(struct core *c, struct task *t)
         end(c, t);
 }
 
-void task_free(struct task *t)
+void task_free(struct core *c, struct task *t)
 {
+    record_release(c, &t->record);
     free(t);
 }

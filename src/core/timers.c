@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/must.h"
+
 static bool earlier(const struct timer *a, const struct timer *b)
 {
     return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
@@ -39,9 +41,7 @@ static void append(struct timers *ts, struct timer *t)
 {
     if (ts->n == ts->cap) {
         ts->cap = ts->cap ? 2 * ts->cap : 16;
-        ts->heap = realloc(ts->heap, ts->cap * sizeof(struct timer *));
-        if (ts->heap == NULL)
-            abort();
+        ts->heap = must_realloc(ts->heap, ts->cap * sizeof(struct timer *));
     }
     put(ts, ++ts->n, t);
 }

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/strbuf.h"
 #include "core/allocation.h"
-#include "core/effects.h"
-#include "core/experiment.h"
 #include "core/ids.h"
 #include "core/searcher/searcher.h"
+#include "core/step.h"
 
 struct trial *trial_find(const struct core *c, int32_t id)
 {
@@ -17,10 +17,10 @@ struct trial *trial_find(const struct core *c, int32_t id)
     return t;
 }
 
-static void move(struct core *c, struct trial *t, enum run_state to)
+static void set_trial_state(struct core *c, struct trial *t, enum run_state to)
 {
-    if (sm_move(&t->sm, to, NULL) < 0)
-        abort(); /* callers ask sm_allows() where it is not certain */
+    if (sm_check_move(&trial_sm, t->row.id, t->row.state, to, NULL) < 0)
+        abort(); /* callers ask sm_type_allows() where it is not certain */
     t->row.state = to;
     record_touch(c, &t->record);
 }
@@ -29,23 +29,20 @@ static void move(struct core *c, struct trial *t, enum run_state to)
 
 static struct trial *new_trial(struct core *c, struct experiment *x, const struct trial_row *row, bool stored)
 {
-    struct trial *t = calloc(1, sizeof *t);
-    if (t == NULL)
-        abort();
+    struct trial *t = must_calloc(1, sizeof *t);
     t->row = *row;
-    t->row.hparams = t->hparams = strdup(row->hparams);
-    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? strdup(row->excluded_agents) : NULL;
+    t->row.hparams = t->hparams = must_strdup(row->hparams);
+    t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? must_strdup(row->excluded_agents) : NULL;
     if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
         abort();
-    record_init(&t->record, CORE_PUT_TRIAL, &t->row, stored);
-    sm_restore(&t->sm, &trial_sm, row->id, row->state);
+    record_init(&t->record, RECORD_TRIAL, &t->row, stored);
     SET_TEXT(t->task.id, row->task_id);
     SET_TEXT(t->task.job_id, x->row.job_id);
     t->task.trial_id = row->id;
     t->task.start_us = row->start_us;
     t->task.has_log_retention = row->has_log_retention;
     t->task.log_retention_days = row->log_retention_days;
-    record_init(&t->task_record, CORE_PUT_TASK, &t->task, stored);
+    record_init(&t->task_record, RECORD_TASK, &t->task, stored);
     t->experiment = x;
     t->number = SIZE_MAX;
     LIST_INSERT_HEAD(&x->trials, t, in_experiment);
@@ -55,7 +52,7 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     return t;
 }
 
-void trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
+struct trial *trial_create(struct core *c, struct experiment *x, const struct searcher_action *create)
 {
     struct trial_row row = {.id = ++c->last_trial_id, .experiment_id = x->row.id, .state = RUN_PAUSED, .start_us = c->now_us,
                             .seed = create->trial_seed, .hparams = create->hparams,
@@ -66,12 +63,9 @@ void trial_create(struct core *c, struct experiment *x, const struct searcher_ac
     if (x->spec.warm_start_checkpoint != NULL)
         SET_TEXT(row.warm_start_checkpoint, x->spec.warm_start_checkpoint);
     struct trial *t = new_trial(c, x, &row, false);
-    t->number = create->trial;
-    experiment_add_trial(x, t);
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (x->sm.state == RUN_ACTIVE)
-        trial_patch(c, t, RUN_ACTIVE);
+    return t;
 }
 
 /* E.REQUEST, E.REQUEST-1, E.REQUEST-2 … */
@@ -83,11 +77,13 @@ static void next_task_id(struct trial *t)
     snprintf(t->row.task_id, sizeof t->row.task_id, "%s-%d", first, last + 1);
 }
 
+/* By the table of states, what has ended goes on as ACTIVE. It waits, PAUSED, until its experiment is active again. */
 void trial_again(struct core *c, struct trial *t, const char *hparams)
 {
+    set_trial_state(c, t, RUN_ACTIVE);
+    set_trial_state(c, t, RUN_PAUSED);
     next_task_id(t);
     t->row.runs_before_task = t->row.run_id;
-    t->row.state = RUN_PAUSED;
     t->row.end_us = 0;
     t->row.restarts = t->row.launch_failures = 0;
     t->row.early_exit = EARLY_EXIT_NONE;
@@ -96,46 +92,41 @@ void trial_again(struct core *c, struct trial *t, const char *hparams)
     t->row.excluded_agents = t->excluded = NULL;
     if (strcmp(hparams, t->hparams) != 0) { /* the configuration was changed */
         free(t->hparams);
-        if ((t->row.hparams = t->hparams = strdup(hparams)) == NULL)
-            abort();
+        t->row.hparams = t->hparams = must_strdup(hparams);
         t->new_hparams = true;
     }
-    sm_restore(&t->sm, &trial_sm, t->row.id, RUN_PAUSED);
     SET_TEXT(t->task.id, t->row.task_id);
     t->task.start_us = c->now_us;
     t->task.end_us = 0;
-    record_init(&t->task_record, CORE_PUT_TASK, &t->task, false);
+    record_init(&t->task_record, RECORD_TASK, &t->task, false);
     t->experiment->live_n++;
     record_touch(c, &t->record);
     record_touch(c, &t->task_record);
-    if (t->experiment->sm.state == RUN_ACTIVE)
-        trial_patch(c, t, RUN_ACTIVE);
 }
 
 static void finish(struct core *c, struct trial *t, enum run_state end)
 {
-    move(c, t, end);
+    set_trial_state(c, t, end);
     t->row.end_us = t->task.end_us = c->now_us;
     record_touch(c, &t->task_record);
     timer_clear(&c->timers, &t->invalid_hp);
     timer_clear(&c->timers, &t->retry);
-    t->experiment->live_n--;
 }
 
 static void end(struct core *c, struct trial *t, enum run_state state)
 {
-    if (!sm_allows(&t->sm, state))
-        move(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
+    if (!sm_type_allows(&trial_sm, t->row.state, state))
+        set_trial_state(c, t, RUN_STOPPING_COMPLETED); /* PAUSED, and yet it has come to its end by itself */
     finish(c, t, state);
-    experiment_trial_ended(c, t->experiment, t);
+    fact_add(c, (struct fact){FACT_TRIAL_ENDED, .trial = t});
 }
 
 void trial_fail(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     finish(c, t, RUN_ERROR);
-    if (t->allocation != NULL)
+    if (t->allocation != NULL && allocation_is_open(t->allocation))
         allocation_end(c, t->allocation, EXIT_RESTORE_ERROR, 0, "the experiment could not be restored");
 }
 
@@ -143,6 +134,8 @@ void trial_free(struct core *c, struct trial *t)
 {
     timer_clear(&c->timers, &t->invalid_hp);
     timer_clear(&c->timers, &t->retry);
+    record_release(c, &t->record);
+    record_release(c, &t->task_record);
     HASH_DEL(c->trials, t);
     free(t->hparams);
     free(t->excluded);
@@ -178,40 +171,35 @@ static const char *reason(const struct core *c, const char *what, char buffer[RE
     return buffer;
 }
 
-/* What being in a state asks for; doing it again does no harm. */
+/* Does what the trial's state asks for. To do it again does no harm. */
 static void act(struct core *c, struct trial *t)
 {
     char text[REASON_MAX];
-    switch ((enum run_state)t->sm.state) {
-    case RUN_ACTIVE:
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
+    else if (t->row.state == RUN_PAUSED && t->allocation != NULL)
+        allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
+    if (!run_state_is_stopping(t->row.state))
         return;
-    case RUN_PAUSED:
-        if (t->allocation != NULL)
-            allocation_terminate(c, t->allocation, reason(c, "the trial was paused", text));
-        return;
-    default:
-        break;
-    }
     if (t->allocation == NULL)
-        end(c, t, run_state_terminal_for(t->sm.state));
-    else if (t->sm.state == RUN_STOPPING_CANCELED)
+        end(c, t, run_state_terminal_for(t->row.state));
+    else if (t->row.state == RUN_STOPPING_CANCELED)
         allocation_terminate(c, t->allocation, reason(c, "the trial was canceled", text));
-    else if (t->sm.state == RUN_STOPPING_KILLED || t->sm.state == RUN_STOPPING_ERROR)
+    else if (t->row.state == RUN_STOPPING_KILLED || t->row.state == RUN_STOPPING_ERROR)
         allocation_kill(c, t->allocation, reason(c, "the trial was killed", text));
     else if (t->row.stopped_by_searcher)
         allocation_terminate(c, t->allocation, "the searcher stopped the trial");
 }
 
-/* The order of these rules is the contract's. */
+/* Rules, in this order: docs/spec/lifecycle.md#patching-a-trials-state. */
 void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 {
-    if (run_state_is_terminal(t->sm.state) || run_state_is_terminal(wanted))
+    if (run_state_is_terminal(t->row.state) || run_state_is_terminal(wanted))
         return;
-    if (t->sm.state != (int)wanted) {
-        if (!sm_allows(&t->sm, wanted))
+    if (t->row.state != wanted) {
+        if (!sm_type_allows(&trial_sm, t->row.state, wanted))
             return;
-        move(c, t, wanted);
+        set_trial_state(c, t, wanted);
         if (wanted == RUN_ACTIVE && t->row.run_id > 0 && c->by.name != NULL)
             trial_log(c, t, false, "the trial was activated by %s", c->by.name);
     }
@@ -220,7 +208,7 @@ void trial_patch(struct core *c, struct trial *t, enum run_state wanted)
 
 void trial_stop_by_searcher(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     t->row.stopped_by_searcher = true;
     record_touch(c, &t->record);
@@ -229,21 +217,22 @@ void trial_stop_by_searcher(struct core *c, struct trial *t)
 
 void trial_operation_given(struct core *c, struct trial *t)
 {
-    if (t->sm.state == RUN_ACTIVE)
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
 }
 
-/* Somebody else's doing, then: a task that has not begun completes nothing. */
+/* A trial whose allocation still waits cannot have completed the operation itself: a run of it elsewhere has. It
+ * needs no slots. */
 void trial_operation_completed(struct core *c, struct trial *t)
 {
     if (waits_for_searcher(t) && t->allocation != NULL && t->allocation->row.state == ALLOCATION_PENDING)
         allocation_terminate(c, t->allocation, "the trial has nothing to do for now");
 }
 
-/* One that runs ends by itself when it asks for its next operation. */
+/* A trial that waits for its searcher ends now. One that runs ends by itself when it asks for its next operation. */
 void trial_closed(struct core *c, struct trial *t)
 {
-    if (!run_state_is_terminal(t->sm.state) && t->allocation == NULL && waits_for_searcher(t))
+    if (!run_state_is_terminal(t->row.state) && t->allocation == NULL && waits_for_searcher(t))
         end(c, t, RUN_COMPLETED);
 }
 
@@ -259,14 +248,14 @@ bool trial_has_invalid_hp(const struct trial *t)
     return t->row.early_exit == EARLY_EXIT_INVALID_HP || t->row.early_exit == EARLY_EXIT_INIT_INVALID_HP;
 }
 
-/* Nothing is left to be done, however the last run ended. */
+/* Its searcher asks for nothing more, so it has completed, however its last run ended. */
 static bool is_done(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
     return op.completed && op.closed;
 }
 
-/* It could go on, and exits with 0: is this its end? */
+/* Its program has exited with 0 although the searcher may want more of it. Is this its end? (trial.h) */
 static bool ends_by_itself(const struct trial *t)
 {
     struct searcher_operation op = trial_operation(t);
@@ -275,14 +264,19 @@ static bool ends_by_itself(const struct trial *t)
     return !op.completed && op.completed_run != t->row.run_id;
 }
 
+static void tell_failure(struct core *c, struct trial *t, const char *text)
+{
+    fact_add(c, (struct fact){FACT_TRIAL_FAILED, .trial = t, .text = text});
+}
+
 static void run_again(struct core *c, struct trial *t)
 {
-    if (t->sm.state == RUN_ACTIVE)
+    if (t->row.state == RUN_ACTIVE)
         ask_for_allocation(c, t);
 }
 
-/* An agent that cannot launch would fail again at once and for ever: the next try waits, twice as long each time, and
- * after a quarter of an hour it is not the agents' bad moment any more. */
+/* An agent that cannot launch would fail again at once, and for ever. So each try waits twice as long as the one
+ * before. After TRIAL_LAUNCHES_MAX of them, a quarter of an hour, the trial ends. */
 static void run_again_later(struct core *c, struct trial *t)
 {
     t->row.launch_failures++;
@@ -290,7 +284,8 @@ static void run_again_later(struct core *c, struct trial *t)
     if (t->row.launch_failures >= TRIAL_LAUNCHES_MAX) {
         trial_log(c, t, true, "Trial %d (Experiment %d) could not be started %d times in a row: giving up", t->row.id,
                   t->row.experiment_id, TRIAL_LAUNCHES_MAX);
-        experiment_note_failure(t->experiment, "trial %d could not be started %d times in a row", t->row.id, TRIAL_LAUNCHES_MAX);
+        tell_failure(c, t, arena_printf(&c->out->arena, "trial %d could not be started %d times in a row", t->row.id,
+                                        TRIAL_LAUNCHES_MAX));
         end(c, t, RUN_ERROR);
         return;
     }
@@ -300,8 +295,8 @@ static void run_again_later(struct core *c, struct trial *t)
               c->now_us + (delay_us < TRIAL_RETRY_MAX_US ? delay_us : TRIAL_RETRY_MAX_US));
 }
 
-/* Containers that are RUNNING prove nothing: an agent says so of a rendezvous, and of a supervisor, before the program
- * has been started. A program that has ended by itself was started. */
+/* Only a program that has ended by itself is known to have been started. RUNNING does not prove it: agents report it
+ * for a rendezvous and for a supervisor before the program has been started. */
 static void forget_failed_launches(struct core *c, struct trial *t, enum exit_kind kind)
 {
     bool has_run = kind == EXIT_OK || kind == EXIT_FAILED || kind == EXIT_TASK_ERROR;
@@ -311,12 +306,13 @@ static void forget_failed_launches(struct core *c, struct trial *t, enum exit_ki
     record_touch(c, &t->record);
 }
 
-static void note_failure(const struct trial *t, const struct allocation_row *ended)
+static void tell_exit(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
+    struct arena *a = &c->out->arena;
     if (ended->exit_kind == EXIT_FAILED)
-        experiment_note_failure(t->experiment, "trial %d failed: exit code %d", t->row.id, ended->exit_code);
+        tell_failure(c, t, arena_printf(a, "trial %d failed: exit code %d", t->row.id, ended->exit_code));
     else
-        experiment_note_failure(t->experiment, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind));
+        tell_failure(c, t, arena_printf(a, "trial %d failed: %s", t->row.id, exit_kind_text(ended->exit_kind)));
 }
 
 static void failed(struct core *c, struct trial *t)
@@ -337,7 +333,7 @@ static void failed(struct core *c, struct trial *t)
 
 static void say_not_counted(struct core *c, const struct trial *t, enum exit_kind kind)
 {
-    if (t->sm.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
+    if (t->row.state == RUN_ACTIVE && exit_kind_is_node_fault(kind))
         trial_log(c, t, false, "the node failed, not the task: the trial runs again, and this does not count against "
                   "max_restarts (restarts so far: %d of %d)", t->row.restarts, t->experiment->spec.max_restarts);
 }
@@ -354,13 +350,14 @@ static void not_its_fault(struct core *c, struct trial *t, enum exit_kind kind)
 void trial_allocation_ended(struct core *c, struct trial *t, const struct allocation_row *ended)
 {
     enum exit_kind kind = ended->exit_kind;
-    if (run_state_is_terminal(t->sm.state))
+    t->allocation = NULL;
+    if (run_state_is_terminal(t->row.state))
         return;
     forget_failed_launches(c, t, kind);
     if (is_failure(kind))
-        note_failure(t, ended);
-    if (run_state_is_stopping(t->sm.state))
-        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->sm.state));
+        tell_exit(c, t, ended);
+    if (run_state_is_stopping(t->row.state))
+        end(c, t, is_failure(kind) ? RUN_ERROR : run_state_terminal_for(t->row.state));
     else if (trial_has_invalid_hp(t))
         end(c, t, RUN_COMPLETED);
     else if (is_done(t))
@@ -389,7 +386,7 @@ int trial_kill(struct core *c, int32_t id, struct error *err)
 int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct error *err)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return 0;
     if (t->row.early_exit != EARLY_EXIT_NONE)
         return error_set(err, ERR_PRECONDITION, "trial %d has already reported %s", id,
@@ -398,7 +395,7 @@ int trial_early_exit(struct core *c, int32_t id, enum early_exit reason, struct 
     record_touch(c, &t->record);
     if (trial_has_invalid_hp(t)) {
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);
-        experiment_trial_invalid_hp(c, t->experiment, t);
+        fact_add(c, (struct fact){FACT_TRIAL_INVALID_HP, .trial = t});
     }
     return 0;
 }
@@ -441,7 +438,7 @@ void trial_log_matched(struct core *c, int32_t id, const char *policy, const cha
                        enum log_policy_action action)
 {
     struct trial *t = trial_find(c, id);
-    if (t == NULL || run_state_is_terminal(t->sm.state))
+    if (t == NULL || run_state_is_terminal(t->row.state))
         return;
     if (action == LOG_POLICY_EXCLUDE_NODE) {
         exclude(c, t, policy, agent_id);
@@ -465,13 +462,13 @@ void trial_timer(struct core *c, struct timer *timer)
 
 /* ---- restart ----------------------------------------------------------------------------------------------------- */
 
-/* What an experiment starts from is named by its configuration, and found when it is created: its trials remember. */
+/* The checkpoint that an experiment starts from is found when the experiment is created. After a restart, the rows
+ * of its trials name it. */
 static void restore_warm_start(struct experiment *x, const struct trial_row *row)
 {
     if (x->spec.warm_start_checkpoint != NULL || row->warm_start_checkpoint[0] == '\0')
         return;
-    if ((x->spec.warm_start_checkpoint = strdup(row->warm_start_checkpoint)) == NULL)
-        abort();
+    x->spec.warm_start_checkpoint = must_strdup(row->warm_start_checkpoint);
 }
 
 struct trial *trial_restore(struct core *c, struct experiment *x, const struct trial_row *row)
@@ -482,7 +479,7 @@ struct trial *trial_restore(struct core *c, struct experiment *x, const struct t
 
 void trial_resume(struct core *c, struct trial *t)
 {
-    if (run_state_is_terminal(t->sm.state))
+    if (run_state_is_terminal(t->row.state))
         return;
     if (trial_has_invalid_hp(t))
         timer_set(&c->timers, &t->invalid_hp, TIMER_TRIAL_INVALID_HP, c->now_us + TRIAL_INVALID_HP_GRACE_US);

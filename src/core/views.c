@@ -7,13 +7,14 @@
 #include "core/experiment.h"
 #include "core/objects.h"
 #include "core/rm.h"
+#include "core/sched/policy.h"
 #include "core/trial.h"
 
 static enum display_state display_of(const struct allocation *a)
 {
     if (a == NULL)
         return DISPLAY_QUEUED;
-    switch ((enum allocation_state)a->sm.state) {
+    switch (a->row.state) {
     case ALLOCATION_PENDING:
     case ALLOCATION_ASSIGNED:
         return DISPLAY_QUEUED;
@@ -21,9 +22,14 @@ static enum display_state display_of(const struct allocation *a)
         return DISPLAY_PULLING;
     case ALLOCATION_STARTING:
         return DISPLAY_STARTING;
-    default:
-        return DISPLAY_RUNNING;
+    case ALLOCATION_RUNNING:
+    case ALLOCATION_WAITING:
+    case ALLOCATION_TERMINATING:
+    case ALLOCATION_TERMINATED:
+    case ALLOCATION_STATE_NR:
+        break;
     }
+    return DISPLAY_RUNNING;
 }
 
 bool core_experiment(const struct core *c, int32_t id, struct core_experiment_view *ret)
@@ -35,7 +41,7 @@ bool core_experiment(const struct core *c, int32_t id, struct core_experiment_vi
                                          .display = DISPLAY_STORED,
                                          .trial_n = x->trial_n,
                                          .priority = x->spec.priority};
-    if (x->sm.state != RUN_ACTIVE)
+    if (x->row.state != RUN_ACTIVE)
         return true;
     ret->display = DISPLAY_QUEUED;
     const struct trial *t;
@@ -55,7 +61,7 @@ bool core_trial(const struct core *c, int32_t id, struct core_trial_view *ret)
         return false;
     *ret = (struct core_trial_view){.row = &t->row,
                                     .allocation_id = t->allocation != NULL ? t->allocation->row.id : NULL};
-    ret->display = t->sm.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
+    ret->display = t->row.state == RUN_ACTIVE ? display_of(t->allocation) : DISPLAY_STORED;
     return true;
 }
 
@@ -240,7 +246,7 @@ bool core_pool(const struct core *c, size_t index, struct core_pool_view *ret)
     return true;
 }
 
-/* What it asks for and has in one pool. */
+/* What a job asks for and has in one pool. */
 static struct core_job_view job_of(const struct experiment *x, const struct pool *p, const struct sched_group *g)
 {
     struct core_job_view job = {.job_id = x->row.job_id, .experiment_id = x->row.id, .priority = g->priority,
@@ -250,7 +256,7 @@ static struct core_job_view job_of(const struct experiment *x, const struct pool
         const struct allocation *al = t->allocation;
         if (al == NULL || al->pool != p)
             continue;
-        bool placed = al->sm.state != ALLOCATION_PENDING;
+        bool placed = al->row.state != ALLOCATION_PENDING;
         job.requested_slots += al->row.slots;
         job.allocated_slots += placed ? al->row.slots : 0;
         job.scheduled = job.scheduled || placed;
@@ -258,7 +264,8 @@ static struct core_job_view job_of(const struct experiment *x, const struct pool
     return job;
 }
 
-/* Where it stands in line: in its pool, or still in the one that it leaves. NULL: nowhere. */
+/* An allocation of the experiment in its pool; if there is none, one in a pool that the experiment has left. NULL:
+ * it has none. */
 static const struct allocation *in_line(const struct experiment *x)
 {
     const struct allocation *elsewhere = NULL;
@@ -273,9 +280,9 @@ static const struct allocation *in_line(const struct experiment *x)
     return elsewhere;
 }
 
-static bool is_fair_share(const struct pool *p)
+static bool pool_has_queue(const struct pool *p)
 {
-    return p->opts.sched.policy == SCHED_BY_FAIR_SHARE;
+    return sched_policy_type(p->opts.sched.policy)->has_queue;
 }
 
 bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view *ret)
@@ -285,11 +292,11 @@ bool core_job(const struct core *c, int32_t experiment_id, struct core_job_view 
     if (al == NULL)
         return false;
     *ret = job_of(x, al->pool, al->request.group);
-    ret->jobs_ahead = is_fair_share(al->pool) ? -1 : (int32_t)sched_groups_ahead(al->request.group);
+    ret->jobs_ahead = pool_has_queue(al->pool) ? (int32_t)sched_groups_ahead(al->request.group) : -1;
     return true;
 }
 
-/* By fair share the queue has no order: what runs comes first, then what came first. */
+/* Where jobs have no queue: what runs comes first, then what came first. */
 static int by_submission(const void *pa, const void *pb)
 {
     const struct core_job_view *a = pa, *b = pb;
@@ -310,10 +317,10 @@ size_t core_queue(const struct core *c, const char *pool, struct arena *a, struc
         if (x != NULL)
             job[n++] = job_of(x, p, g);
     }
-    if (is_fair_share(p))
+    if (!pool_has_queue(p))
         qsort(job, n, sizeof *job, by_submission);
     for (size_t i = 0; i < n; i++)
-        job[i].jobs_ahead = is_fair_share(p) ? -1 : (int32_t)i;
+        job[i].jobs_ahead = pool_has_queue(p) ? (int32_t)i : -1;
     return n;
 }
 
@@ -334,7 +341,7 @@ enum core_answer core_rendezvous(const struct core *c, const char *allocation_id
     if (al == NULL)
         return CORE_ANSWER_GONE;
     for (size_t i = 0; i < al->container_n; i++)
-        if (al->container[i]->sm.state < CONTAINER_STARTING)
+        if (al->container[i]->row.state < CONTAINER_STARTING)
             return CORE_ANSWER_WAIT;
     if (al->container_n == 0)
         return CORE_ANSWER_WAIT;

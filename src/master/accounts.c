@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/data_dir.h"
 #include "master/master.h"
 #include "store/sessions.h"
@@ -83,11 +84,9 @@ static void free_first(struct first_accounts *f)
 
 static int write_password(const struct first_accounts *f, struct error *err)
 {
-    cleanup_free char *path = NULL;
+    cleanup_free char *path = must_asprintf("%s/" PASSWORD_FILE, f->m->data_dir);
     char text[sizeof(f->password) + 1];
     int n = snprintf(text, sizeof(text), "%s\n", f->password);
-    if (asprintf(&path, "%s/" PASSWORD_FILE, f->m->data_dir) < 0)
-        return error_set(err, ERR_NO_MEMORY, "no memory for the path of the first password");
     int rc = file_write(path, text, (size_t)n, 0600, err);
     OPENSSL_cleanse(text, sizeof(text));
     if (rc == 0)
@@ -110,7 +109,7 @@ int accounts_prepare_first(struct master *m, struct error *err)
 {
     if (identities_user(api_identities(m->api), first_users[0].id)) /* users are renamed, never deleted */
         return 0;
-    struct first_accounts *f = m->first_accounts = calloc(1, sizeof(*f));
+    struct first_accounts *f = m->first_accounts = must_calloc(1, sizeof(*f));
     if (!f)
         return error_set(err, ERR_NO_MEMORY, "no memory for the first accounts");
     f->m = m;
@@ -220,9 +219,7 @@ int accounts_agent_token(struct master *m, char ret[128], struct error *err)
         memcpy(ret, given, strlen(given) + 1);
         return 0;
     }
-    cleanup_free char *path = NULL;
-    if (asprintf(&path, "%s/" DATA_DIR_AGENT_TOKEN, m->data_dir) < 0)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_free char *path = must_asprintf("%s/" DATA_DIR_AGENT_TOKEN, m->data_dir);
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     cleanup_error struct error missing = ERROR_INIT;
     if (file_read(path, 127, &text, &missing) < 0) {

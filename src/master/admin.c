@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/data_dir.h"
 #include "master/master.h"
 #include "store/backup.h"
@@ -139,7 +140,7 @@ static void on_caller(int listen_fd, void *ctx)
 {
     struct admin *a = ctx;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-    struct admin_job *j = fd < 0 ? NULL : malloc(sizeof(*j));
+    struct admin_job *j = fd < 0 ? NULL : must_malloc(sizeof(*j));
     if (j)
         *j = (struct admin_job){a, fd};
     if (j && pool_submit(a->pool, serve, served, j, NULL) == 0)
@@ -166,9 +167,7 @@ static int listen_in(struct admin *a, const char *data_dir, struct error *err)
 int admin_new(struct master *m, struct admin **ret, struct error *err)
 {
     struct pool_options o = {.name = "det-admin", .threads = 1, .queue_max = CALLS_MAX};
-    struct admin *a = calloc(1, sizeof(*a));
-    if (!a)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    struct admin *a = must_calloc(1, sizeof(*a));
     *a = (struct admin){.m = m, .listen_fd = -1, .backup_path = path_join(m->data_dir, "backup.tmp")};
     store_file_remove(a->backup_path); /* what a master that was killed has left */
     if (listen_in(a, m->data_dir, err) < 0 || pool_new(m->loop, &o, &a->pool, err) < 0) {

@@ -1,5 +1,5 @@
-/* The master's side door: DATA_DIR/admin.sock, for commands of this machine that the running master has to carry out itself
- * (determined-master backup). Only its own user and root come in: the socket has mode 0600, its directory 0700.
+/* The socket DATA_DIR/admin.sock, for commands on this machine that the running master has to carry out itself
+ * (determined-master backup). Only the master's own user and root can connect: the socket has mode 0600, its directory 0700.
  *
  * A caller sends one word and a newline. The answer is "ok" with an open descriptor as SCM_RIGHTS, or "error " and a sentence.
  *     backup    the descriptor reads a backup of the store (store/backup.h); its file has no name any more */

@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "master/agent_hub_internal.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ struct held {
 
 struct agent_hub *agent_hub_new(struct master *m)
 {
-    struct agent_hub *h = calloc(1, sizeof(*h));
+    struct agent_hub *h = must_calloc(1, sizeof(*h));
     if (h) {
         h->m = m;
         h->inboxes = agent_inboxes_new(m->loop, m->workers, clock_monotonic_us);
@@ -71,9 +72,7 @@ static void send_text(struct link *l, const struct strbuf *text)
         ws_close(l->ws, 1008, "too much waits for the agent's welcome");
         return;
     }
-    struct held *held = calloc(1, sizeof(*held));
-    if (!held)
-        abort();
+    struct held *held = must_calloc(1, sizeof(*held));
     strbuf_add(&held->text, text->s, text->n);
     STAILQ_INSERT_TAIL(&l->held, held, next);
 }
@@ -203,9 +202,9 @@ static void welcome_send(void *job)
 void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n)
 {
     struct link *l = hub_find_link(h, agent_id);
-    struct welcome *w = l ? calloc(1, sizeof(*w)) : NULL;
-    if (!w)
+    if (!l)
         return;
+    struct welcome *w = must_calloc(1, sizeof(*w));
     *w = (struct welcome){.hub = h, .serial = l->serial, .n = n};
     w->agent_id = arena_strdup(&w->arena, agent_id);
     w->expected = arena_array(&w->arena, struct wire_link_expected_task, n + 1);
@@ -275,9 +274,7 @@ int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char 
     if (known)
         return error_set(err, ERR_CONFLICT, "agent '%s' is connected already; give each agent its own agent_id",
                          agent_id);
-    struct link *l = calloc(1, sizeof(*l));
-    if (!l)
-        return error_set(err, ERR_NO_MEMORY, "no memory for another agent");
+    struct link *l = must_calloc(1, sizeof(*l));
     *l = (struct link){.hub = h, .serial = ++h->last_serial, .joins = joins};
     STAILQ_INIT(&l->held);
     memcpy(l->agent_id, agent_id, strlen(agent_id));

@@ -16,15 +16,15 @@ struct master;
 struct strbuf;
 
 struct agent_hub *agent_hub_new(struct master *m);
-/* Says goodbye to every agent; what they do from now on is for the next master to hear. */
+/* Closes the connection of every agent. What agents do from now on they report to the next master. */
 void agent_hub_stop(struct agent_hub *h);
 void agent_hub_free(struct agent_hub *h); /* after the HTTP server, which owns the connections */
 
-/* Takes over an authenticated GET /agents; on failure the request still wants its answer. */
+/* Takes over an authenticated GET /agents. After a failure the caller still has to answer the request. */
 int agent_hub_accept(struct agent_hub *h, struct http_request *http, const char *agent_id, bool joins, struct error *err);
-void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why); /* it may try again */
+void agent_hub_drop(struct agent_hub *h, const char *agent_id, const char *why); /* closes its connection; the agent may connect again */
 
-/* All of these do nothing when the agent is not connected: when it comes back the core asks again. */
+/* These functions do nothing while the agent is not connected: the core asks again when the agent comes back. */
 void agent_hub_welcome(struct agent_hub *h, const char *agent_id, const char *const *container_id, size_t n);
 void agent_hub_signal(struct agent_hub *h, const char *agent_id, const char *container_id, int signal);
 void agent_hub_ack(struct agent_hub *h, const char *agent_id, const char *container_id, enum container_state state);

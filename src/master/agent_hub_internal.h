@@ -1,7 +1,7 @@
-/* The parts of the agents' side share this; for src/master/agent_hub.c and agent_reports.c only.
+/* What agent_hub.c and agent_reports.c share, and nobody else includes.
  *
- *   agent_hub.c      the connections: who may, hello and goodbye, and everything that is said to agents
- *   agent_reports.c  what agents say, made into events of the core and log lines of the store */
+ *   agent_hub.c      the connections: who may connect, the first and the last message, and everything that is sent to agents
+ *   agent_reports.c  messages of agents become events of the core and log lines of the store */
 #ifndef DET_MASTER_AGENT_HUB_INTERNAL_H
 #define DET_MASTER_AGENT_HUB_INTERNAL_H
 
@@ -18,13 +18,14 @@ enum { LINK_PROTOCOL = 1 };
 struct held;
 struct log_batch;
 
-/* One agent's connection. It is known by its id once it said hello; until then it can only do that. Its welcome is put
- * together from the store: what is said to it meanwhile is held, for an agent takes no order before its welcome. */
+/* One agent's connection. The hub knows it by the agent's id once the agent has sent its hello; no other message is taken before
+ * that. The welcome is the master's answer, and is made of what the store says. An agent takes no order before its welcome, so
+ * messages to it are held until then. */
 struct link {
     struct agent_hub *hub;
     struct ws *ws;
     struct agent_inbox *inbox;
-    uint64_t serial; /* completions that were on their way find out that the connection is another one now */
+    uint64_t serial; /* another one for each connection, so that a completion that comes late does not take a new connection for its own */
     char agent_id[CORE_AGENT_ID_MAX];
     char peer[CORE_ADDRESS_MAX]; /* where its containers are reached, unless they say otherwise */
     bool greeted, welcomed;
@@ -40,7 +41,7 @@ struct agent_hub {
     struct agent_inboxes *inboxes;
     uint64_t last_serial;
     bool stopping;            /* connections end with the master: no event for the core */
-    struct log_batch *newest; /* on their way into the store: the newest of each container */
+    struct log_batch *newest; /* batches of lines that the writer has: the newest of each container */
 };
 
 /* ---- agent_hub.c ---- */
@@ -48,7 +49,7 @@ struct agent_hub {
 struct link *hub_find_link(struct agent_hub *h, const char *agent_id); /* NULL: not connected */
 struct wire_link_master_message hub_message(const struct agent_hub *h); /* with the epoch, otherwise empty */
 void link_send(struct link *l, const struct wire_link_master_message *message);
-void link_refuse(struct link *l, bool fatal, const char *reason); /* its first and last word from us */
+void link_refuse(struct link *l, bool fatal, const char *reason); /* sends the reason, and closes the connection */
 enum wire_container_state wire_of_container_state(enum container_state state);
 
 /* ---- agent_reports.c ---- */

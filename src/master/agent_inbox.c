@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "common/must.h"
 #include "core/core.h"
 #include "master/agent_words.h"
 
@@ -43,9 +44,7 @@ struct agent_inbox {
 
 struct agent_inboxes *agent_inboxes_new(struct loop *l, struct pool *workers, int64_t (*now_us)(void))
 {
-    struct agent_inboxes *all = calloc(1, sizeof(*all));
-    if (!all)
-        abort();
+    struct agent_inboxes *all = must_calloc(1, sizeof(*all));
     *all = (struct agent_inboxes){.loop = l, .workers = workers, .now_us = now_us};
     TAILQ_INIT(&all->behind);
     return all;
@@ -58,9 +57,7 @@ void agent_inboxes_free(struct agent_inboxes *all)
 
 struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx)
 {
-    struct agent_inbox *in = calloc(1, sizeof(*in));
-    if (!in)
-        abort();
+    struct agent_inbox *in = must_calloc(1, sizeof(*in));
     *in = (struct agent_inbox){.all = all, .hear = hear, .ctx = ctx};
     memcpy(in->agent_id, agent_id, strnlen(agent_id, CORE_AGENT_ID_MAX - 1));
     STAILQ_INIT(&in->waiting);
@@ -208,18 +205,14 @@ static bool give_to_worker(struct entry *e)
 
 static void keep_copy(struct entry *e, const void *data, size_t n)
 {
-    e->data = malloc(n + 1);
-    if (!e->data)
-        abort();
+    e->data = must_malloc(n + 1);
     memcpy(e->data, data, n);
     e->n = n;
 }
 
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n)
 {
-    struct entry *e = calloc(1, sizeof(*e));
-    if (!e)
-        abort();
+    struct entry *e = must_calloc(1, sizeof(*e));
     e->in = in;
     bool at_once = n < HEAVY_BYTES && STAILQ_EMPTY(&in->waiting) && is_time(in->all);
     STAILQ_INSERT_TAIL(&in->waiting, e, next);

@@ -1,10 +1,10 @@
-/* What an agent says, decoded where it costs nobody time and heard in the order in which it was said.
+/* Messages of an agent, decoded off the loop where they are large, and handled in the order in which they came.
  *
- * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker;
- * what comes after them waits until they were heard: a task's exit must not overtake its last lines.
+ * Small messages are decoded at once. Large ones, which are batches of log lines, are decoded and packed by a worker. Messages
+ * that come after such a batch wait until it has been handled: a task's exit must not overtake its last lines.
  *
- * When thousands of agents speak at once, they have a share of the loop: after AGENT_HEARING_US of hearing, what else
- * they say waits until others have had a turn. */
+ * When thousands of agents speak at once, the loop hears them for AGENT_HEARING_US in each of its turns. What else they have said waits
+ * for the next turn, so that other work of the loop goes on. */
 #ifndef DET_MASTER_AGENT_INBOX_H
 #define DET_MASTER_AGENT_INBOX_H
 
@@ -19,7 +19,7 @@ enum { AGENT_HEARING_US = 2000 };
 
 struct agent_inbox;
 
-/* One message. Whoever hears it may take its arena along (and leave ARENA_INIT), with the lines in it. */
+/* One message. The function that handles it may take the arena, with the lines in it, and leaves ARENA_INIT then. */
 struct agent_letter {
     struct arena arena;
     struct wire_link_agent_message *message; /* undefined if err is set */
@@ -36,8 +36,8 @@ void agent_inboxes_free(struct agent_inboxes *all); /* all have been closed, and
 
 struct agent_inbox *agent_inbox_new(struct agent_inboxes *all, const char *agent_id, agent_hear_fn *hear, void *ctx);
 void agent_inbox_put(struct agent_inbox *in, const void *data, size_t n);
-/* Nothing is heard any more, and it is freed as soon as no worker has a part of it. What was not heard the agent says
- * again: nobody has acknowledged it. */
+/* No further message is handled, and the inbox is freed as soon as no worker has a part of it. The agent sends again whatever
+ * was not handled, since nobody has acknowledged it. */
 void agent_inbox_close(struct agent_inbox *in);
 
 #endif

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/agent_hub_internal.h"
 #include "master/master.h"
 #include "store/agents.h"
@@ -25,9 +26,7 @@ struct agent_keys {
 
 struct agent_keys *agent_keys_new(void)
 {
-    struct agent_keys *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct agent_keys *k = must_calloc(1, sizeof(*k));
     return k;
 }
 
@@ -55,9 +54,7 @@ static void keep(struct agent_keys *k, const char *agent_id, const uint8_t hash[
 {
     struct agent_key *x = find(k, agent_id);
     if (!x) {
-        x = calloc(1, sizeof(*x));
-        if (!x)
-            abort();
+        x = must_calloc(1, sizeof(*x));
         snprintf(x->agent_id, sizeof(x->agent_id), "%s", agent_id);
         HASH_ADD_STR(k->by_id, agent_id, x);
     }
@@ -128,10 +125,8 @@ static void issue_done(void *job, const struct error *err)
 
 void agent_keys_issue(struct master *m, const char *agent_id)
 {
-    struct issue *i = calloc(1, sizeof(*i));
+    struct issue *i = must_calloc(1, sizeof(*i));
     cleanup_error struct error err = ERROR_INIT;
-    if (!i)
-        abort();
     i->m = m;
     snprintf(i->row.agent_id, sizeof(i->row.agent_id), "%s", agent_id);
     if (token_new(&i->token, &err) < 0) {

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/master.h"
 #include "master/metric_sealer.h"
 #include "master/writer.h"
@@ -73,7 +74,7 @@ void agent_metrics_take(struct master *m, const char *agent_id, const struct wir
         return;
     struct store_report report = {.trial_id = allocation->trial_id, .run_id = allocation->run_id, .group = in->group,
                                   .report_us = in->has_time ? in->time : clock_now_us(), .avg_metrics = in->metrics};
-    struct job *j = check(m, &report, &err) < 0 ? NULL : calloc(1, sizeof(*j));
+    struct job *j = check(m, &report, &err) < 0 ? NULL : must_calloc(1, sizeof(*j));
     if (!j) {
         log_warning("agent_metrics.refused", "agent=%s trial=%d reason=%s", agent_id, report.trial_id, log_quote(error_msg(&err)));
         return;

@@ -1,5 +1,5 @@
-/* System metrics of trials that their agents measure (agent/profile.h) become reports of those trials, in the groups
- * that the library's own profiler has. Nobody waits for them: what cannot be taken is logged and dropped. */
+/* Agents measure system metrics of trials (agent/profile.h). Here these become reports of the trials, in the groups that the
+ * library's own profiler uses. Nobody waits for these reports: one that cannot be stored is logged and dropped. */
 #ifndef DET_MASTER_AGENT_METRICS_H
 #define DET_MASTER_AGENT_METRICS_H
 

@@ -2,13 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/log_ingest.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/agent_hub_internal.h"
 #include "master/agent_keys.h"
 #include "master/agent_metrics.h"
 #include "master/log_policies.h"
-#include "store/task_logs.h"
 
 /* ---- hello, and what tasks and devices do ---- */
 
@@ -123,13 +124,8 @@ struct log_batch {
     struct agent_hub *hub;
     uint64_t serial;
     struct arena arena;
-    const char *agent_id, *task_id, *container_id;
-    int64_t first_seq, seq;
-    struct store_log_batch lines;
-    size_t skipped;
-    int64_t first_id; /* of the first line that was not skipped */
-    struct log_scan scan;
-    bool *is_new; /* of the scan's matches */
+    const char *agent_id;
+    struct log_ingest ingest;
     /* The container's end, which came while these lines were on their way: what is done about it depends on them. */
     const struct wire_link_task_state *end;
     struct arena end_arena;
@@ -149,7 +145,7 @@ static struct log_batch *newest_batch(const struct agent_hub *h, const char *con
 static void set_newest(struct log_batch *b, bool newest)
 {
     if (newest)
-        HASH_ADD_KEYPTR(hh, b->hub->newest, b->container_id, strlen(b->container_id), b);
+        HASH_ADD_KEYPTR(hh, b->hub->newest, b->ingest.container_id, strlen(b->ingest.container_id), b);
     else
         HASH_DEL(b->hub->newest, b);
     b->newest = newest;
@@ -160,7 +156,7 @@ static void release_batch(struct log_batch *b)
     if (b->newest)
         set_newest(b, false);
     arena_release(&b->end_arena);
-    store_log_batch_release(&b->lines);
+    log_ingest_release(&b->ingest);
     arena_release(&b->arena);
     free(b);
 }
@@ -168,43 +164,36 @@ static void release_batch(struct log_batch *b)
 static int log_batch_store(struct store *db, void *job, struct error *err)
 {
     struct log_batch *b = job;
-    if (b->unproved && store_container_check_owner(db, b->container_id, b->agent_id, b->unproved, b->task_id, err) < 0)
+    const struct log_ingest *g = &b->ingest;
+    if (b->unproved && store_container_check_owner(db, g->container_id, b->agent_id, b->unproved, g->task_id, err) < 0)
         return -1;
-    if (b->lines.block.n == 0) /* few lines: no worker has had them */
-        store_log_batch_make(&b->lines, b->lines.line, b->lines.line_n);
-    if (store_task_log_append_numbered(db, b->task_id, b->container_id, b->first_seq, &b->lines, &b->first_id, &b->skipped,
-                                       &b->seq, err) < 0)
-        return -1;
-    for (size_t i = 0; i < b->scan.match_n; i++)
-        if (store_log_match_add(db, &b->scan.match[i], clock_now_us(), &b->is_new[i], err) < 0)
-            return -1;
-    return 0;
+    return log_ingest_store(&b->ingest, db, clock_now_us(), err);
 }
 
-static void tell_matches(const struct log_batch *b)
+/* Up to which line the agent may let go of what it keeps; 0: it is told nothing. */
+static int64_t acknowledged_seq(const struct log_batch *b, const struct error *err)
 {
-    for (size_t i = 0; i < b->scan.match_n; i++)
-        if (b->is_new[i])
-            log_policies_tell(b->hub->m, &b->scan.match[i]);
+    const struct log_ingest *g = &b->ingest;
+    if (!err)
+        return g->seq;
+    /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to fill: it learns
+     * at its next hello where to go on. */
+    return err->kind == ERR_OUT_OF_RANGE ? 0 : g->first_seq + (int64_t)g->lines.line_n - 1;
 }
 
 static void log_batch_done(void *job, const struct error *err)
 {
     struct log_batch *b = job;
-    if (err) {
-        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id,
-                    b->container_id, (long long)b->first_seq, b->lines.line_n, log_quote(error_msg(err)));
-        /* A container nobody knows: its lines have no place, and the agent may let go of them. A gap is the agent's to
-         * fill: it learns at its next hello where to go on. */
-        b->seq = err->kind == ERR_OUT_OF_RANGE ? 0 : b->first_seq + (int64_t)b->lines.line_n - 1;
-    } else if (b->skipped < b->lines.line_n) {
-        api_log_stored(b->hub->m->api, b->task_id, b->first_id, b->lines.line + b->skipped, b->lines.line_n - b->skipped);
-    }
-    if (!err)
-        tell_matches(b);
+    const struct log_ingest *g = &b->ingest;
+    if (err)
+        log_warning("log.rejected", "agent=%s container=%s first_seq=%lld lines=%zu reason=%s", b->agent_id, g->container_id,
+                    (long long)g->first_seq, g->lines.line_n, log_quote(error_msg(err)));
+    else
+        log_ingest_stored(b->hub->m->api, g);
     struct link *l = hub_find_link(b->hub, b->agent_id);
-    if (l && l->serial == b->serial && b->seq) {
-        struct wire_link_logs_ack ack = {.container_id = b->container_id, .seq = b->seq};
+    int64_t seq = acknowledged_seq(b, err);
+    if (l && l->serial == b->serial && seq) {
+        struct wire_link_logs_ack ack = {.container_id = g->container_id, .seq = seq};
         struct wire_link_master_message out = hub_message(b->hub);
         out.logs_ack = &ack;
         link_send(l, &out);
@@ -218,16 +207,14 @@ static void scanned(struct log_scan *s)
 {
     struct log_batch *b = s->ctx;
     struct writer_job job = {log_batch_store, log_batch_done, b, .must = true};
-    b->is_new = arena_array(&b->arena, bool, s->match_n + 1);
     writer_submit(b->hub->m->writer, &job, 1);
 }
 
 static void scan_batch(struct log_batch *b, const char *allocation_id)
 {
-    b->scan = (struct log_scan){.task_id = b->task_id, .agent_id = b->agent_id, .line = b->lines.line,
-                                .line_n = b->lines.line_n, .arena = &b->arena, .done = scanned, .ctx = b};
-    log_policies_find_trial(b->hub->m, allocation_id, &b->scan); /* of no trial it takes its turn all the same */
-    log_policies_scan_soon(b->hub->m->log_policies, &b->scan);
+    log_ingest_scan(&b->ingest, b->agent_id, scanned, b);
+    log_policies_find_trial(b->hub->m, allocation_id, &b->ingest.scan); /* of no trial it takes its turn all the same */
+    log_policies_scan_soon(b->hub->m->log_policies, &b->ingest.scan);
 }
 
 /* A running container's lines are taken from its own agent, for its own task. */
@@ -253,18 +240,16 @@ static void on_logs(struct link *l, struct agent_letter *letter)
                     l->agent_id, logs->container_id, logs->lines_n);
     if (logs->lines_n == 0 || ownership == NOT_OWNED)
         return;
-    struct log_batch *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort();
-    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena, .lines = letter->lines,
-                            .task_id = logs->task_id ? logs->task_id : "",
-                            .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
+    struct log_batch *b = must_calloc(1, sizeof(*b));
+    *b = (struct log_batch){.hub = l->hub, .serial = l->serial, .arena = letter->arena};
+    b->ingest = (struct log_ingest){.task_id = logs->task_id ? logs->task_id : "", .lines = letter->lines, .arena = &b->arena,
+                                    .container_id = logs->container_id ? logs->container_id : "", .first_seq = logs->first_seq};
     letter->arena = (struct arena)ARENA_INIT;
     letter->lines = (struct store_log_batch){0};
     b->agent_id = arena_strdup(&b->arena, l->agent_id);
     if (ownership == OWNER_UNKNOWN)
         b->unproved = logs->allocation_id ? logs->allocation_id : "";
-    struct log_batch *before = newest_batch(l->hub, b->container_id);
+    struct log_batch *before = newest_batch(l->hub, b->ingest.container_id);
     if (before)
         set_newest(before, false);
     set_newest(b, true);

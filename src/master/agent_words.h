@@ -1,8 +1,8 @@
-/* What an agent says is input like any other: a machine that somebody has taken over holds an agent's token, too. Here every
- * field that the master reads is held against its range, before anything is done with it. Whether a report is about a
- * container of that very agent is the core's question, and for log lines the one of agent_reports.c.
+/* Checks messages of agents. They are input like any other: whoever has taken over a machine holds an agent's key. Every field
+ * that the master reads is held against its range before anything is done with the message. Whether a report is about a
+ * container of that very agent is checked by the core, and for log lines by agent_reports.c.
  *
- * A message that fails is not carried out in part: the agent is refused with the reason, and comes again. */
+ * No part of a message that fails is carried out: the agent gets the reason, and its connection is closed. */
 #ifndef DET_MASTER_AGENT_WORDS_H
 #define DET_MASTER_AGENT_WORDS_H
 

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "master/admin.h"
 #include "master/commands.h"
 #include "master/data_dir.h"
@@ -57,16 +58,13 @@ static int backup_at_rest(const struct config *c, const char *file, struct error
     if (data_dir_lock(config_str(c, "data_dir"), &lock, err) < 0 || read_token(c, &token, err) < 0 ||
         store_open_reader(config_str(c, "db.path"), &reader, err) < 0)
         return -1;
-    cleanup_free char *partial = NULL;
-    int rc = asprintf(&partial, "%s.partial", file) < 0 ? error_set(err, ERR_NO_MEMORY, "no memory") : 0;
-    if (rc == 0)
-        rc = store_backup(reader, partial, strbuf_str(&token), &never, err);
+    cleanup_free char *partial = must_asprintf("%s.partial", file);
+    int rc = store_backup(reader, partial, strbuf_str(&token), &never, err);
     store_close(reader);
     cleanup_close int fd = rc < 0 ? -1 : open(partial, O_RDONLY | O_CLOEXEC);
     if (rc == 0)
         rc = fd < 0 ? error_errno(err, "opening %s", partial) : file_write_from(file, fd, 0600, err);
-    if (partial)
-        unlink(partial);
+    unlink(partial);
     return rc;
 }
 
@@ -159,8 +157,7 @@ int restore_command(int argc, char *const *argv, struct error *err)
     cleanup_close int marked = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (marked < 0)
         return error_errno(err, "%s", marker);
-    if (asprintf(&partial, "%s.partial", db) < 0)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    partial = must_asprintf("%s.partial", db);
     int rc = revive(c, argv[0], partial, err);
     if (rc < 0)
         store_file_remove(partial);

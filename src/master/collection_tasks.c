@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/master.h"
 
 #define FILES_DIR "/run/determined/checkpoint_gc"
@@ -44,9 +45,7 @@ static void claimed(void *ctx, const struct error *err)
 int collection_task_start(struct master *m, const struct store_removal_group *g,
                           void (*done)(void *ctx, const struct error *err), void *ctx, struct error *err)
 {
-    struct claim *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct claim *k = must_calloc(1, sizeof(*k));
     *k = (struct claim){.group = *g, .arena = ARENA_INIT, .now_us = clock_now_us(), .done = done, .ctx = ctx};
     if (g->globs)
         k->group.globs = arena_strdup(&k->arena, g->globs);

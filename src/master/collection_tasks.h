@@ -1,6 +1,7 @@
 /* Tasks that remove the files of checkpoints where only agents reach them: determined.exec.gc_checkpoints with the rights,
- * the image and the environment of the experiment's owner. What such a task is to remove are the marks that were claimed
- * for it (store/removals.h); it reports by PATCH /checkpoints what is left of each. Loop only, but for the last. */
+ * the image and the environment of the experiment's owner. Such a task removes
+ * what is marked for it in the store (store/removals.h), and reports by PATCH /checkpoints what is left of each checkpoint. The
+ * functions are for the loop, but for the last one. */
 #ifndef DET_MASTER_COLLECTION_TASKS_H
 #define DET_MASTER_COLLECTION_TASKS_H
 

@@ -8,6 +8,7 @@
 #include "api/checkpoint_files.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/collection_tasks.h"
 #include "master/master.h"
 #include "store/removals.h"
@@ -325,9 +326,7 @@ static void done(void *job)
 static void begin_turn(struct collector *c)
 {
     cleanup_error struct error err = ERROR_INIT;
-    struct turn *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct turn *t = must_calloc(1, sizeof(*t));
     *t = (struct turn){.of = c, .arena = ARENA_INIT, .failed = ERROR_INIT, .now_us = clock_now_us()};
     if (pool_submit(c->thread, work, done, t, &err) == 0)
         return;
@@ -346,9 +345,7 @@ void collector_wake(struct collector *c)
 
 void collector_wake_then(struct collector *c, void (*fn)(void *ctx), void *ctx)
 {
-    struct waiter *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort();
+    struct waiter *w = must_calloc(1, sizeof(*w));
     *w = (struct waiter){.fn = fn, .ctx = ctx};
     STAILQ_INSERT_TAIL(&c->waiters, w, next);
     collector_wake(c);
@@ -368,9 +365,7 @@ int collector_new(struct master *m, struct collector **ret, struct error *err)
 {
     const struct pool_options thread = {.name = "det-collector", .threads = 1, .queue_max = 1,
                                         .worker_init = open_reader, .worker_release = close_reader, .ctx = m};
-    struct collector *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct collector *c = must_calloc(1, sizeof(*c));
     c->m = m;
     STAILQ_INIT(&c->waiters);
     if (pool_new(m->loop, &thread, &c->thread, err) < 0) {

@@ -1,5 +1,5 @@
-/* What determined-master does besides serving: each is a word that comes first on its command line, with the arguments
- * behind it. They take the options of the master itself, so that they see what a master started that way would see. */
+/* The commands of determined-master, such as `backup`: a word that comes first on its command line, and its arguments. A command
+ * takes the options of the master itself, so that it finds the configuration that a master started with them would have. */
 #ifndef DET_MASTER_COMMANDS_H
 #define DET_MASTER_COMMANDS_H
 

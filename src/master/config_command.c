@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 #include "master/commands.h"
 #include "master/settings.h"
@@ -34,9 +35,7 @@ static int load(int argc, char *const *argv, struct config **ret, struct error *
 
 static int show(int argc, char *const *argv, struct error *err)
 {
-    cleanup_free const char **words = calloc((size_t)argc + 1, sizeof(*words));
-    if (!words)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_free const char **words = must_calloc((size_t)argc + 1, sizeof(*words));
     for (int i = 0; i < argc; i++)
         words[i] = argv[i];
     int n = take_word(argc, words, "--origin");
@@ -52,9 +51,7 @@ static int show(int argc, char *const *argv, struct error *err)
 static int check(int argc, char *const *argv, struct error *err)
 {
     cleanup_config struct config *c = NULL;
-    cleanup_free char **words = calloc((size_t)argc + 2, sizeof(*words));
-    if (!words)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_free char **words = must_calloc((size_t)argc + 2, sizeof(*words));
     bool has_file = argc > 0 && argv[0][0] != '-';
     words[0] = "--config-file";
     memcpy(words + has_file, argv, (size_t)argc * sizeof(*words));

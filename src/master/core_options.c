@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/schema.h"
+#include "core/sched/policy.h"
 #include "master/master.h"
 #include "master/provider.h"
 
@@ -51,10 +52,20 @@ static struct json_object *scheduler_of(struct json_object *pool, struct json_ob
     return own ? own : manager_scheduler;
 }
 
+/* The contract's choices of scheduler.type are the names of the policies. */
+static enum sched_policy policy_of(struct json_object *scheduler)
+{
+    struct json_object *type = member(scheduler, "type");
+    enum sched_policy policy = SCHED_BY_PRIORITY;
+    if (type)
+        sched_policy_find(json_object_get_string(type), &policy);
+    return policy;
+}
+
 static struct sched_opts sched_opts_of(struct json_object *scheduler)
 {
     return (struct sched_opts){
-        .policy = member_is(scheduler, "type", "fair_share") ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+        .policy = policy_of(scheduler),
         .preemption = json_object_get_boolean(member(scheduler, "preemption")),
         .fitting = member_is(scheduler, "fitting_policy", "worst") ? FITTING_WORST : FITTING_BEST,
         .allow_heterogeneous_fits = json_object_get_boolean(member(scheduler, "allow_heterogeneous_fits")),
@@ -67,7 +78,6 @@ static struct core_pool_opts pool_of(struct json_object *pool, const char *name,
     struct core_pool_opts p = {
         .name = name,
         .max_aux_containers_per_agent = member_int(pool, "max_aux_containers_per_agent", AUX_CONTAINERS_DEFAULT),
-        .equal_priorities = member_is(scheduler, "type", "round_robin"),
         .sched = sched_opts_of(scheduler),
         .agent_reconnect_wait_us = member_duration_us(pool, "agent_reconnect_wait")};
     p.max_aux_containers_per_agent = member_int(pool, "max_cpu_containers_per_agent", p.max_aux_containers_per_agent);
@@ -139,7 +149,7 @@ static struct api_pool_defaults pool_defaults(struct json_object *pool, const st
     return (struct api_pool_defaults){
         .name = opts->name, .description = member_text(pool, "description", "", a),
         .default_priority = default_priority(pool, manager_scheduler),
-        .aux_per_agent = opts->max_aux_containers_per_agent, .equal_priorities = opts->equal_priorities,
+        .aux_per_agent = opts->max_aux_containers_per_agent,
         .sched = opts->sched, .task_container_defaults = json_text(member(pool, "task_container_defaults"), a),
         .provider = member_text(provider, "type", NULL, a), .master_url = member_text(provider, "master_url", "", a),
         .master_cert_name = member_text(provider, "master_cert_name", "", a)};

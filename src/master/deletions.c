@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "core/core.h"
 #include "master/collector.h"
 #include "master/master.h"
@@ -212,9 +213,7 @@ static void begin(struct deletion *x)
 
 struct deletions *deletions_new(struct master *m)
 {
-    struct deletions *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct deletions *d = must_calloc(1, sizeof(*d));
     d->m = m;
     STAILQ_INIT(&d->waiting);
     STAILQ_INIT(&d->aside);
@@ -257,13 +256,9 @@ static void note_thinned(struct deletions *d, int32_t experiment_id, enum deleti
 {
     struct thinned *t = find_thinned(d, experiment_id);
     if (!t) {
-        t = calloc(1, sizeof(*t));
-        if (!t)
-            abort();
+        t = must_calloc(1, sizeof(*t));
         t->experiment_id = experiment_id;
         HASH_ADD(hh, d->thinned, experiment_id, sizeof(t->experiment_id), t);
-        if (!HASH_ADDED(t))
-            abort();
     }
     if (of > t->of)
         t->of = of;
@@ -281,9 +276,7 @@ void deletions_look_again(struct deletions *d)
 
 static struct deletion *new_deletion(struct deletions *d, int32_t experiment_id, int32_t trial_id)
 {
-    struct deletion *x = calloc(1, sizeof(*x));
-    if (!x)
-        abort();
+    struct deletion *x = must_calloc(1, sizeof(*x));
     *x = (struct deletion){.of = d, .experiment_id = experiment_id, .trial_id = trial_id};
     return x;
 }

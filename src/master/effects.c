@@ -8,11 +8,13 @@
 #include "api/wait.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/collector.h"
 #include "master/deletions.h"
 #include "master/log_sealer.h"
 #include "master/master.h"
 #include "master/provisioner.h"
+#include "net/loop.h"
 #include "store/sessions.h"
 
 #define CLOCK_JUMP_US 1000000 /* less is called drift */
@@ -69,7 +71,7 @@ static void free_job(void *job, const struct error *err)
 static void end_sessions(struct master *m, const char *allocation_id)
 {
     identities_drop_sessions_of_allocation(api_identities(m->api), allocation_id);
-    struct writer_job job = {delete_sessions, free_job, strdup(allocation_id)};
+    struct writer_job job = {delete_sessions, free_job, must_strdup(allocation_id)};
     writer_submit(m->writer, &job, 1);
 }
 
@@ -184,9 +186,7 @@ static bool has_rows(const struct core_effects *e)
  * row, and no later step can overtake the start with a signal for it. */
 static void prepare_starts(struct step *s)
 {
-    s->start = calloc(s->effects.n + 1, sizeof(struct start *));
-    if (!s->start)
-        abort();
+    s->start = must_calloc(s->effects.n + 1, sizeof(struct start *));
     for (size_t i = 0; i < s->effects.n; i++)
         if (s->effects.item[i].type == CORE_START_CONTAINER)
             s->start[s->start_n++] = start_prepare(s->m, &s->effects.item[i].start);
@@ -202,9 +202,7 @@ static void arm_timer(struct master *m, int64_t next_us, int64_t now_us)
 
 void master_carry_out(struct master *m, struct core_effects *effects, const struct companion *companion)
 {
-    struct step *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct step *s = must_calloc(1, sizeof(*s));
     *s = (struct step){.m = m, .effects = *effects, .now_us = clock_now_us()};
     *effects = (struct core_effects)CORE_EFFECTS_INIT;
     arm_timer(m, s->effects.next_timer_us, s->now_us);
@@ -243,6 +241,7 @@ static bool clock_was_set(struct master *m)
 
 int master_step(struct master *m, const struct core_event *given, const struct companion *companion, struct error *err)
 {
+    loop_assert();
     struct core_effects effects = CORE_EFFECTS_INIT;
     struct core_event ev = *given;
     if (clock_was_set(m))

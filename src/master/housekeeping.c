@@ -5,6 +5,7 @@
 #include "api/identity.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/writer.h"
 #include "net/loop.h"
 #include "store/meta.h"
@@ -51,9 +52,7 @@ static void on_time(void *ctx)
 {
     struct housekeeping *h = ctx;
     loop_timer_arm(h->timer, h->period_us);
-    struct round *r = calloc(1, sizeof(*r));
-    if (!r)
-        return; /* the next round will do */
+    struct round *r = must_calloc(1, sizeof(*r));
     r->now_us = clock_now_us();
     identities_drop_expired(h->identities, r->now_us);
     struct writer_job job = {keep, kept, r};
@@ -63,9 +62,7 @@ static void on_time(void *ctx)
 int housekeeping_new(struct loop *l, struct writer *w, struct identities *ids, int64_t period_us,
                      struct housekeeping **ret, struct error *err)
 {
-    struct housekeeping *h = calloc(1, sizeof(*h));
-    if (!h)
-        return error_set(err, ERR_NO_MEMORY, "no memory for housekeeping");
+    struct housekeeping *h = must_calloc(1, sizeof(*h));
     *h = (struct housekeeping){.writer = w, .identities = ids, .period_us = period_us};
     h->timer = loop_timer_new(l, on_time, h);
     loop_timer_arm(h->timer, period_us);

@@ -1,5 +1,5 @@
-/* What the master does now and then, asked by nobody: every ten minutes the cluster's heartbeat (when it was last
- * there), and sessions that have expired are forgotten, in the store and in memory. */
+/* What the master does every ten minutes: it stores the time (the cluster's heartbeat), forgets sessions that have expired, in
+ * the store and in memory, and ends trials that run elsewhere and have been silent for too long. */
 #ifndef DET_MASTER_HOUSEKEEPING_H
 #define DET_MASTER_HOUSEKEEPING_H
 

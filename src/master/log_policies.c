@@ -7,6 +7,7 @@
 #include "common/hash.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "core/log_policies.h"
 #include "master/master.h"
 #include "net/pool.h"
@@ -69,12 +70,9 @@ static struct log_policies *policies_of(struct log_policies_scanner *p, struct s
     struct log_policies *policies = read_policies(db, experiment_id);
     if (!policies)
         return NULL;
-    if (!(s = calloc(1, sizeof(*s))))
-        abort();
+    s = must_calloc(1, sizeof(*s));
     *s = (struct set){.experiment_id = experiment_id, .read_us = clock_monotonic_us(), .policies = policies};
     HASH_ADD(hh, p->sets, experiment_id, sizeof(s->experiment_id), s);
-    if (!HASH_ADDED(s))
-        abort();
     return policies;
 }
 
@@ -205,9 +203,7 @@ void log_policies_scan_soon(struct log_policies_scanner *p, struct log_scan *s)
 
 struct log_policies_scanner *log_policies_scanner_new(struct loop *l, struct pool *readers)
 {
-    struct log_policies_scanner *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct log_policies_scanner *p = must_calloc(1, sizeof(*p));
     p->readers = readers;
     p->retry = loop_timer_new(l, on_retry, p);
     STAILQ_INIT(&p->waiting);

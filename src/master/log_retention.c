@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "common/schedule.h"
 #include "master/master.h"
 #include "store/task_logs.h"
@@ -97,9 +98,7 @@ static void on_time(void *ctx)
 
 struct log_retention *log_retention_new(struct master *m)
 {
-    struct log_retention *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct log_retention *r = must_calloc(1, sizeof(*r));
     const char *schedule = config_str(m->config, "retention_policy.schedule");
     struct json_object *days = config_get(m->config, "retention_policy.log_retention_days");
     *r = (struct log_retention){.m = m, .days = days ? json_object_get_int(days) : FOR_EVER};

@@ -1,8 +1,8 @@
-/* When the heads of a task's log are sealed (store/log_seal.h): as soon as there are enough of them, and what is left of them
- * when the task is over, or when nothing has come for ten minutes.
+/* The sealer for logs of tasks (store/log_seal.h): the heads of a log are packed into blocks as soon as there are enough, and all
+ * that are left when the task is over or nothing has come for ten minutes.
  *
- * When more than 8 MiB wait, blocks are compressed less (a fourteenth of the text instead of a sixteenth, at a sixth of the
- * time), until it has caught up. */
+ * When more than 8 MiB wait, blocks are compressed less, which takes a sixth of the time (to a fourteenth of the text instead of
+ * a sixteenth), until the sealer has caught up. */
 #ifndef DET_MASTER_LOG_SEALER_H
 #define DET_MASTER_LOG_SEALER_H
 

@@ -15,6 +15,7 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "common/log_ring.h"
+#include "common/must.h"
 #include "master/admin.h"
 #include "master/agent_keys.h"
 #include "master/collector.h"
@@ -59,7 +60,7 @@ static const char usage[] = "usage: determined-master [--data-dir D] [--config-f
 
 static int open_data_dir(struct master *m, struct error *err)
 {
-    m->data_dir = strdup(config_str(m->config, "data_dir"));
+    m->data_dir = must_strdup(config_str(m->config, "data_dir"));
     return data_dir_lock(m->data_dir, &m->lock_fd, err);
 }
 
@@ -95,7 +96,7 @@ static int open_store(struct master *m, struct error *err)
         return -1;
     cleanup_strbuf struct strbuf place = STRBUF_INIT;
     master_settings_database(m->config, &place);
-    m->db_place = strdup(strbuf_str(&place));
+    m->db_place = must_strdup(strbuf_str(&place));
     bool normal = strcmp(config_str(m->config, "db.durability"), "normal") == 0;
     if (store_open(m->db_place, normal ? STORE_DURABLE_NORMAL : STORE_DURABLE_FULL, &m->db, err) < 0)
         return -1;

@@ -1,5 +1,5 @@
-/* When reports of metrics are sealed (store/metric_seal.h): as soon as a trial has some thousand of them in rows, and what is
- * left when none has come for a minute. */
+/* The sealer for metrics (store/metric_seal.h): reports of a trial are packed into blocks as soon as some thousand of them are in
+ * rows, and all that are left when none has come for a minute. */
 #ifndef DET_MASTER_METRIC_SEALER_H
 #define DET_MASTER_METRIC_SEALER_H
 

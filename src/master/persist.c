@@ -50,7 +50,8 @@ static int store_resources(struct store *db, const struct core_effect *e, struct
     return store_experiment_set_config(db, x.id, strbuf_str(&text), e->resources.pool, err);
 }
 
-/* One of a task of its own lets go of what the task was to remove. */
+/* When the allocation of a task of its own has ended, checkpoints that the task was to remove and has not removed are free for another
+ * attempt. */
 static int store_allocation(struct store *db, const struct core_effect *e, int64_t now_us, struct error *err)
 {
     const struct allocation_row *a = e->allocation;

@@ -1,8 +1,8 @@
-/* Where the machines of elastic pools come from. One file for each kind of provider, as a table of functions; the provisioner
- * (provisioner.c) calls them, on a thread that belongs to the pool, and never two at a time: they may block.
+/* Providers: they launch, list and end the machines of elastic pools (docs/decisions/0006). Each kind is one file with a table of
+ * functions. The provisioner (provisioner.c) calls them on a thread that belongs to the pool, one at a time; they may block.
  *
- * A provider keeps no books: its list is asked of the machines themselves, by a tag that they carry, so that a master that
- * starts finds whatever an earlier one has launched. The agent on a machine has the machine's id. */
+ * A provider keeps no record of machines. It lists those that carry the pool's tag, so that a master that starts finds whatever
+ * an earlier one has launched. The agent on a machine has the machine's id. */
 #ifndef DET_MASTER_PROVIDER_H
 #define DET_MASTER_PROVIDER_H
 
@@ -35,7 +35,7 @@ struct provider_type {
     void (*close)(struct provider *p);
     /* All that carry the pool's tag, also those that have stopped. */
     int (*list)(struct provider *p, struct arena *a, struct core_instance **ret, size_t *ret_n, struct error *err);
-    /* -1: not all of them, and why. */
+    /* -1: not all of them were launched; *err says why. */
     int (*launch)(struct provider *p, int n, struct error *err);
     int (*terminate)(struct provider *p, const char *id, struct error *err);
     /* Pools of which this kind of provider has launched something, whatever is configured now. Strings from the arena. */

@@ -1,11 +1,10 @@
-/* Machines that are none: each instance is an agent, started as a process of the master's own machine. A stand-in for a
- * cloud, to try out and to test elastic pools; its slots stand for nothing unless agent_config_file_contents says what
- * they are.
+/* The provider `local`: each of its machines is an agent, started as a process of the master's own machine. It takes the place
+ * of a cloud, to try out and to test elastic pools. Its slots stand for no devices, unless agent_config_file_contents says which.
  *
  *     <data_dir>-instances/<pool>/<id>/   agent.json, token, agent.log, and the agent's own data
  *
- * The tag of an instance is that directory: it stands in the agent's arguments (--data-dir), so the table of processes
- * tells what runs, whoever has started it. A directory without a process is an instance that has stopped. */
+ * The tag of an instance is that directory. It stands in the agent's arguments (--data-dir), so that the system's list of
+ * processes shows what runs, whoever has started it. A directory without a process is an instance that has stopped. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +18,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "common/process.h"
 #include "master/local_agent.h"
 #include "master/provider.h"
@@ -105,9 +105,7 @@ static const char *agent_program(struct arena *a)
 
 static struct provider *open_local(const struct provider_setup *setup)
 {
-    struct provider *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct provider *p = must_calloc(1, sizeof(*p));
     p->setup = *setup;
     struct json_object *program = member(setup->config, "agent_program");
     p->program = program ? arena_strdup(&p->arena, json_object_get_string(program)) : agent_program(&p->arena);
@@ -224,9 +222,8 @@ static const char *last_words(const struct provider *p, const char *id, struct a
 
 static void remember(struct provider *p, const char *id, const struct process *process)
 {
-    struct known *all = reallocarray(p->known, p->known_n + 1, sizeof(*all));
-    if (!all || !(all[p->known_n].id = strdup(id)))
-        abort();
+    struct known *all = must_reallocarray(p->known, p->known_n + 1, sizeof(*all));
+    all[p->known_n].id = must_strdup(id);
     p->known = all;
     p->known[p->known_n++].process = *process;
 }

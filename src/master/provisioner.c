@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/master.h"
 #include "master/provider.h"
 
@@ -175,9 +176,7 @@ static void done(void *job)
 static void begin_turn(struct member *e)
 {
     cleanup_error struct error err = ERROR_INIT;
-    struct turn *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct turn *t = must_calloc(1, sizeof(*t));
     *t = (struct turn){.of = e, .order = e->order};
     t->terminate_failed = arena_array(&t->arena, struct error, t->order.terminate_n + 1);
     for (size_t i = 0; i < t->order.terminate_n; i++)
@@ -254,10 +253,8 @@ static int add_member(struct provisioner *p, const char *pool, const struct prov
                       struct json_object *config, struct error *err)
 {
     struct master *m = p->m;
-    struct member *e = calloc(1, sizeof(*e)), **all = realloc(p->member, (p->n + 1) * sizeof(struct member *));
+    struct member *e = must_calloc(1, sizeof(*e)), **all = must_realloc(p->member, (p->n + 1) * sizeof(struct member *));
     const struct pool_options thread = {.name = "det-provider", .threads = 1, .queue_max = 1};
-    if (!e || !all)
-        abort();
     struct provider_setup setup = {.pool = pool, .config = config, .data_dir = m->data_dir,
                                    .master_cert = config_str(m->config, "security.tls.cert"),
                                    .agent_token = m->agent_token, .stopping = &p->stopping};
@@ -289,10 +286,8 @@ static int add_leftovers(struct provisioner *p, const struct provider_type *type
 int provisioner_new(struct master *m, struct provisioner **ret, struct error *err)
 {
     struct json_object *pools = config_get(m->config, "resource_pools");
-    struct provisioner *p = *ret = calloc(1, sizeof(*p));
+    struct provisioner *p = *ret = must_calloc(1, sizeof(*p));
     const struct provider_type *type;
-    if (!p)
-        abort();
     p->m = m;
     for (size_t i = 0; pools && i < json_object_array_length(pools); i++) {
         struct json_object *pool = json_object_array_get_idx(pools, i), *config = json_object_object_get(pool, "provider");

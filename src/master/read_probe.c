@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "store/meta.h"
 
 #define PERIOD_US 1000000ll  /* from the end of one to the next */
@@ -51,9 +52,7 @@ static void on_time(void *ctx)
 
 int read_probe_new(struct loop *l, struct pool *readers, struct read_probe **ret, struct error *err)
 {
-    struct read_probe *p = calloc(1, sizeof(*p));
-    if (!p)
-        return error_set(err, ERR_NO_MEMORY, "no memory for the probe of the store");
+    struct read_probe *p = must_calloc(1, sizeof(*p));
     p->readers = readers;
     p->timer = loop_timer_new(l, on_time, p);
     loop_timer_arm(p->timer, PERIOD_US);

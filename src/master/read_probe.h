@@ -1,7 +1,7 @@
-/* Whether the store can be read: one small read at a bounded interval, on a reader's thread like those of requests. What writers
- * meet says nothing of it, and nobody writes while nothing runs.
+/* Finds out whether the store can be read, by one small read at intervals, on a reader's thread as requests read. Writes cannot
+ * tell it: they fail for other reasons, and there are none while nothing runs.
  *
- * It cannot be read when the last probe failed, or has not come back for longer than a read may take. */
+ * The store counts as unreadable when the last probe failed, or has been under way for longer than a read may take. */
 #ifndef DET_MASTER_READ_PROBE_H
 #define DET_MASTER_READ_PROBE_H
 

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/writer.h"
 #include "net/loop.h"
 #include "net/pool.h"
@@ -47,12 +48,9 @@ static struct unsealed *find_or_add(struct sealer *s, const char *subject)
     struct unsealed *u = find(s, subject);
     if (u)
         return u;
-    u = calloc(1, sizeof(*u));
-    if (!u || !(u->subject = strdup(subject)))
-        abort();
+    u = must_calloc(1, sizeof(*u));
+    u->subject = must_strdup(subject);
     HASH_ADD_KEYPTR(hh, s->by_subject, u->subject, strlen(u->subject), u);
-    if (!HASH_ADDED(u))
-        abort();
     return u;
 }
 
@@ -217,9 +215,8 @@ static void start_round(struct sealer *s)
     struct unsealed *u = TAILQ_FIRST(&s->line);
     if (s->busy || s->stopping || !u)
         return;
-    struct round *r = calloc(1, sizeof(*r));
-    if (!r || !(r->subject = strdup(u->subject)))
-        abort();
+    struct round *r = must_calloc(1, sizeof(*r));
+    r->subject = must_strdup(u->subject);
     r->sealer = s;
     r->rest = u->rest;
     r->before = u->size;
@@ -272,9 +269,7 @@ static void add_left(void *job)
 
 static void look_for_left(struct sealer *s, const char *after)
 {
-    struct left *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct left *l = must_calloc(1, sizeof(*l));
     l->sealer = s;
     l->after = arena_strdup(&l->arena, after);
     if (pool_submit(s->readers, read_left, add_left, l, &l->err) < 0)
@@ -285,9 +280,7 @@ static void look_for_left(struct sealer *s, const char *after)
 
 struct sealer *sealer_new(const struct sealer_type *type, struct loop *l, struct pool *readers, struct writer *w)
 {
-    struct sealer *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct sealer *s = must_calloc(1, sizeof(*s));
     *s = (struct sealer){.type = type, .readers = readers, .writer = w};
     TAILQ_INIT(&s->line);
     s->timer = loop_timer_new(l, on_time, s);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "common/must.h"
 #include "master/writer.h"
 #include "net/pool.h"
 #include "store/search.h"
@@ -60,9 +61,7 @@ static void on_time(void *ctx)
 
 struct search_follower *search_follower_new(struct loop *l, struct pool *searcher, struct writer *w)
 {
-    struct search_follower *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct search_follower *f = must_calloc(1, sizeof(*f));
     *f = (struct search_follower){.searcher = searcher, .writer = w};
     f->timer = loop_timer_new(l, on_time, f);
     wait_for_next(f);

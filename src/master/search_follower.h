@@ -1,6 +1,6 @@
-/* Keeps the columns in memory that searches look at (store/search_tables.h) near the database, so that no search has much to
- * catch up with, and has the writer forget changes that they have taken over long ago. Once a second, on the searcher's
- * thread. */
+/* Once a second, on the searcher's thread, brings the columns in memory that searches look at (store/search_tables.h) up to date
+ * with the database, so that no search has many changes to read first. Then the writer deletes the notes of changes that were
+ * read long ago. */
 #ifndef DET_MASTER_SEARCH_FOLLOWER_H
 #define DET_MASTER_SEARCH_FOLLOWER_H
 

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "core/expconf_checks.h"
 #include "gen/config_tables.h"
 #include "master/provider.h"
@@ -280,7 +281,7 @@ static char *default_data_dir(void)
 {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (geteuid() == 0)
-        return strdup("/var/lib/determined");
+        return must_strdup("/var/lib/determined");
     if (xdg && *xdg == '/') /* the XDG rules have relative paths ignored */
         return path_join(xdg, "determined");
     const struct passwd *pw = home && *home ? NULL : getpwuid(geteuid());

@@ -1,6 +1,6 @@
-/* The master's configuration as the program uses it: loaded, older forms rewritten, checked across keys. What depends
- * on the machine (data_dir, db.path, port) is filled in, so that whoever reads a key later finds the value that
- * counts. */
+/* The master's configuration as the program uses it: it is loaded, older spellings are rewritten, and keys that depend on each
+ * other are checked. Values that depend on the machine (data_dir, db.path, port) are filled in, so that whoever reads a key
+ * later finds the value that holds. */
 #ifndef DET_MASTER_SETTINGS_H
 #define DET_MASTER_SETTINGS_H
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 enum { KEPT = 64 }; /* each in the one place that its id gives it */
 
 struct start_configs {
@@ -14,9 +16,7 @@ struct start_configs {
 
 struct start_configs *start_configs_new(void)
 {
-    struct start_configs *all = calloc(1, sizeof(*all));
-    if (!all)
-        abort();
+    struct start_configs *all = must_calloc(1, sizeof(*all));
     return all;
 }
 
@@ -43,9 +43,7 @@ int start_configs_read(struct start_configs *all, int32_t experiment_id, const c
         forget(k);
         if (exp_config_from_json(text, strlen(text), &k->config, err) < 0)
             return -1;
-        k->text = strdup(text);
-        if (!k->text)
-            abort();
+        k->text = must_strdup(text);
     }
     *ret = k->config;
     return 0;

@@ -1,5 +1,5 @@
-/* The configurations of experiments whose trials start, as they were read last: an experiment's trials often start by the hundred, and
- * to read and check its configuration takes longer than everything else about a start. Of the writer's thread only. */
+/* Keeps the configurations of experiments whose trials were started last. An experiment's trials often start by the hundred, and
+ * reading and checking its configuration takes longer than everything else about a start. For the writer's thread only. */
 #ifndef DET_MASTER_START_CONFIGS_H
 #define DET_MASTER_START_CONFIGS_H
 

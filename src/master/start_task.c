@@ -1,6 +1,7 @@
 /* A start effect of the core becomes a StartTask message: the writer stores the task's sessions and, with the
  * experiment's configuration and the owner's account at hand, makes the message; after the commit it goes to the agent.
- * What the contract calls the master's part of the environment is made here; the agent adds its own. */
+ * The master's part of the environment (docs/spec/task-environment.md#variables-from-the-master) is made here; the agent adds
+ * its own. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "master/collection_tasks.h"
 #include "master/master.h"
 #include "master/start_configs.h"
@@ -204,8 +206,8 @@ static void capabilities_of(const struct exp_config *config, struct wire_link_st
         t->drop_capabilities[i] = arena_strdup(a, json_object_get_string(json_object_array_get_idx(list, i)));
 }
 
-/* The user's own account on the agents, else security.default_task; what the workspace sets goes before it. The agent gives
- * a user whose uid is 0 after all of this a uid of their own, and needs to know for that who it is. */
+/* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner a uid of their
+ * own, for which it has to know who the owner is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
                                                    const struct config *c, struct arena *a)
 {
@@ -381,9 +383,7 @@ static const char *device_kind(const struct core *c, const struct core_start *s)
 
 struct start *start_prepare(struct master *m, const struct core_start *s)
 {
-    struct start *st = calloc(1, sizeof(*st));
-    if (!st)
-        abort();
+    struct start *st = must_calloc(1, sizeof(*st));
     st->m = m;
     st->s = s;
     st->device_kind = device_kind(m->core, s);

@@ -8,6 +8,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "net/loop.h"
 #include "net/tls.h"
 
@@ -153,12 +154,10 @@ static void on_time(void *ctx)
 
 int tls_files_new(struct loop *l, const struct tls_files_options *o, struct tls_files **ret, struct error *err)
 {
-    struct tls_files *t = calloc(1, sizeof(*t));
-    if (!t)
-        return error_set(err, ERR_NO_MEMORY, "no memory for TLS");
-    *t = (struct tls_files){.cert = strdup(o->cert),
-                            .key = strdup(o->key),
-                            .client_ca = strdup(o->client_ca ? o->client_ca : ""),
+    struct tls_files *t = must_calloc(1, sizeof(*t));
+    *t = (struct tls_files){.cert = must_strdup(o->cert),
+                            .key = must_strdup(o->key),
+                            .client_ca = must_strdup(o->client_ca ? o->client_ca : ""),
                             .period_us = o->period_us,
                             .on_change = o->on_change,
                             .ctx = o->ctx};

@@ -1,7 +1,7 @@
 /* The master's certificate and key: security.tls.{cert,key}, or the self-signed pair that the first start makes.
  *
- * The files are looked at every few seconds, and on SIGHUP. A pair that has changed is for new connections and for
- * tasks that start from now on; one that can't be used is logged, and the master goes on with the one it has. */
+ * The files are looked at every few seconds, and on SIGHUP. If they have changed, new connections and tasks that start from now
+ * on use the new pair. If the new pair cannot be used, the log says so, and the master goes on with the old one. */
 #ifndef DET_MASTER_TLS_FILES_H
 #define DET_MASTER_TLS_FILES_H
 

@@ -8,6 +8,8 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
+#include "net/loop.h"
 #include "store/store.h"
 
 enum {
@@ -73,11 +75,10 @@ static enum trouble trouble_of(const struct store *db)
 
 uint64_t writer_submit(struct writer *w, const struct writer_job *job, size_t n)
 {
+    loop_assert();
     struct job_list list = STAILQ_HEAD_INITIALIZER(list);
     for (size_t i = 0; i < n; i++) {
-        struct job *j = calloc(1, sizeof(*j));
-        if (!j)
-            abort(); /* a promise half made can't be taken back */
+        struct job *j = must_calloc(1, sizeof(*j));
         *j = (struct job){.work = job[i].work, .done = job[i].done, .arg = job[i].arg, .must = job[i].must,
                           .last = i + 1 == n, .ticket = ++w->last_ticket};
         STAILQ_INSERT_TAIL(&list, j, link);
@@ -133,13 +134,12 @@ bool writer_is_idle(const struct writer *w)
 
 void writer_when_committed(struct writer *w, uint64_t ticket, writer_committed_fn *fn, void *ctx)
 {
+    loop_assert();
     if (ticket <= w->committed && STAILQ_EMPTY(&w->waiting)) {
         fn(ctx);
         return;
     }
-    struct waiter *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct waiter *k = must_calloc(1, sizeof(*k));
     *k = (struct waiter){.ticket = ticket, .fn = fn, .ctx = ctx};
     STAILQ_INSERT_TAIL(&w->waiting, k, link);
 }
@@ -377,9 +377,7 @@ static void *writer_main(void *ctx)
 
 int writer_new(struct loop *l, struct store *db, struct writer **ret, struct error *err)
 {
-    struct writer *w = calloc(1, sizeof(*w));
-    if (!w)
-        return error_set(err, ERR_NO_MEMORY, "no memory for the writer");
+    struct writer *w = must_calloc(1, sizeof(*w));
     *w = (struct writer){.loop = l, .db = db};
     STAILQ_INIT(&w->queue);
     STAILQ_INIT(&w->finished);

@@ -1,17 +1,21 @@
 /* The writer: the one thread that changes the store, with group commit.
  *
- * Jobs are queued from the loop and carried out in order. The writer takes everything that waits into one transaction,
- * and what arrives within 5 ms; after 50 ms it commits what it has. Each job has a savepoint, so that a failing one does
- * not sink the group. The completions are posted back to the loop: a lone job costs one fsync, under load thousands
- * share it. The loop takes at most 5 ms of them a turn, then others have theirs.
+ * The loop queues jobs, and the writer carries them out in order. It takes everything that waits into one transaction (a
+ * *group*), and what arrives while the group is younger than GROUP_GROWS_US; after GROUP_US_MAX it commits what it has. Each
+ * job has a savepoint, so that a job that fails does not undo the others. The completions are posted back to the loop: a lone
+ * job costs one fsync, under load thousands of jobs share one. The loop runs completions for TURN_US_MAX in each of its turns;
+ * the rest waits for the next turn.
  *
- * What the world may see waits for the commit: writer_ticket() numbers the jobs, writer_when_committed() runs a
- * callback on the loop once a ticket's transaction is durable. Tickets complete in order.
+ * Replies and messages that tell of a change wait for its commit: writer_ticket() numbers the jobs, and writer_when_committed()
+ * runs a callback on the loop once a ticket's transaction is durable. Tickets complete in order.
  *
- * Failures: a job's own error goes to its completion. A full disk, or a server that is away, rolls the group back and
- * tries the same group again every second, meanwhile writer_admits() refuses new work from outside (503). Anything else that fails a commit, an
- * fsync above all, ends the program: after it nobody can know what is on disk; the next start recovers from the store.
- * So does the fence: when another master took a higher epoch, this one must not write again. */
+ * Failures:
+ *  - a job's own error goes to its completion;
+ *  - when the disk is full, or the database server is away, the group is rolled back and tried again every second. Meanwhile
+ *    writer_admits() refuses new work from outside (503);
+ *  - when a commit fails for another reason, above all in fsync, the program ends: nobody can know what is on disk. The next
+ *    start recovers from the store;
+ *  - when another master has taken a higher epoch, the program ends as well: this one must not write again. */
 #ifndef DET_MASTER_WRITER_H
 #define DET_MASTER_WRITER_H
 

@@ -1,4 +1,5 @@
 /* The server: listening, accepting within the limit of connections, time-outs, its end. */
+#include "common/must.h"
 #include "net/http_internal.h"
 
 #include <arpa/inet.h>
@@ -214,9 +215,7 @@ static void default_limits(struct http_limits *l)
 
 int http_server_new(struct loop *l, const struct http_server_options *o, struct http_server **ret, struct error *err)
 {
-    struct http_server *s = calloc(1, sizeof *s);
-    if (!s)
-        return error_set(err, ERR_NO_MEMORY, "no memory for an HTTP server");
+    struct http_server *s = must_calloc(1, sizeof *s);
     s->loop = l;
     s->options = *o;
     if (o->tls)

@@ -17,7 +17,7 @@
  *   - bytes of bodies in flight are reserved before they come, and input of which nobody knows yet whom it comes from
  *     is counted: no room is 503 with Retry-After;
  *   - a head over 64 KiB or of more than 100 headers is 431, a malformed request 400, a slow one 408.
- * Such faults are answered in the contract's form (struct http_server_options.error_body) and close the connection,
+ * Such faults are answered in the API's form (docs/spec/wire.md#errors, struct http_server_options.error_body) and close the connection,
  * which goes on discarding what the client still sends for a few seconds, so that the client gets to read the
  * answer. */
 #ifndef DET_NET_HTTP_H

@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 
+#include "common/must.h"
 #include "net/http_transfer.h"
 #include "net/loop_internal.h"
 
@@ -21,9 +22,7 @@ struct http_client {
 
 struct http_client *http_client_new(void)
 {
-    struct http_client *c = calloc(1, sizeof *c);
-    if (!c)
-        abort();
+    struct http_client *c = must_calloc(1, sizeof *c);
     c->easy = transfer_new_easy();
     return c;
 }
@@ -200,16 +199,12 @@ static struct fetcher *fetcher_of(struct loop *l)
     struct fetcher *f = loop_fetcher(l);
     if (f)
         return f;
-    f = calloc(1, sizeof *f);
-    if (!f)
-        abort();
+    f = must_calloc(1, sizeof *f);
     f->loop = l;
     f->timer = loop_timer_new(l, on_curl_timer, f);
     f->kick = loop_timer_new(l, on_kick, f);
     LIST_INIT(&f->handles);
-    f->multi = curl_multi_init();
-    if (!f->multi)
-        abort();
+    f->multi = must(curl_multi_init());
     curl_multi_setopt(f->multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(f->multi, CURLMOPT_TIMERDATA, f);
     curl_multi_setopt(f->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
@@ -221,9 +216,7 @@ static struct fetcher *fetcher_of(struct loop *l)
 struct http_fetch_handle *http_fetch_start(struct loop *l, const struct http_fetch *f, http_fetch_done_fn *done,
                                            void *ctx)
 {
-    struct http_fetch_handle *h = calloc(1, sizeof *h);
-    if (!h)
-        abort();
+    struct http_fetch_handle *h = must_calloc(1, sizeof *h);
     h->transfer.easy = transfer_new_easy();
     h->fetcher = fetcher_of(l);
     h->done = done;

@@ -1,4 +1,5 @@
 /* One connection: from one request to the next, and to its end. */
+#include "common/must.h"
 #include "net/http_internal.h"
 
 #include <errno.h>
@@ -355,9 +356,7 @@ void conn_timed_out(struct conn *c)
 
 struct conn *conn_new(struct http_server *s, struct bufferevent *bev, int fd)
 {
-    struct conn *c = calloc(1, sizeof *c);
-    if (!c)
-        return NULL;
+    struct conn *c = must_calloc(1, sizeof *c);
     c->server = s;
     c->bev = bev;
     c->fd = fd;

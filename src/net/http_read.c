@@ -1,4 +1,5 @@
 /* Reading a request: its head, then its body, within the limits and at the pace that the server asks for. */
+#include "common/must.h"
 #include "net/http_internal.h"
 
 #include <stdlib.h>
@@ -65,9 +66,7 @@ static int body_reserve(struct http_request *r, size_t n)
     size_t cap = 2 * r->body_cap > need ? 2 * r->body_cap : need;
     if (!r->head.chunked && cap > r->head.length + 1)
         cap = r->head.length + 1;
-    char *body = realloc(r->body, cap);
-    if (!body)
-        return -1;
+    char *body = must_realloc(r->body, cap);
     r->body = body;
     r->body_cap = cap;
     return 0;
@@ -205,9 +204,7 @@ static int head_reserve(struct conn *c, size_t n)
 {
     if (n <= c->head_cap)
         return 0;
-    char *text = realloc(c->head_text, n);
-    if (!text)
-        return -1;
+    char *text = must_realloc(c->head_text, n);
     c->head_text = text;
     c->head_cap = n;
     return 0;

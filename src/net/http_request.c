@@ -1,4 +1,5 @@
 /* The request as its handler sees it. */
+#include "common/must.h"
 #include "net/http_internal.h"
 
 #include <stdlib.h>
@@ -55,7 +56,7 @@ const void *http_request_body(struct http_request *r, size_t *ret_n)
 
 void *http_request_take_body(struct http_request *r, size_t *ret_n)
 {
-    char *body = r->body ? r->body : calloc(1, 1);
+    char *body = r->body ? r->body : must_calloc(1, 1);
     *ret_n = r->body_n;
     r->body = NULL;
     r->body_n = r->body_cap = 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "net/no_proxy.h"
 
 #define CONNECT_TIMEOUT_S 10
@@ -21,9 +22,7 @@ CURL *transfer_new_easy(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, curl_init);
-    CURL *easy = curl_easy_init();
-    if (!easy)
-        abort();
+    CURL *easy = must(curl_easy_init());
     return easy;
 }
 
@@ -64,9 +63,7 @@ static int on_progress(void *ctx, curl_off_t down_total, curl_off_t down, curl_o
 
 static void add_line(struct curl_slist **list, const char *line)
 {
-    struct curl_slist *longer = curl_slist_append(*list, line);
-    if (!longer)
-        abort();
+    struct curl_slist *longer = must(curl_slist_append(*list, line));
     *list = longer;
 }
 

@@ -1,7 +1,10 @@
+#include "common/must.h"
 #include "net/loop_internal.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -65,31 +68,13 @@ struct loop_watch {
     void *ctx;
 };
 
-/* Memory for the loop's own small objects: without it nothing can go on (as common/strbuf.h). */
-static void *must_alloc(size_t n)
-{
-    void *p = calloc(1, n);
-    if (!p)
-        abort();
-    return p;
-}
-
-static struct event *must_event(struct event *e)
-{
-    if (!e)
-        abort();
-    return e;
-}
-
 /* ---- posts from other threads ---- */
 
 static void post_queue_add(struct post_queue *q, struct post p)
 {
     if (q->n == q->cap) {
         q->cap = q->cap ? 2 * q->cap : 64;
-        q->item = realloc(q->item, q->cap * sizeof *q->item);
-        if (!q->item)
-            abort();
+        q->item = must_realloc(q->item, q->cap * sizeof *q->item);
     }
     q->item[q->n++] = p;
 }
@@ -171,7 +156,7 @@ int loop_new(struct loop **ret, struct error *err)
     raise_open_files();
     signal(SIGPIPE, SIG_IGN);
 
-    struct loop *l = must_alloc(sizeof *l);
+    struct loop *l = must_calloc(1, sizeof *l);
     pthread_mutex_init(&l->mutex, NULL);
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (l->wake_fd < 0) {
@@ -235,7 +220,22 @@ static void count_turn(struct loop *l, int64_t turn_us)
     histogram_add(&l->turns, turn_us);
 }
 
-int loop_run(struct loop *l, struct error *err)
+/* How many loops run in the program, and in this thread. */
+static atomic_int running_n;
+static _Thread_local int running_here_n;
+
+static void count_running(int by)
+{
+    running_n += by;
+    running_here_n += by;
+}
+
+void loop_assert(void)
+{
+    assert(running_here_n > 0 || atomic_load_explicit(&running_n, memory_order_relaxed) == 0);
+}
+
+static int run_turns(struct loop *l, struct error *err)
 {
     int64_t before_us = clock_thread_cpu_us();
     l->stopping = false;
@@ -251,6 +251,14 @@ int loop_run(struct loop *l, struct error *err)
     return 0;
 }
 
+int loop_run(struct loop *l, struct error *err)
+{
+    count_running(1);
+    int rc = run_turns(l, err);
+    count_running(-1);
+    return rc;
+}
+
 void loop_stop(struct loop *l)
 {
     l->stopping = true;
@@ -263,7 +271,7 @@ struct event_base *loop_base(struct loop *l)
 
 static struct hook *hook_append(struct hook **list, loop_fn *fn, void *ctx)
 {
-    struct hook *h = must_alloc(sizeof *h);
+    struct hook *h = must_calloc(1, sizeof *h);
     h->fn = fn;
     h->ctx = ctx;
     while (*list)
@@ -286,7 +294,7 @@ static void on_signal(evutil_socket_t signo, short what, void *ctx)
 void loop_on_signal(struct loop *l, int signo, loop_fn *fn, void *ctx)
 {
     struct hook *h = hook_append(&l->signals, fn, ctx);
-    h->event = must_event(evsignal_new(l->base, signo, on_signal, h));
+    h->event = must(evsignal_new(l->base, signo, on_signal, h));
     event_add(h->event, NULL);
 }
 
@@ -304,11 +312,11 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn *fn, void *ctx)
 {
-    struct loop_timer *t = must_alloc(sizeof *t);
+    struct loop_timer *t = must_calloc(1, sizeof *t);
     t->loop = l;
     t->fn = fn;
     t->ctx = ctx;
-    t->event = must_event(evtimer_new(l->base, on_timer, t));
+    t->event = must(evtimer_new(l->base, on_timer, t));
     return t;
 }
 
@@ -367,10 +375,10 @@ static void on_fd(evutil_socket_t fd, short what, void *ctx)
 
 static struct loop_watch *watch(struct loop *l, int fd, short what, loop_fd_fn *fn, void *ctx)
 {
-    struct loop_watch *w = must_alloc(sizeof *w);
+    struct loop_watch *w = must_calloc(1, sizeof *w);
     w->fn = fn;
     w->ctx = ctx;
-    w->event = must_event(event_new(l->base, fd, what | EV_PERSIST, on_fd, w));
+    w->event = must(event_new(l->base, fd, what | EV_PERSIST, on_fd, w));
     event_add(w->event, NULL);
     return w;
 }

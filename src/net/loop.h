@@ -14,6 +14,9 @@ int loop_new(struct loop **ret, struct error *err); /* raises RLIMIT_NOFILE to i
 void loop_free(struct loop *l);
 int loop_run(struct loop *l, struct error *err);    /* until loop_stop() */
 void loop_stop(struct loop *l);                     /* from the loop's thread */
+/* Ends the program if this is another thread than the loop's while a loop runs in this program: for functions that touch what
+ * belongs to the loop's thread, and that a step on another thread could name. */
+void loop_assert(void);
 struct event_base *loop_base(struct loop *l);       /* for the other files of src/net */
 
 typedef void loop_fn(void *ctx);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "net/loop_internal.h"
 
 struct pool_job {
@@ -166,13 +167,8 @@ static int start_threads(struct pool *p, struct error *err)
 
 int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, struct error *err)
 {
-    struct pool *p = calloc(1, sizeof *p);
-    struct pool_thread *threads = calloc((size_t)o->threads, sizeof *threads);
-    if (!p || !threads) {
-        free(p);
-        free(threads);
-        return error_set(err, ERR_NO_MEMORY, "no memory for pool %s of %d threads", o->name, o->threads);
-    }
+    struct pool *p = must_calloc(1, sizeof *p);
+    struct pool_thread *threads = must_calloc((size_t)o->threads, sizeof *threads);
     p->loop = l;
     p->options = *o;
     p->thread = threads;
@@ -192,9 +188,7 @@ int pool_new(struct loop *l, const struct pool_options *o, struct pool **ret, st
 
 int pool_submit(struct pool *p, pool_work_fn *work, pool_done_fn *done, void *job, struct error *err)
 {
-    struct pool_job *j = malloc(sizeof *j);
-    if (!j)
-        return error_set(err, ERR_NO_MEMORY, "no memory for a job of pool %s", p->name);
+    struct pool_job *j = must_malloc(sizeof *j);
     *j = (struct pool_job){.work = work, .done = done, .job = job};
 
     pthread_mutex_lock(&p->mutex);

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 
 #define MESSAGE_MAX 512
 
@@ -79,9 +80,7 @@ static void start_watchdog(struct service *s)
 
 struct service *service_new(struct loop *l)
 {
-    struct service *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct service *s = must_calloc(1, sizeof(*s));
     s->fd = connect_to(getenv("NOTIFY_SOCKET"));
     s->watchdog = loop_timer_new(l, on_watchdog, s);
     if (s->fd >= 0)

@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "common/strbuf.h"
 
 #define FILE_MAX (1 << 20)
@@ -92,7 +93,7 @@ static int load_chain(struct tls_pair *p, const char *file, struct error *err)
     int rc = in && pem ? use_chain(p, in, pem, file, err) : no_memory(err);
     char *data;
     long n = rc == 0 ? BIO_get_mem_data(pem, &data) : 0;
-    if (rc == 0 && !(p->pem = strndup(data, (size_t)n)))
+    if (rc == 0 && !(p->pem = must_strndup(data, (size_t)n)))
         rc = no_memory(err);
     BIO_free(in);
     BIO_free(pem);

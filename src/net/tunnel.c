@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <event2/util.h>
 
+#include "common/must.h"
 #include "net/http.h"
 #include "net/ws.h"
 
@@ -45,9 +46,7 @@ struct tunnels {
 
 struct tunnels *tunnels_new(struct loop *l)
 {
-    struct tunnels *all = calloc(1, sizeof *all);
-    if (!all)
-        abort();
+    struct tunnels *all = must_calloc(1, sizeof *all);
     all->loop = l;
     LIST_INIT(&all->list);
     return all;
@@ -196,13 +195,9 @@ static void on_ws_close(struct ws *w, int code, const char *why, void *ctx)
 
 static struct tunnel *tunnel_new(struct tunnels *all, int fd)
 {
-    struct tunnel *t = calloc(1, sizeof *t);
-    if (!t)
-        abort();
+    struct tunnel *t = must_calloc(1, sizeof *t);
     t->all = all;
-    t->tcp = bufferevent_socket_new(loop_base(all->loop), fd, BEV_OPT_CLOSE_ON_FREE);
-    if (!t->tcp)
-        abort();
+    t->tcp = must(bufferevent_socket_new(loop_base(all->loop), fd, BEV_OPT_CLOSE_ON_FREE));
     bufferevent_setwatermark(t->tcp, EV_READ, 0, HELD_MAX);
     LIST_INSERT_HEAD(&all->list, t, in_all);
     all->n++;

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/must.h"
 #include "net/ws_internal.h"
 
 /* What a peer can make us queue by asking (pings ask for pongs), and how often it may ask. Ours ask every 15 s. */
@@ -365,9 +366,7 @@ static void on_timer(void *ctx)
 
 static struct ws *ws_new(struct loop *l, const struct ws_handler *h)
 {
-    struct ws *w = calloc(1, sizeof *w);
-    if (!w)
-        abort();
+    struct ws *w = must_calloc(1, sizeof *w);
     w->handler = *h;
     w->timer = loop_timer_new(l, on_timer, w);
     return w;

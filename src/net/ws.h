@@ -24,7 +24,7 @@ struct ws_handler {
     void *ctx;
     size_t message_max; /* bytes */
     size_t pending_max; /* bytes that wait for the peer: one that would wait for more is cut off, 1006; 0: any */
-    int ping_s, dead_s; /* 15 and 60 in the contract */
+    int ping_s, dead_s; /* agents: docs/spec/agents.md#an-agent-is-lost */
 };
 
 struct ws_client_options {

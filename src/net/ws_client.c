@@ -1,5 +1,6 @@
 /* Dialling a WebSocket: resolve, connect (each address in turn), TLS, upgrade. Ends in ws_dialled() or
  * ws_dial_failed(). */
+#include "common/must.h"
 #include "net/ws_internal.h"
 
 #include <arpa/inet.h>
@@ -153,9 +154,7 @@ static bool read_answer(struct ws_dial *d, bool at_eof)
     }
     if (end < 0)
         return false;
-    char *head = strndup((const char *)evbuffer_pullup(in, end + 4), (size_t)end + 4);
-    if (!head)
-        abort();
+    char *head = must_strndup((const char *)evbuffer_pullup(in, end + 4), (size_t)end + 4);
     int status;
     bool done = true;
     if (strlen(head) != (size_t)end + 4 || sscanf(head, "HTTP/1.%*1[01] %3d", &status) != 1 ||
@@ -303,7 +302,7 @@ static int parse_url(struct ws_dial *d, struct strbuf *target, struct error *err
         d->tls = strcasecmp(scheme, "wss") == 0;
         size_t host_n = strlen(host);
         bool bracketed = host[0] == '[' && host_n > 2; /* [::1] */
-        d->host = strndup(host + bracketed, host_n - 2 * bracketed);
+        d->host = must_strndup(host + bracketed, host_n - 2 * bracketed);
         snprintf(d->port, sizeof d->port, "%d", port > 0 ? port : d->tls ? 443 : 80);
         strbuf_addf(target, "%s%s%s", path && *path ? path : "/", query ? "?" : "", query ? query : "");
     }
@@ -367,13 +366,11 @@ static int make_tls(struct ws_dial *d, const struct ws_client_options *o, struct
 
 struct ws_dial *ws_dial_new(struct ws *w, struct loop *l, const struct ws_client_options *o, struct error *err)
 {
-    struct ws_dial *d = calloc(1, sizeof *d);
-    if (!d)
-        abort();
+    struct ws_dial *d = must_calloc(1, sizeof *d);
     d->ws = w;
     d->loop = l;
-    d->url = strdup(o->url);
-    d->tls_name = o->tls_name ? strdup(o->tls_name) : NULL;
+    d->url = must_strdup(o->url);
+    d->tls_name = o->tls_name ? must_strdup(o->tls_name) : NULL;
     d->tls_skip_verify = o->tls_skip_verify;
     d->timeout_s = o->connect_timeout_s > 0 ? o->connect_timeout_s : CONNECT_TIMEOUT_S;
     d->timer = loop_timer_new(l, on_timeout, d);

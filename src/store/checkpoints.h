@@ -60,7 +60,7 @@ struct store_checkpoint_filter {
 struct store_checkpoint_list { struct store_checkpoint *checkpoint; size_t checkpoint_n; struct page_window window; };
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err);
-/* By uuid, in the order given; unknown ones are left out. */
+/* The checkpoints with these uuids, in the order given. Unknown uuids are left out. */
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
                               struct store_checkpoint **ret, size_t *ret_n, struct error *err);
 

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/number.h"
 
 static void *grown(void *p, size_t n, size_t size)
 {
-    void *q = realloc(p, n * size);
-    if (!q)
-        abort();
+    void *q = must_realloc(p, n * size);
     return q;
 }
 
@@ -61,9 +60,7 @@ static size_t room_for(struct column *c, size_t row)
 static void set_text(struct column *c, size_t at, const char *text, size_t n)
 {
     if (!c->text) {
-        c->text = calloc(c->cap, sizeof(*c->text));
-        if (!c->text)
-            abort();
+        c->text = must_calloc(c->cap, sizeof(*c->text));
     }
     c->text[at] = texts_add(&c->texts, text, n);
 }

@@ -1,4 +1,4 @@
-/* Within the store: one column of a table in memory. A row has a number, a text, or nothing there. */
+/* Within the store: one column of a table in memory. Each row has a number, a text, or nothing in it. */
 #ifndef DET_STORE_COLUMN_H
 #define DET_STORE_COLUMN_H
 
@@ -18,9 +18,9 @@ struct column {
 void column_set_number(struct column *c, size_t row, double v);
 void column_set_text(struct column *c, size_t row, const char *text, size_t n);
 void column_clear(struct column *c, size_t row);
-/* For those who compare numbers as texts: has each stand there as JSON writes it. */
+/* For comparisons of numbers as texts: adds the text of each number, as JSON writes it. */
 void column_spell(struct column *c);
-/* All of rows 0 … n − 1: copies in place of what has no room. */
+/* Copies the values of rows 0 … n − 1. Rows beyond the column's end have no value. */
 void column_numbers(const struct column *c, size_t n, double *ret);
 void column_texts(const struct column *c, size_t n, uint32_t *ret);
 size_t column_bytes(const struct column *c);

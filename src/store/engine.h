@@ -3,7 +3,9 @@
  * SQLite is the engine that is embedded (engine_sqlite.c), PostgreSQL the one that is a server (engine_postgres.c and
  * postgres_*.c).
  * Nothing else in the store calls a database library. Errors have the kinds that store.h promises, and leave their mark
- * in `failure`. A conflict says what it was about in SQLite's words: "FOREIGN KEY …", "UNIQUE …: table.column". */
+ * in `failure`. A conflict names the kind of the constraint that refused the row, and its name (common/error.h), alike in
+ * both engines. One difference is left: of a unique index with a name of its own PostgreSQL tells that name
+ * ("trials_by_external_id"), SQLite the columns ("trials.experiment_id_external_id"). */
 #ifndef DET_STORE_ENGINE_H
 #define DET_STORE_ENGINE_H
 

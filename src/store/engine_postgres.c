@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/must.h"
 #include "store/postgres.h"
 
 enum {
@@ -27,9 +28,7 @@ static void op_close(struct engine *base)
 
 static int op_open(const char *uri, bool writer, struct engine **ret, struct error *err)
 {
-    struct postgres_engine *e = calloc(1, sizeof(*e));
-    if (!e)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct postgres_engine *e = must_calloc(1, sizeof(*e));
     e->base.ops = &engine_postgres;
     e->writer = writer;
     e->durability = STORE_DURABLE_NORMAL;

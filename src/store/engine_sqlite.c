@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "store/engine.h"
 
 #include <fcntl.h>
@@ -21,6 +22,50 @@ struct engine_stmt {
     sqlite3_stmt *stmt;
 };
 
+/* The name that error.h gives the constraint, out of SQLite's sentence: "UNIQUE constraint failed: projects.workspace_id,
+ * projects.name" is projects.workspace_id_name. An index over expressions is told by its name: "…: index 'users_by_name'". */
+static void name_unique(const char *text, char ret[ERROR_CONSTRAINT_NAME_MAX])
+{
+    const char *p = strstr(text, "failed: ");
+    size_t n = 0;
+    ret[0] = '\0';
+    if (!p)
+        return;
+    p += strlen("failed: ");
+    if (strncmp(p, "index '", 7) == 0) {
+        snprintf(ret, ERROR_CONSTRAINT_NAME_MAX, "%.*s", (int)strcspn(p + 7, "'"), p + 7);
+        return;
+    }
+    while (*p && n + 1 < ERROR_CONSTRAINT_NAME_MAX) {
+        if (*p != ',') {
+            ret[n++] = *p++;
+            continue;
+        }
+        ret[n++] = '_';
+        const char *column = strchr(p, '.'); /* behind the table, which is the same for each */
+        p = column ? column + 1 : "";
+    }
+    ret[n] = '\0';
+}
+
+static int fail_constraint(struct sqlite_engine *e, const char *text, struct error *err)
+{
+    char name[ERROR_CONSTRAINT_NAME_MAX];
+    name_unique(text, name);
+    switch (sqlite3_extended_errcode(e->db)) {
+    case SQLITE_CONSTRAINT_FOREIGNKEY:
+        return error_set_constraint(err, CONSTRAINT_FOREIGN_KEY, "", "%s", text);
+    case SQLITE_CONSTRAINT_UNIQUE:
+        return error_set_constraint(err, CONSTRAINT_UNIQUE, name, "%s", text);
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+        name[strcspn(name, ".")] = '\0';
+        return error_set_constraint(err, CONSTRAINT_PRIMARY_KEY, name, "%s", text);
+    default:
+        return error_set_constraint(err, CONSTRAINT_OTHER, "", "%s", text);
+    }
+}
+
 /* What went wrong, in the terms of store.h. */
 static int fail(struct sqlite_engine *e, const char *doing, struct error *err)
 {
@@ -28,7 +73,7 @@ static int fail(struct sqlite_engine *e, const char *doing, struct error *err)
     const char *text = sqlite3_errmsg(e->db);
     switch (code) {
     case SQLITE_CONSTRAINT:
-        return error_set(err, ERR_CONFLICT, "%s", text);
+        return fail_constraint(e, text, err);
     case SQLITE_FULL:
         e->base.failure |= ENGINE_FULL;
         return error_set(err, ERR_UNAVAILABLE,
@@ -131,9 +176,7 @@ static int open_file(struct sqlite_engine *e, const char *path, bool writer, str
 
 static int op_open(const char *path, bool writer, struct engine **ret, struct error *err)
 {
-    struct sqlite_engine *e = calloc(1, sizeof(*e));
-    if (!e)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct sqlite_engine *e = must_calloc(1, sizeof(*e));
     e->base.ops = &engine_sqlite;
     if (open_file(e, path, writer, err) < 0) {
         op_close(&e->base);
@@ -212,9 +255,7 @@ static void op_finalize(struct engine_stmt *s)
 static int op_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err)
 {
     struct sqlite_engine *e = (struct sqlite_engine *)base;
-    struct engine_stmt *s = calloc(1, sizeof(*s));
-    if (!s)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct engine_stmt *s = must_calloc(1, sizeof(*s));
     s->engine = e;
     if (sqlite3_prepare_v3(e->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt, NULL) != SQLITE_OK) {
         op_finalize(s);

@@ -1,9 +1,9 @@
-/* What allocations ran in: of each container the machine, as its agent tells, and Python with its packages, as the task does (or
- * the agent, for a task that does not).
+/* What allocations ran in. Two documents describe each container: the machine, which its agent tells, and Python with its packages,
+ * which the task tells, or the agent for a task that does not.
  *
- * Documents are JSON that the caller has checked. One of the same text is kept once, however many allocations refer to it:
- * a list of packages has some kilobytes, and thousands of trials run with the same. Those that no allocation refers to any
- * more go when runs are deleted. */
+ * Documents are JSON that the caller has checked. Equal documents are kept once, however many allocations refer to them: a list of
+ * packages takes some kilobytes, and thousands of trials run with the same. A document that no allocation refers to any more is
+ * deleted when runs are deleted. */
 #ifndef DET_STORE_ENVIRONMENTS_H
 #define DET_STORE_ENVIRONMENTS_H
 

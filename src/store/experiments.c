@@ -60,10 +60,10 @@ static int insert_row(struct store *st, const struct store_experiment *x, size_t
                             sql_text(x->searcher_metric), sql_bool(x->smaller_is_better), sql_text(x->resource_pool),
                             sql_opt_text(x->external_id), sql_int((int64_t)model_definition_n)), NULL, err) == 0)
         return 0;
-    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
+    if (error_is_constraint(err, CONSTRAINT_FOREIGN_KEY, NULL))
         return explain_conflict(err, "experiment %d: project %d or user %d does not exist", x->id, x->project_id,
                                 x->user_id);
-    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "external_id"))
+    if (error_is_constraint(err, CONSTRAINT_UNIQUE, "experiments.external_id"))
         return explain_conflict(err, "an experiment with the external id \"%s\" already exists", x->external_id);
     return error_wrap(err, "experiment %d", x->id);
 }

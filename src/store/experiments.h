@@ -61,26 +61,26 @@ int store_experiment_set_config(struct store *st, int32_t id, const char *config
 /* A NULL field stays as it is. */
 struct store_experiment_patch { const char *name, *description, *notes, *labels; };
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
-/* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs; or one of its trials (trial_id 0: all). At most
- * `limit` rows at a time: *ret_more tells to call again. */
+/* Deletes an experiment with all that belongs to it: trials, metrics, checkpoints, tasks, logs; or one of its trials (trial_id; 0: the
+ * whole experiment). At most `limit` rows in one call. *ret_more: call it again. */
 int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id, int64_t limit, bool *ret_more,
                                  struct error *err);
 /* Trials that are to be deleted on their own. Asking again for one that failed tries it again. */
 int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t trial_id, struct error *err);
 int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err);
-/* It was asked for, but never began. */
+/* Withdraws a deletion that was asked for and has not begun. */
 int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err);
-/* What a starting master goes on with. */
+/* Deletions of runs that a starting master goes on with. */
 struct store_run_deletion { int32_t experiment_id, trial_id; };
 int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
                              struct error *err);
-/* Of an experiment: those asked for and those done. */
+/* How many deletions of runs of the experiment have been asked for, those done included. */
 int store_run_deletions_count(struct store *st, int32_t experiment_id, int64_t *ret, struct error *err);
-/* A master that went down while it deleted leaves DELETING behind: DELETE_FAILED, to be asked for again. */
+/* At the start: experiments that the last master was deleting when it ended become DELETE_FAILED, and may be deleted again. */
 int store_experiments_fail_deletions(struct store *st, struct error *err);
 /* Checkpoints whose files are not known to be gone; of one trial, or of all (0). */
 int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t trial_id, int64_t *ret, struct error *err);
-/* Of all its trials and their tasks. days -1: for ever. */
+/* Sets how many days the logs of all its trials are kept; -1: for ever. */
 int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
 
 /* What actions on experiments need to know of them. */
@@ -92,7 +92,7 @@ struct store_experiment_brief {
     bool archived, unmanaged, place_archived; /* its project, or the workspace of that */
 };
 int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err);
-/* By id; those that do not exist are missing. */
+/* The experiments with these ids, in the order of their ids. Ids without an experiment are left out. */
 int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,
                             struct store_experiment_brief **ret, size_t *ret_n, struct error *err);
 

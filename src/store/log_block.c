@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "common/must.h"
 #include "store/log_block_v1.h"
 #include "store/log_bytes.h"
 
@@ -49,9 +50,7 @@ static uint64_t intern(struct table *t, const char *s)
             return i;
     if (t->n == t->cap) {
         t->cap = t->cap ? t->cap * 2 : 16;
-        t->s = realloc(t->s, t->cap * sizeof(*t->s));
-        if (!t->s)
-            abort();
+        t->s = must_realloc(t->s, t->cap * sizeof(*t->s));
     }
     t->s[t->n++] = s;
     return t->n;
@@ -166,9 +165,8 @@ struct log_block {
 
 struct log_block *log_block_new(void)
 {
-    struct log_block *b = calloc(1, sizeof(*b));
-    if (!b || !(b->zstd = ZSTD_createDCtx()))
-        abort();
+    struct log_block *b = must_calloc(1, sizeof(*b));
+    b->zstd = must(ZSTD_createDCtx());
     return b;
 }
 
@@ -190,9 +188,7 @@ static void *grown(void *p, size_t *cap, size_t n, size_t size)
     if (n <= *cap)
         return p;
     *cap = n + n / 4;
-    p = realloc(p, *cap * size);
-    if (!p)
-        abort();
+    p = must_realloc(p, *cap * size);
     return p;
 }
 

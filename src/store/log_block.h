@@ -25,7 +25,7 @@ enum {
 
 void log_block_encode(const struct store_log_line *line, size_t line_n, int level, struct strbuf *out);
 
-/* One block after the other through the same memory: what a call returned is gone with the next. */
+/* Reads one block after the other into the same memory: what a call has returned is valid until the next call. */
 struct log_block;
 struct log_block *log_block_new(void);
 void log_block_free(struct log_block *b);

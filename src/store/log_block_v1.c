@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "common/must.h"
 #include "store/log_bytes.h"
 
 enum { VERSION = 1, ZSTD = 1, PLAIN_MAX = 1 << 30 };
@@ -93,9 +94,7 @@ int log_block_v1_decode(const void *data, size_t n, int64_t first_id, struct are
         return decode_plain(c, first_id, a, ret, ret_n, err);
     if (ZSTD_getFrameContentSize(c.p, (size_t)(c.end - c.p)) != plain_n)
         return log_block_damaged(err);
-    uint8_t *plain = malloc(plain_n + 1);
-    if (!plain)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    uint8_t *plain = must_malloc(plain_n + 1);
     int rc = ZSTD_decompress(plain, plain_n, c.p, (size_t)(c.end - c.p)) == plain_n
                  ? decode_plain((struct log_bytes){plain, plain + plain_n}, first_id, a, ret, ret_n, err)
                  : log_block_damaged(err);

@@ -1,5 +1,6 @@
-/* Within the store: which log lines are wanted, made ready to be asked of a block's filter, of a block's text, of many lines at
- * once and of one line, each dearer than the one before. All but the last may say yes where the answer is no. */
+/* Within the store: a filter of log lines, prepared for four tests, each of which costs more than the one before: of a block's Bloom
+ * filter, of a block's text, of many lines at once, of one line. The first three may say yes where no line matches; a no is
+ * certain. */
 #ifndef DET_STORE_LOG_FILTER_H
 #define DET_STORE_LOG_FILTER_H
 

@@ -1,4 +1,4 @@
-/* Within the store: texts within a text without regard to the case of ASCII letters, at the speed of memory. */
+/* Within the store: finds texts within a text, without regard to the case of ASCII letters, about as fast as memory can be read. */
 #ifndef DET_STORE_LOG_FIND_H
 #define DET_STORE_LOG_FIND_H
 

@@ -1,4 +1,5 @@
-/* Within the store: bits of task_log_blocks.level_mask and rank_mask, by which a reader passes over whole batches. */
+/* Within the store: the bits of task_log_blocks.level_mask and rank_mask, by which a reader sees that a whole block has no line of the
+ * wanted level or rank. */
 #ifndef DET_STORE_LOG_MASKS_H
 #define DET_STORE_LOG_MASKS_H
 

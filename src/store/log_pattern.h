@@ -1,5 +1,5 @@
-/* Within the store: what shows of a regular expression (PCRE2's syntax) without understanding all of it. Whatever is not
- * understood here shows nothing. */
+/* Within the store: finds out some properties of a regular expression (PCRE2's syntax), such as a text that every match must
+ * contain. It understands a part of the syntax only; for an expression with other parts it reports no property. */
 #ifndef DET_STORE_LOG_PATTERN_H
 #define DET_STORE_LOG_PATTERN_H
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/utf8.h"
 #include "store/log_find.h"
 #include "store/log_pattern.h"
@@ -55,7 +56,7 @@ static int compile(struct log_regex *r, struct error *err)
 
 int log_regex_new(const char *pattern, struct log_regex **ret, struct error *err)
 {
-    struct log_regex *r = calloc(1, sizeof(*r));
+    struct log_regex *r = must_calloc(1, sizeof(*r));
     r->pattern = arena_strdup(&r->arena, pattern);
     if (compile(r, err) < 0) {
         log_regex_free(r);

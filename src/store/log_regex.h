@@ -1,5 +1,6 @@
-/* Within the store: a regular expression that log lines are searched by (PCRE2, bounded), and ways to tell of many lines at
- * once that none of them matches: by what each match holds, and by matching them as one text (log_pattern.h). */
+/* Within the store: a regular expression for a search of log lines (PCRE2, with bounded steps). There are two quick ways to find out
+ * that none of many lines matches: no line contains a text that every match must contain (log_pattern.h), or the lines, matched
+ * as one text, have no match. */
 #ifndef DET_STORE_LOG_REGEX_H
 #define DET_STORE_LOG_REGEX_H
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "store/log_block.h"
 #include "store/log_words.h"
 #include "store/query.h"
@@ -63,9 +64,7 @@ static void lines_add(struct lines *all, const struct store_log_line *line, size
     static const struct store_log_line none = {0};
     if (all->n + n > all->cap) {
         all->cap = (all->n + n) * 2;
-        all->line = realloc(all->line, all->cap * sizeof(*all->line));
-        if (!all->line)
-            abort();
+        all->line = must_realloc(all->line, all->cap * sizeof(*all->line));
     }
     for (size_t i = 0; i < n; i++) {
         const struct store_log_line *before = all->n ? &all->line[all->n - 1] : &none;
@@ -131,9 +130,7 @@ static int read_heads(struct store *st, struct log_seal *s, struct lines *all, s
 
 static void add_block(struct log_seal *s, const struct store_log_line *line, size_t n, int level)
 {
-    s->block = realloc(s->block, (s->block_n + 1) * sizeof(*s->block));
-    if (!s->block)
-        abort();
+    s->block = must_realloc(s->block, (s->block_n + 1) * sizeof(*s->block));
     struct sealed *b = &s->block[s->block_n++];
     *b = (struct sealed){.first_id = line[0].id};
     log_batch_make(&b->batch, line, n, level);
@@ -161,10 +158,9 @@ static void cut_blocks(struct log_seal *s, const struct store_log_line *line, si
 int store_log_seal_make(struct store *reader, const char *task_id, enum log_seal_pace pace, bool rest,
                         struct log_seal **ret, struct error *err)
 {
-    struct log_seal *s = calloc(1, sizeof(*s));
+    struct log_seal *s = must_calloc(1, sizeof(*s));
     struct lines all = {0};
-    if (!s || !(s->task_id = strdup(task_id)))
-        abort();
+    s->task_id = must_strdup(task_id);
     int rc = read_heads(reader, s, &all, err);
     size_t bytes = bytes_of(all.line, all.n);
     bool worth_it = rest || bytes >= LOG_SEAL_BYTES || s->size.heads >= LOG_SEAL_HEADS;

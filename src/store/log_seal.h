@@ -2,10 +2,10 @@
  * keep their numbers. Two halves, for two threads:
  *
  *   store_log_seal_make   on a reader's connection: reads heads that are committed, unpacks them, packs the blocks
- *   store_log_seal_put    in the writer's transaction: in with the blocks, out with their heads. A crash before its
- *                         commit leaves the heads, after it the blocks; never both, never neither
+ *   store_log_seal_put    in the writer's transaction: inserts the blocks and deletes their heads. A crash before the commit
+ *                         leaves the heads, one after it the blocks; never both, never neither
  *
- * Heads that are gone in between (retention swept them) make the second half ERR_CONFLICT, and nothing has changed. */
+ * If retention has deleted some of the heads in between, the second half is ERR_CONFLICT and changes nothing. */
 #ifndef DET_STORE_LOG_SEAL_H
 #define DET_STORE_LOG_SEAL_H
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 enum { LETTERS = 26, TRIPLES = LETTERS * LETTERS * LETTERS, HASHES = 3, BITS_PER_KEY = 8 };
 
 /* ---- keys ---- */
@@ -84,9 +86,7 @@ static void keys_add(struct keys *k, uint64_t key)
 {
     if (k->n == k->cap) {
         k->cap = k->cap ? 2 * k->cap : 512;
-        k->key = realloc(k->key, k->cap * sizeof(*k->key));
-        if (!k->key)
-            abort();
+        k->key = must_realloc(k->key, k->cap * sizeof(*k->key));
     }
     k->key[k->n++] = key;
 }

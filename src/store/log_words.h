@@ -1,10 +1,9 @@
-/* Within the store: what may be within a sealed block, as a small Bloom filter, so that a search passes over blocks
- * without reading them.
+/* Within the store: a small Bloom filter of what a sealed block contains, so that a search need not read blocks without a match.
  *
- * In it are every three letters that follow one another in a line, without regard to case (digits differ in every block
- * and would fill it), and every distinct value of the lines' fields. A text can be in a block only if all its triples
- * are; a text without three letters in a row is looked for everywhere. "No" is certain, "yes" is not. 8 bits a key,
- * at most LOG_WORDS_MAX bytes. A head has no filter: it is read. */
+ * The filter contains every three letters that follow one another in a line, without regard to case, and every distinct value of
+ * the lines' fields. Digits are left out: they differ in every block and would fill the filter. A text can be in a block only if
+ * all its triples are in the filter; a text without three letters in a row is searched for in all blocks. A "no" is certain, a
+ * "yes" is not. The filter has 8 bits for each key, and at most LOG_WORDS_MAX bytes. Heads have no filter: they are read. */
 #ifndef DET_STORE_LOG_WORDS_H
 #define DET_STORE_LOG_WORDS_H
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "store/metrics.h"
 
 enum {
@@ -136,9 +137,7 @@ static void set_field(struct metric_report *r, enum field f, int64_t v)
 
 void metric_block_pack_reports(struct packer *p, const struct metric_block *b, struct strbuf *out)
 {
-    int64_t *v = calloc(b->n + 1, sizeof(*v));
-    if (!v)
-        abort();
+    int64_t *v = must_calloc(b->n + 1, sizeof(*v));
     strbuf_addc(out, VERSION);
     pack_varint(out, b->n);
     pack_names(p, b, out);
@@ -186,9 +185,7 @@ static int unpack_names(struct packer *p, struct unpack *u, struct arena *a, str
 
 static int unpack_fields(struct packer *p, struct unpack *u, struct metric_block *b)
 {
-    int64_t *v = calloc(b->n + 1, sizeof(*v));
-    if (!v)
-        abort();
+    int64_t *v = must_calloc(b->n + 1, sizeof(*v));
     int rc = 0;
     for (enum field f = 0; f < FIELD_NR && rc == 0; f++) {
         rc = unpack_ints(p, u, v, b->n);
@@ -267,10 +264,8 @@ struct sorted {
 
 static void sorted_init(struct sorted *s, size_t n)
 {
-    *s = (struct sorted){.kind = calloc(n + 1, 1), .integer = calloc(n + 1, sizeof(*s->integer)),
-                         .number = calloc(n + 1, sizeof(*s->number))};
-    if (!s->kind || !s->integer || !s->number)
-        abort();
+    *s = (struct sorted){.kind = must_calloc(n + 1, 1), .integer = must_calloc(n + 1, sizeof(*s->integer)),
+                         .number = must_calloc(n + 1, sizeof(*s->number))};
 }
 
 static void sorted_release(struct sorted *s)

@@ -4,8 +4,8 @@
  * metric is a column of its own, stored in a row of its own, so that a chart reads one column. The order of the keys of
  * a report is its shape; a block has few shapes, mostly one. Batch metrics are kept as texts, apart.
  *
- * A block is made from reports and other blocks by a builder, and never changes: what has to change is taken apart and
- * made anew. What is read is not trusted: every length is checked, and a damaged block is ERR_IO. */
+ * A builder makes a block of reports and other blocks. A block never changes: if something in it has to change, a new block is made.
+ * The bytes of a block are not trusted: every length is checked, and a damaged block is ERR_IO. */
 #ifndef DET_STORE_METRIC_BLOCK_H
 #define DET_STORE_METRIC_BLOCK_H
 
@@ -46,7 +46,7 @@ struct metric_block {
 
 /* The report's metrics as a JSON object, keys in the order in which they came. All columns must be loaded. */
 void metric_block_print(const struct metric_block *b, size_t i, struct strbuf *out);
-/* Its place; -1 if there is none. */
+/* The index of the column of that name; -1 if there is none. */
 long metric_block_column(const struct metric_block *b, const char *name);
 
 /* ---- building ---- */

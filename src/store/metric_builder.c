@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/must.h"
 #include "store/metric_block.h"
 
 struct name {
@@ -42,17 +43,13 @@ struct metric_builder {
     do {                                                                        \
         if ((n) == (cap)) {                                                     \
             (cap) = (cap) ? (cap) * 2 : 64;                                     \
-            (array) = realloc((array), (cap) * sizeof(*(array)));               \
-            if (!(array))                                                       \
-                abort();                                                        \
+            (array) = must_realloc((array), (cap) * sizeof(*(array)));          \
         }                                                                       \
     } while (0)
 
 struct metric_builder *metric_builder_new(struct arena *a)
 {
-    struct metric_builder *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort();
+    struct metric_builder *b = must_calloc(1, sizeof(*b));
     b->a = a;
     GROW(b->key, b->key_n, b->key_cap); /* hashed even when it is empty */
     return b;
@@ -82,8 +79,6 @@ static struct name *name_of(struct metric_builder *b, const char *text)
     name = arena_new(b->a, struct name);
     *name = (struct name){.text = arena_strdup(b->a, text), .place = (uint32_t)b->name_n++};
     HASH_ADD_KEYPTR(hh, b->names, name->text, strlen(name->text), name);
-    if (!HASH_ADDED(name))
-        abort();
     return name;
 }
 
@@ -114,8 +109,6 @@ static uint32_t shape_of_key(struct metric_builder *b)
         s = arena_new(b->a, struct shape);
         *s = (struct shape){.name = arena_dup(b->a, b->key, size), .n = b->key_n, .number = (uint32_t)b->shape_n++};
         HASH_ADD_KEYPTR(hh, b->shapes, s->name, size, s);
-        if (!HASH_ADDED(s))
-            abort();
     }
     b->latest = s;
     return s->number;

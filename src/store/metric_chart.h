@@ -1,8 +1,8 @@
-/* Within the store: the few points of a sealed column that a chart of very many points is drawn from.
+/* Within the store: a few points of a sealed column, for charts of very many points.
  *
- * Made when a block is sealed: its first and last number, and of each of 32 equal stretches the least and the greatest
- * finite number, or its first NaN or infinity where there is none. A chart over more points than are worth unpacking
- * takes these, and thin() chooses among them: no extreme is lost (as Donckers et al. propose, "MinMaxLTTB", 2023). */
+ * They are chosen when the block is sealed: its first and last number, and of each of 32 equal stretches the least and the greatest
+ * finite number, or the first NaN or infinity if the stretch has no finite number. A chart over too many points to unpack them all
+ * uses these, and thin() chooses among them, so that no extreme is lost (as Donckers et al. propose, "MinMaxLTTB", 2023). */
 #ifndef DET_STORE_METRIC_CHART_H
 #define DET_STORE_METRIC_CHART_H
 

@@ -1,4 +1,4 @@
-/* Within the store: a row of metric_reports, as both the writing and the reading half see it. */
+/* Within the store: a row of metric_reports, for the files that write reports and for those that read them. */
 #ifndef DET_STORE_METRIC_ROWS_H
 #define DET_STORE_METRIC_ROWS_H
 

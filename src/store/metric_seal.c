@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "store/metric_blocks.h"
 
 enum { BLOCKS_BEFORE = 16 /* more cannot fit: each is at least as large as the next */ };
@@ -219,9 +220,7 @@ static int prepare_group(struct store *st, int32_t trial_id, const struct heads_
     struct unit u = {.a = &a};
     if (packer_new(&u.packer, err) < 0)
         return -1;
-    struct metric_seal *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct metric_seal *s = must_calloc(1, sizeof(*s));
     s->trial_id = trial_id;
     s->archived = group->archived;
     s->group = arena_strdup(&s->a, group->group);

@@ -1,13 +1,15 @@
-/* Sealing: reports that have rested a while leave their rows and become blocks of columns.
+/* Sealing: rows of reports to which nothing was added for a while become blocks of columns.
  *
- * In two halves, so that neither the writer packs nor a reader writes. store_seal_prepare, on any connection, takes the
- * first rows of one group, with the blocks beside them that are no larger than what came together so far (so that a
- * report is packed again a few times, not once for every thousand that follow), and packs them. store_seal_commit, within
- * the writer's transaction, puts the new blocks in the place of those rows and blocks, if they are still what they were:
- * else it changes nothing and says so. One unit of work is bounded: STORE_SEAL_REPORTS rows and one block's worth.
+ * It is done in two halves, so that the writer packs nothing and a reader writes nothing.
+ *  - store_seal_prepare(), on any connection, takes the first rows of one group, and packs them. It packs small blocks beside them
+ *    once more, those that are no larger than what has come together so far; so a report is packed a few times, not once for every
+ *    thousand that follow.
+ *  - store_seal_commit(), within the writer's transaction, puts the new blocks in the place of those rows and blocks, if they are
+ *    still what they were. Otherwise it changes nothing, and says so.
+ * One unit of work is bounded: STORE_SEAL_REPORTS rows, and as much as one block holds.
  *
- * A sealed report changes by being unsealed: its block becomes rows again, under the same ids. Validations are never
- * sealed: checkpoints and trials refer to their rows, and there are few. */
+ * If a sealed report has to change, its block is unsealed: it becomes rows again, under the same ids. Validations are never sealed:
+ * checkpoints and trials refer to their rows, and there are few. */
 #ifndef DET_STORE_METRIC_SEAL_H
 #define DET_STORE_METRIC_SEAL_H
 

@@ -1,5 +1,6 @@
 /* Series for charts. Few points are unpacked and thinned exactly; of very many only what sealing laid by for charts is
  * read (metric_chart.h), and whole where the range cuts through a block. */
+#include "common/must.h"
 #include "store/metrics.h"
 
 #include <math.h>
@@ -35,9 +36,7 @@ static void add_point(struct line *l, const struct chart_point *p)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 256;
-        l->point = realloc(l->point, l->cap * sizeof(*l->point));
-        if (!l->point)
-            abort();
+        l->point = must_realloc(l->point, l->cap * sizeof(*l->point));
     }
     l->point[l->n++] = *p;
 }
@@ -241,10 +240,8 @@ static void thin_line(struct line *l, size_t max)
 {
     if (l->n <= max)
         return;
-    double *x = calloc(2 * l->n, sizeof(*x)), *y = x + l->n;
-    size_t *kept = calloc(max, sizeof(*kept));
-    if (!x || !kept)
-        abort();
+    double *x = must_calloc(2 * l->n, sizeof(*x)), *y = x + l->n;
+    size_t *kept = must_calloc(max, sizeof(*kept));
     bool one_step = l->point[0].steps == l->point[l->n - 1].steps;
     for (size_t i = 0; i < l->n; i++) {
         x[i] = one_step ? (double)(l->point[i].time_us - l->point[0].time_us) : (double)l->point[i].steps;

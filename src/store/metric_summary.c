@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/json.h"
+#include "common/must.h"
 
 struct node {
     struct metric_summary_entry e; /* its texts belong to the node */
@@ -22,9 +23,7 @@ static const char *const type_name[METRIC_TYPE_NR] = {"number", "string", "date"
 
 struct metric_summary *metric_summary_new(void)
 {
-    struct metric_summary *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct metric_summary *s = must_calloc(1, sizeof(*s));
     return s;
 }
 
@@ -73,9 +72,7 @@ static enum metric_type type_of(const struct metric_value *v)
 
 static void set_last(struct node *node, const struct metric_value *v, int64_t step)
 {
-    char *text = v->kind == METRIC_JSON ? strdup(v->json) : NULL;
-    if (v->kind == METRIC_JSON && !text)
-        abort();
+    char *text = v->kind == METRIC_JSON ? must_strdup(v->json) : NULL;
     free(node->last);
     node->last = text;
     node->e.last = *v;
@@ -86,15 +83,12 @@ static void set_last(struct node *node, const struct metric_value *v, int64_t st
 
 static void add_node(struct metric_summary *s, const struct metric_summary_entry *e)
 {
-    struct node *node = calloc(1, sizeof(*node));
-    if (!node || !(node->name = strdup(e->name)))
-        abort();
+    struct node *node = must_calloc(1, sizeof(*node));
+    node->name = must_strdup(e->name);
     node->e = *e;
     node->e.name = node->name;
     set_last(node, &e->last, e->last_step);
     HASH_ADD_KEYPTR(hh, s->nodes, node->name, strlen(node->name), node);
-    if (!HASH_ADDED(node))
-        abort();
 }
 
 /* NaN is neither the least nor the most, unless there is nothing else: fmin and fmax do just that. */

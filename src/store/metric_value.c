@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "common/json_reader.h"
 #include "common/number.h"
 
 /* ---- values ---- */
@@ -128,78 +129,41 @@ bool metric_value_equal(const struct metric_value *a, const struct metric_value 
 
 /* ---- members ---- */
 
-static const char *skip_blanks(const char *p)
+static struct reader reader_at(const char *p, const char *end, struct arena *a)
 {
-    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
-        p++;
-    return p;
-}
-
-/* From the opening quote to behind the closing one. */
-static const char *skip_string(const char *p)
-{
-    for (p++; *p && *p != '"'; p++)
-        if (*p == '\\' && p[1])
-            p++;
-    return *p ? p + 1 : p;
-}
-
-static const char *skip_value(const char *p)
-{
-    int depth = 0;
-    for (; *p; p++) {
-        if (*p == '"')
-            p = skip_string(p) - 1;
-        else if (*p == '{' || *p == '[')
-            depth++;
-        else if ((*p == '}' || *p == ']' || *p == ',') && depth == 0)
-            return p;
-        else if (*p == '}' || *p == ']')
-            depth--;
-    }
-    return p;
+    return (struct reader){.start = p, .p = p, .end = end, .a = a};
 }
 
 const char *metric_text_of(const char *quoted, size_t n, struct arena *a)
 {
-    if (!memchr(quoted, '\\', n))
-        return arena_strndup(a, quoted + 1, n - 2);
-    cleanup_json struct json_object *text = NULL;
-    if (json_parse(quoted, n, &text, NULL) < 0)
-        return arena_strndup(a, quoted + 1, n - 2);
-    return arena_strdup(a, json_object_get_string(text));
+    struct reader r = reader_at(quoted, quoted + n, a);
+    struct reader_slice text;
+    return reader_string(&r, &text) < 0 ? arena_strndup(a, quoted + 1, n - 2) : reader_text(&r, &text);
 }
 
 struct metric_members metric_members_of(const char *json)
 {
-    const char *p = skip_blanks(json);
-    return (struct metric_members){.p = *p == '{' || *p == '[' ? p + 1 : "", .list = *p == '['};
-}
-
-/* Behind the name and its colon; NULL where there is none. */
-static const char *take_name(struct metric_members *m, const char *p, struct arena *a)
-{
-    if (*p != '"')
-        return NULL;
-    const char *after = skip_string(p);
-    m->name = metric_text_of(p, (size_t)(after - p), a);
-    after = skip_blanks(after);
-    return skip_blanks(*after == ':' ? after + 1 : after);
+    struct metric_members m = {.end = json + strlen(json), .first = true};
+    struct reader r = reader_at(json, m.end, NULL);
+    char opening = reader_peek(&r);
+    m.list = opening == '[';
+    m.p = opening == '{' || m.list ? r.p + 1 : m.end;
+    return m;
 }
 
 bool metric_members_next(struct metric_members *m, struct arena *a)
 {
-    const char *p = skip_blanks(m->p);
-    if (*p == ',')
-        p = skip_blanks(p + 1);
-    if (!m->list)
-        p = take_name(m, p, a);
-    if (!p || !*p || *p == ']' || *p == '}')
+    struct reader r = reader_at(m->p, m->end, a);
+    struct reader_slice name;
+    if (reader_next(&r, m->list ? ']' : '}', m->first, m->list ? NULL : &name) <= 0)
         return false;
-    m->value = p;
-    m->p = skip_value(p);
-    m->value_n = (size_t)(m->p - p);
-    while (m->value_n && strchr(" \t\r\n", m->value[m->value_n - 1]))
-        m->value_n--;
+    m->name = m->list ? NULL : reader_text(&r, &name);
+    m->first = false;
+    reader_peek(&r);
+    m->value = r.p;
+    if (reader_skip(&r) < 0)
+        return false;
+    m->value_n = (size_t)(r.p - m->value);
+    m->p = r.p;
     return true;
 }

@@ -1,6 +1,6 @@
 /* Within the store: one metric of one report, and the JSON object it stands in.
  *
- * A value keeps what it needs to come back as it came: integers stay integers, floating point that is written as Python
+ * A value keeps what is needed to write it again exactly as it was reported: integers stay integers, floating point that is written as Python
  * writes it (the shortest text that reads back) is its number, NaN and the infinities are their names in quotes, and
  * everything else (1E5, 1.50, texts, true, null, lists, objects) is its JSON text. */
 #ifndef DET_STORE_METRIC_VALUE_H
@@ -43,7 +43,8 @@ bool metric_value_equal(const struct metric_value *a, const struct metric_value 
  *     struct metric_members m = metric_members_of(text);
  *     while (metric_members_next(&m, a)) … m.name, m.value, m.value_n … */
 struct metric_members {
-    const char *p;
+    const char *p, *end;
+    bool first;
     const char *name;  /* unescaped, in the arena; NULL in a list */
     const char *value; /* within the text */
     size_t value_n;

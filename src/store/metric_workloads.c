@@ -1,6 +1,7 @@
 /* Workloads of a trial: its reports, in rows and blocks, and its checkpoints, as one sorted list.
  *
  * Of each only the sort key is held, and only of as many as the page reaches to; then the page is filled. */
+#include "common/must.h"
 #include "store/metrics.h"
 
 #include <math.h>
@@ -89,9 +90,7 @@ static void add_item(struct gathering *g, const struct item *i)
         drop_spare(g);
     if (g->item_n == g->item_cap) {
         g->item_cap = g->item_cap ? g->item_cap * 2 : SPARE;
-        g->item = realloc(g->item, g->item_cap * sizeof(*g->item));
-        if (!g->item)
-            abort();
+        g->item = must_realloc(g->item, g->item_cap * sizeof(*g->item));
     }
     g->item[g->item_n++] = *i;
 }

@@ -1,7 +1,7 @@
 /* Metrics: reports as they come (durable at once, one row each), sealed into columns later (metric_seal.h), summaries kept
  * with every report.
  *
- * Rules:
+ * Rules (docs/spec/metrics.md):
  *  - Reports of one trial, group and step merge their keys. A key reported again must carry the equal value; batch
  *    metrics are not reported twice: ERR_INVALID otherwise, and nothing changes.
  *  - Only the trial's current run may report, and only while the trial has not ended.

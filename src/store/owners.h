@@ -1,4 +1,4 @@
-/* Whose an object is. What an object is called here is api/access.h's business: a row of the table there names the query. */
+/* Finds the owner of an object. The table in api/access.h says which query finds the owner of which kind of object. */
 #ifndef DET_STORE_OWNERS_H
 #define DET_STORE_OWNERS_H
 
@@ -16,7 +16,7 @@ struct store_owner {
     int32_t trial_id;      /* the same */
 };
 
-/* By its number, or by its text if `text` is not NULL. 1, 0 (there is no such object) or -1. */
+/* The owner of the object with this number, or with this text if `text` is not NULL. 1; 0: there is no such object; or -1. */
 int store_owner_get(struct store *st, enum store_owned what, int32_t number, const char *text, struct arena *a,
                     struct store_owner *ret, struct error *err);
 

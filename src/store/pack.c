@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "store/pack_internal.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ enum { ORDERS = 3, WIDTH_MAX = 8 };
 
 int packer_new(struct packer **ret, struct error *err)
 {
-    struct packer *p = calloc(1, sizeof(*p));
+    struct packer *p = must_calloc(1, sizeof(*p));
     if (p)
         *p = (struct packer){.compress = ZSTD_createCCtx(), .decompress = ZSTD_createDCtx()};
     if (p && p->compress && p->decompress) {

@@ -1,4 +1,4 @@
-/* Within the store: lists of numbers as few bytes, without loss.
+/* Within the store: packs lists of numbers into few bytes, without loss.
  *
  * Integers become differences of order 0, 1 or 2 (a constant step, a clock, a slope), are lowered by their least, cut
  * into planes (all lowest bytes, then all second ones …), and each plane is one byte, zstd or plain, whatever is
@@ -9,8 +9,8 @@
  *   decimal  whole multiples of 10^-p: rounded values
  *   single   values of float32, which is what most networks report: 32 bits, in the order of the numbers
  *   double   64 bits, in the order of the numbers
- * Each way back is checked when a list is packed, so that only what returns bit by bit is ever stored (not measured,
- * believed or rounded). docs/decisions/0003-metric-columns.md has the numbers behind these choices.
+ * When a list is packed it is also unpacked, and compared bit by bit, so that nothing is ever stored that does not come back as it
+ * was. docs/decisions/0003-metric-columns.md has the numbers behind these choices.
  *
  * A packer holds the buffers of zstd: one for as long as one thread packs or unpacks. What is read is not trusted. */
 #ifndef DET_STORE_PACK_H

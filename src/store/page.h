@@ -1,4 +1,4 @@
-/* Pagination as the contract has it, in its two families.
+/* Pages of lists (docs/spec/wire.md#pages-of-lists), in two families and one exception.
  *
  * memory lists (users, agents, workspaces, projects, checkpoints, pools …): limit 0 = all, a negative offset counts
  * from the end, an offset past the end and a negative limit are ERR_INVALID.

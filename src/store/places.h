@@ -1,8 +1,8 @@
-/* Deleting a project or a workspace with all that is in it.
+/* Deletes a project or a workspace with everything in it. Both are called a *place* here.
  *
- * What is to go is marked DELETING in one transaction, its experiments go one by one (master/deletions.c), and with the
- * last of them their place. When one cannot be deleted, or the master ends meanwhile, the place is DELETE_FAILED with the
- * reason, and may be asked for again. */
+ * One transaction marks the place and its experiments DELETING. The experiments are deleted one by one (master/deletions.c), and
+ * the place with the last of them. If one cannot be deleted, or the master ends meanwhile, the place is DELETE_FAILED with the
+ * reason, and deleting it may be asked for again. */
 #ifndef DET_STORE_PLACES_H
 #define DET_STORE_PLACES_H
 

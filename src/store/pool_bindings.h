@@ -1,4 +1,4 @@
-/* Which workspaces may use which resource pools. A pool that is bound to none is there for all. */
+/* Which workspaces may use which resource pools. All workspaces may use a pool that is bound to none. */
 #ifndef DET_STORE_POOL_BINDINGS_H
 #define DET_STORE_POOL_BINDINGS_H
 
@@ -8,18 +8,19 @@
 int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_unbind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
 int store_pool_bind_only(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
-/* In order of their ids. */
+/* The workspaces that the pool is bound to, in the order of their ids. */
 int store_pool_workspaces(struct store *st, const char *pool, struct arena *a, int32_t **ret, size_t *ret_n, struct error *err);
-/* Those that are bound to any. */
+/* The pools that are bound to some workspace. */
 int store_pools_bound(struct store *st, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
 int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, bool *ret, struct error *err);
 
-/* An experiment that is not over, in a pool that the workspace may not use to which it is to go. */
+/* An experiment that is not over, and whose pool may not be used by the workspace to which it is to be moved. */
 struct store_stranded {
     int32_t experiment_id; /* 0: there is none */
     const char *pool;
 };
-/* The first of a project, or that one experiment of it (0: all). One that stays in its workspace is none. */
+/* The first such experiment of a project; or only that experiment of it (experiment_id; 0: any). An experiment that stays in its
+ * workspace is not one. */
 int store_pool_stranded(struct store *st, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct arena *a,
                         struct store_stranded *ret, struct error *err);
 

@@ -7,9 +7,9 @@
  *     postgres_wire.c         values in the form of the wire
  *     engine_postgres.c       transactions, and the table of operations
  *
- * What SQLite gives by itself is made here: one writer at a time (an advisory lock that each write transaction takes),
- * and a connection that is there: one that was lost is opened again at the next transaction or single read, never in
- * the middle of a transaction, whose first half went with it. */
+ * Two things that SQLite has by itself are made here. There is one writer at a time: each write transaction takes an advisory lock.
+ * And a connection that was lost is opened again, at the beginning of the next transaction or single read. It is never opened again
+ * within a transaction, since the first half of the transaction was lost with the connection. */
 #ifndef DET_STORE_POSTGRES_H
 #define DET_STORE_POSTGRES_H
 
@@ -81,16 +81,16 @@ int postgres_finish(struct postgres_engine *e, PGresult *result, const char *doi
 /* ---- postgres_connection.c ---- */
 
 int postgres_connect(struct postgres_engine *e, const char *uri, struct error *err);
-/* Not more often than a pause allows that doubles: a server that starts is not stormed. */
+/* Connects again, but not before a pause that doubles with each attempt, so that a server that has just started is not flooded. */
 int postgres_reconnect(struct postgres_engine *e, struct error *err);
-/* 0 when there is a connection, or one can be made: not within a transaction. */
+/* 0 when there is a connection or one can be made. No connection is made within a transaction. */
 int postgres_connected(struct postgres_engine *e, struct error *err);
-/* Tells the connection what holds from now on: time-outs, durability. */
+/* Sets the connection's time-outs and durability. */
 int postgres_configure(struct postgres_engine *e, struct error *err);
-/* The next result of what was sent; NULL after the last. When the server lets the time of a statement pass, and
- * does not say so itself, the connection is given up. */
+/* The next result of what was sent; NULL after the last. If the server has not answered when the statement's time is over, the
+ * connection is given up. */
 PGresult *postgres_next_result(struct postgres_engine *e);
-/* Of all results the first that is bad, else the last. */
+/* Reads all results, and returns the first bad one, else the last. */
 PGresult *postgres_result(struct postgres_engine *e);
 PGresult *postgres_query(struct postgres_engine *e, const char *sql); /* several statements without parameters */
 

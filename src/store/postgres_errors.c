@@ -1,4 +1,5 @@
 /* What PostgreSQL says, in the terms of store.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "store/postgres.h"
@@ -45,21 +46,36 @@ int postgres_fail_away(struct postgres_engine *e, struct error *err)
 
 /* ---- statements that failed ---- */
 
-/* In SQLite's words (engine.h). The names of constraints are those that PostgreSQL gives: projects_key_key. */
+/* The name that error.h gives the constraint. PostgreSQL makes projects_workspace_id_name_key of the constraint that error.h
+ * calls projects.workspace_id_name; another name is that of an index, and stays as it is. */
+static void name_unique(const char *table, const char *name, char ret[ERROR_CONSTRAINT_NAME_MAX])
+{
+    size_t table_n = strlen(table), n = strlen(name);
+    if (strncmp(name, table, table_n) == 0 && name[table_n] == '_' && n > table_n + 5 && strcmp(name + n - 4, "_key") == 0)
+        snprintf(ret, ERROR_CONSTRAINT_NAME_MAX, "%s.%.*s", table, (int)(n - table_n - 5), name + table_n + 1);
+    else
+        snprintf(ret, ERROR_CONSTRAINT_NAME_MAX, "%s", name);
+}
+
+static bool is_primary_key(const char *table, const char *name)
+{
+    size_t n = strlen(table);
+    return strncmp(name, table, n) == 0 && strcmp(name + n, "_pkey") == 0;
+}
+
 static int fail_conflict(const PGresult *result, const char *state, const char *text, struct error *err)
 {
     const char *table = PQresultErrorField(result, PG_DIAG_TABLE_NAME);
     const char *name = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
-    size_t table_n = table ? strlen(table) : 0;
+    char unique[ERROR_CONSTRAINT_NAME_MAX];
     if (strcmp(state, "23503") == 0)
-        return error_set(err, ERR_CONFLICT, "FOREIGN KEY constraint failed: %s", text);
-    if (strcmp(state, "23505") != 0 || !table || !name || strncmp(name, table, table_n) != 0)
-        return error_set(err, ERR_CONFLICT, "%s", text);
-    const char *column = name + table_n + (name[table_n] == '_');
-    size_t n = strlen(column);
-    if (n > 4 && strcmp(column + n - 4, "_key") == 0)
-        n -= 4;
-    return error_set(err, ERR_CONFLICT, "UNIQUE constraint failed: %s.%.*s", table, (int)n, column);
+        return error_set_constraint(err, CONSTRAINT_FOREIGN_KEY, "", "%s", text);
+    if (strcmp(state, "23505") != 0)
+        return error_set_constraint(err, CONSTRAINT_OTHER, "", "%s", text);
+    if (table && name && is_primary_key(table, name))
+        return error_set_constraint(err, CONSTRAINT_PRIMARY_KEY, table, "%s", text);
+    name_unique(table ? table : "", name ? name : "", unique);
+    return error_set_constraint(err, CONSTRAINT_UNIQUE, unique, "%s", text);
 }
 
 /* What passes: the writer rolls back and tries the same group again. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "store/postgres.h"
 
 /* ---- preparing ---- */
@@ -73,11 +74,8 @@ static int prepare_here(struct engine_stmt *s, struct error *err)
 
 int postgres_prepare(struct engine *base, const char *sql, struct engine_stmt **ret, struct error *err)
 {
-    struct engine_stmt *s = calloc(1, sizeof(*s));
-    if (!s || !(s->sql = strdup(sql))) {
-        free(s);
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
-    }
+    struct engine_stmt *s = must_calloc(1, sizeof(*s));
+    s->sql = must_strdup(sql);
     s->engine = postgres_of(base);
     s->reads = strncmp(s->sql, "SELECT", 6) == 0;
     if (postgres_connected(s->engine, err) < 0 || prepare_here(s, err) < 0) {

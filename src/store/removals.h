@@ -1,10 +1,12 @@
-/* Files of checkpoints that are to go, and experiments whose checkpoints are to be thinned out.
+/* Files of checkpoints that are to be removed, and experiments whose checkpoints are to be collected (docs/decisions/0004).
  *
- * A removal has two phases. It is marked (store_removal_add); somebody removes the files; and one transaction notes what
- * is left of the checkpoint and takes the mark away (store_removal_done). Whatever is cut short in between is done again.
+ * A removal has two phases. First a mark says which files are to be removed (store_removal_add()). Then the files are removed, and
+ * one transaction notes what is left of the checkpoint and takes the mark away (store_removal_done()). Whatever a crash cuts short in
+ * between is done again.
  *
- * Somebody is the master, or, where it can't open the storage, a task on an agent: the mark is handed over, claimed for a
- * task in the transaction that asks for it, and let go when that ends without having reported what is left. */
+ * The master removes the files, or, where it cannot open the storage, a task on an agent. For that the mark is handed over; the
+ * transaction that asks for the task claims the mark for it; and if the task ends without having reported what is left, the mark is
+ * free again. */
 #ifndef DET_STORE_REMOVALS_H
 #define DET_STORE_REMOVALS_H
 
@@ -24,15 +26,16 @@ struct store_collection {
     int32_t experiment_id; /* 0: nothing is asked for */
     int64_t asked;         /* how often, since it was done last */
 };
-/* To be thinned out by its policy. Asking twice is asking once, unless somebody has begun meanwhile. */
+/* Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between. */
 int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err);
 int store_collection_next(struct store *st, struct store_collection *ret, struct error *err);
-/* *ret_done is false if it was asked for since `c` was read, as by a new policy: then nothing is done, and `c` is stale. */
+/* *ret_done is false if another collection was asked for since `c` was read, for example by a new policy: then nothing is done, and
+ * `c` is out of date. */
 int store_collection_done(struct store *st, const struct store_collection *c, bool *ret_done, struct error *err);
 
 /* globs: JSON list of patterns; "[]" is everything. Marks a checkpoint again that waited for its next try. */
 int store_removal_add(struct store *st, const char *uuid, const char *globs, int64_t now_us, struct error *err);
-/* Everything of every checkpoint that has files. trial_id, here and below: only that trial's; 0: all. */
+/* Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all. */
 int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err);
 
 struct store_removal {
@@ -40,10 +43,10 @@ struct store_removal {
     int32_t tries;
     struct store_site site;
 };
-/* Those whose time has come, except while a trial that is not over starts or goes on from the checkpoint. */
+/* Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long. */
 int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
                        size_t *ret_n, struct error *err);
-/* When the next one after now_us is due; 0: there is none. */
+/* When the next removal after now_us is due; 0: there is none. */
 int store_removals_next(struct store *st, int64_t now_us, int64_t *ret_us, struct error *err);
 /* resources: what is left (store_checkpoint_set_resources). */
 int store_removal_done(struct store *st, const char *uuid, const char *globs, const char *resources, struct error *err);
@@ -58,7 +61,7 @@ struct store_removal_group {
     const char *globs;  /* NULL: the experiment's TensorBoard files */
 };
 int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err);
-/* One whose time has come and that no task is at. *ret_found tells whether there is. */
+/* A group of removals that are due and that no task has claimed. *ret_found: there is one. */
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
                              bool *ret_found, struct error *err);
 int store_removal_group_claim(struct store *st, const struct store_removal_group *g, const char *task_id, int64_t now_us,
@@ -66,7 +69,8 @@ int store_removal_group_claim(struct store *st, const struct store_removal_group
 int store_removals_of_task(struct store *st, const char *task_id, struct arena *a, struct store_removal **ret,
                            size_t *ret_n, struct error *err);
 int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err);
-/* A report of what is left (store_checkpoint_set_resources). task_id: who reports; "" when it is none of these. */
+/* A report of what is left (store_checkpoint_set_resources()). task_id: the task that reports; "" when it is no task that removes
+ * checkpoints. */
 int store_removal_reported(struct store *st, const char *uuid, const char *resources, const char *task_id,
                            struct error *err);
 /* What the task has not reported is tried again later. */
@@ -80,7 +84,7 @@ struct store_tensorboard_removal {
     struct store_site site;
 };
 int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
-/* Of those that the master is to remove itself. ret->experiment_id is 0 when there is none. */
+/* A removal that is due and that the master makes itself. ret->experiment_id is 0 when there is none. */
 int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,
                                   struct store_tensorboard_removal *ret, struct error *err);
 int store_tensorboard_removal_of_task(struct store *st, const char *task_id, struct arena *a,

@@ -1,4 +1,4 @@
-/* Searches: what people filter and sort experiments and runs by, in the language of the contract.
+/* Searches: what people filter and sort experiments and runs by, in the language of docs/reference/searches.md.
  *
  *     filter   {"filterGroup": GROUP, "showArchived": true}
  *     GROUP    {"kind": "group", "conjunction": "and" | "or", "children": [GROUP | FIELD, …]}
@@ -82,7 +82,7 @@ struct search_name {
 };
 /* Columns that every project has, in the order of their table. */
 void search_fixed_names(enum search_kind kind, struct arena *a, struct search_name **ret, size_t *ret_n);
-/* Of hyperparameters or metadata, parts joined by dots; objects and null are no values. */
+/* Names of values of hyperparameters or metadata, their parts joined by dots. Objects and null are no values. */
 int store_search_value_names(struct store *st, int32_t project_id, bool metadata, struct arena *a,
                              struct search_name **ret, size_t *ret_n, struct error *err);
 /* Different texts under a key of metadata. */
@@ -143,7 +143,7 @@ struct store_run_brief {
     struct store_experiment_brief experiment;
     bool multitrial;
 };
-/* By id; those that do not exist are missing. */
+/* The runs with these ids, in the order of their ids. Ids without a run are left out. */
 int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
                      size_t *ret_n, struct error *err);
 int store_run_set_archived(struct store *st, int32_t id, bool archived, struct error *err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "common/number.h"
 #include "store/metric_value.h"
 
@@ -20,12 +21,9 @@ struct taking {
 
 static struct search_path_column *add_path(struct search_tables *t, const char *name)
 {
-    struct search_path_column *p = calloc(1, sizeof(*p));
-    if (!p || !(p->name = strdup(name)))
-        abort();
+    struct search_path_column *p = must_calloc(1, sizeof(*p));
+    p->name = must_strdup(name);
     HASH_ADD_KEYPTR(hh, t->paths, p->name, strlen(p->name), p);
-    if (!HASH_ADDED(p))
-        abort();
     return p;
 }
 

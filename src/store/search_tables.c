@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "store/metric_value.h"
 #include "store/search_paths.h"
 
@@ -13,9 +14,7 @@ enum search_change { CHANGE_EXPERIMENT, CHANGE_RUN, CHANGE_SUMMARY, CHANGE_FEW, 
 
 static void *grown(void *p, size_t n, size_t size)
 {
-    void *q = realloc(p, n * size);
-    if (!q)
-        abort();
+    void *q = must_realloc(p, n * size);
     return q;
 }
 

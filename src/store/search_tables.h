@@ -1,12 +1,13 @@
-/* Within the store: what searches look at, in memory, column by column; a connection has them from its first search on.
+/* Within the store: the tables that searches look at, held in memory column by column. A connection has them from its first search on
+ * (docs/decisions/0009).
  *
- * A hundred thousand rows are judged by any filter and put into any order in a few milliseconds that way, where a database
- * would need an index for each pair of the two. The tables follow the database by search_changes: each read transaction
- * first takes over what has changed since the last one, so that a search sees what its transaction sees.
+ * So a hundred thousand rows are filtered and ordered in a few milliseconds, by any filter and any order, where a database would
+ * need an index for each pair of the two. The tables follow the database by the table search_changes: each read transaction first
+ * takes over what has changed since the last one, so that a search sees what its transaction sees.
  *
  * Hyperparameters, metadata and summaries of metrics become a column for each path: "hp.lr", "metadata.owner",
- * "validation.loss.min". Together these may take SEARCH_BYTES_MAX; beyond it those that nobody has asked for the longest
- * are dropped, and made again from the documents of all runs when somebody does. */
+ * "validation.loss.min". Together these columns may take SEARCH_BYTES_MAX. Beyond that, those that were used longest ago are
+ * dropped; when one of them is asked for again, it is made again from the documents of all runs. */
 #ifndef DET_STORE_SEARCH_TABLES_H
 #define DET_STORE_SEARCH_TABLES_H
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "store/migrate.h"
 #include "store/query.h"
 #include "store/search_tables.h"
@@ -71,13 +72,8 @@ struct engine_stmt *store_composed_stmt(struct store *st, const char *sql, struc
     composed_clear(st, oldest);
     if (st->engine->ops->prepare(st->engine, sql, &oldest->stmt, err) < 0)
         return NULL;
-    oldest->sql = strdup(sql);
+    oldest->sql = must_strdup(sql);
     oldest->used = ++st->uses;
-    if (!oldest->sql) {
-        composed_clear(st, oldest);
-        error_set(err, ERR_NO_MEMORY, "out of memory");
-        return NULL;
-    }
     return oldest->stmt;
 }
 
@@ -114,9 +110,7 @@ static const struct engine_ops *engine_of(const char *place)
 
 static int open_engine(const char *place, bool writer, struct store **ret, struct error *err)
 {
-    struct store *st = calloc(1, sizeof(*st));
-    if (!st)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct store *st = must_calloc(1, sizeof(*st));
     st->search.bytes_max = SEARCH_BYTES_MAX;
     if (engine_of(place)->open(place, writer, &st->engine, err) < 0) {
         free(st);

@@ -9,7 +9,7 @@
  * Conventions of all families:
  *  - No function commits. Writes run inside the caller's transaction (the writer's group commit); reads may run alone.
  *  - Results live in the caller's arena. A row that is not there is ERR_NOT_FOUND with a sentence that names it.
- *  - Times are µs UTC; 0 means "none" (NULL in the table). States are the contract's names without prefix: "ACTIVE".
+ *  - Times are µs UTC; 0 means "none" (NULL in the table). States are the API's names without their prefix: "ACTIVE".
  *  - JSON columns travel as text; a NULL `const char *` is SQL NULL. `has_x` tells whether an optional number is there.
  *  - Ids of experiments, trials, users, workspaces and projects are given by the caller (the loop allocates them in
  *    memory, starting from store_last_id); ids of reports, sessions and storage backends by the store. No id is ever

@@ -1,4 +1,5 @@
 /* Reading task logs: a walk over the blocks in either direction, past what the filter (log_filter.h) rules out. */
+#include "common/must.h"
 #include "store/task_logs.h"
 
 #include <stdatomic.h>
@@ -50,9 +51,7 @@ static void drop_block(struct store_log_reader *r)
 int store_log_reader_new(const struct store_log_filter *f, bool descending, struct store_log_reader **ret,
                          struct error *err)
 {
-    struct store_log_reader *r = calloc(1, sizeof(*r));
-    if (!r)
-        return error_set(err, ERR_NO_MEMORY, "out of memory");
+    struct store_log_reader *r = must_calloc(1, sizeof(*r));
     r->descending = descending;
     if (log_filter_init(&r->filter, f, err) < 0) {
         store_log_reader_free(r);

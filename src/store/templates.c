@@ -30,7 +30,7 @@ int store_template_insert(struct store *st, const struct store_template *t, stru
     if (query_exec(st, Q_TEMPLATES_INSERT, SQL_ARGS(sql_text(t->name), sql_text(t->config), sql_int(t->workspace_id),
                                                       sql_opt_int(t->user_id != 0, t->user_id)), NULL, err) == 0)
         return 0;
-    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
+    if (error_is_constraint(err, CONSTRAINT_FOREIGN_KEY, NULL))
         return explain_conflict(err, "workspace %d does not exist", t->workspace_id);
     return explain_conflict(err, "template '%s' already exists", t->name);
 }

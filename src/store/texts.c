@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 static void *grown(void *p, size_t n, size_t size)
 {
-    void *q = realloc(p, n * size);
-    if (!q)
-        abort();
+    void *q = must_realloc(p, n * size);
     return q;
 }
 
@@ -56,9 +56,7 @@ static void grow_table(struct texts *t)
 {
     free(t->table);
     t->table_n = t->table_n ? 2 * t->table_n : 16;
-    t->table = calloc(t->table_n, sizeof(*t->table));
-    if (!t->table)
-        abort();
+    t->table = must_calloc(t->table_n, sizeof(*t->table));
     for (uint32_t number = 1; number <= t->n; number++) {
         size_t n;
         const char *text = texts_get(t, number, &n);

@@ -1,5 +1,5 @@
-/* Within the store: different texts, each kept once and known by a number from 1; 0 is no text. What is true of a text
- * is then found out once for all rows that have it, and their order is that of small numbers. */
+/* Within the store: a set of texts. Each text is kept once and has a number from 1 on; 0 is no text. So a condition on a text is
+ * evaluated once for all rows that have this text, and texts are ordered by comparing small numbers. */
 #ifndef DET_STORE_TEXTS_H
 #define DET_STORE_TEXTS_H
 

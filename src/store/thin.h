@@ -1,4 +1,4 @@
-/* Within the store: a line of many points drawn with few. */
+/* Within the store: chooses a few points that draw the same line as many. */
 #ifndef DET_STORE_THIN_H
 #define DET_STORE_THIN_H
 

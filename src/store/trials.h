@@ -49,7 +49,7 @@ int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struc
 /* As the core has them, in order of their ids: what continuing an experiment takes up. */
 int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
                                    size_t *ret_n, struct error *err);
-/* Of experiments that are not over, by id: what a starting master restores. */
+/* The trials of experiments that are not over, in the order of their ids: what a starting master restores. */
 int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
                             struct error *err);
 

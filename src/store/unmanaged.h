@@ -1,5 +1,5 @@
-/* Experiments and trials that run elsewhere and only report here: the core never hears of them, so their states are
- * changed by what they say themselves. RUNNING is stored as ACTIVE. */
+/* Experiments and trials that run elsewhere and only report here (docs/spec/lifecycle.md#experiments-that-run-elsewhere). The core does
+ * not know them; their states are changed here, as they report. RUNNING is stored as ACTIVE. */
 #ifndef DET_STORE_UNMANAGED_H
 #define DET_STORE_UNMANAGED_H
 

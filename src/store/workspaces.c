@@ -177,9 +177,9 @@ static void read_project(struct query *q, struct arena *a, void *row)
 /* Which of the two unique things is taken, or which parent is missing. */
 static int explain_project(struct error *err, const struct store_project *p)
 {
-    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "projects.key"))
+    if (error_is_constraint(err, CONSTRAINT_UNIQUE, "projects.key"))
         return explain_conflict(err, "a project with the key \"%s\" already exists", p->key);
-    if (err && err->kind == ERR_CONFLICT && strstr(error_msg(err), "FOREIGN KEY"))
+    if (error_is_constraint(err, CONSTRAINT_FOREIGN_KEY, NULL))
         return explain_conflict(err, "workspace %d does not exist", p->workspace_id);
     return explain_conflict(err, "project \"%s\" already exists in workspace %d", p->name, p->workspace_id);
 }

@@ -41,7 +41,7 @@ int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, st
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
                             struct error *err);
 
-/* Of the workspace that a project is in. */
+/* The account of tasks that is set for the workspace of a project. */
 int store_workspace_agent_get(struct store *st, int32_t project_id, struct arena *a, struct store_workspace_agent *ret,
                               struct error *err);
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "task/mounts.h"
 
 #define OOM_SCORE "300"
@@ -75,7 +76,7 @@ static int open_birthplace(char *const *procs_file)
     size_t n = *procs_file ? strlen(*procs_file) : 0, name_n = sizeof(name) - 1;
     if (n <= name_n || procs_file[1] || strcmp(*procs_file + n - name_n, name) != 0)
         return -1;
-    cleanup_free char *dir = strndup(*procs_file, n - name_n);
+    cleanup_free char *dir = must_strndup(*procs_file, n - name_n);
     return dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
@@ -198,7 +199,8 @@ static void tell_of_hidden_packages(void)
     globfree(&found);
 }
 
-/* Whoever looks for the task's files by the contract's path, which without mounts is not there, has to know. Returns whether /tmp is the task's own. */
+/* Without mounts, the task's files are not at /run/determined (docs/spec/task-environment.md#files), and whoever looks for them
+ * there has to know. Returns whether /tmp is the task's own. */
 static bool enter_mounts(const struct taskspec *spec, const char *refusal, int status_fd)
 {
     bool own_tmp = false;

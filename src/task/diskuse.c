@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/must.h"
+
 #define DEPTH_MAX 100000
 #define OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
@@ -37,13 +39,11 @@ static bool descend(struct diskuse *d, const char *name, const struct stat *abov
         return true; /* it has gone, or become something else */
     if (d->depth == d->level_cap) {
         size_t cap = d->level_cap ? 2 * d->level_cap : 32;
-        struct diskuse_level *level = realloc(d->level, cap * sizeof(*level));
-        if (!level || d->depth == DEPTH_MAX) {
-            d->level = level ? level : d->level;
+        if (d->depth == DEPTH_MAX) {
             close(fd);
             return false;
         }
-        d->level = level;
+        d->level = must_realloc(d->level, cap * sizeof(*d->level));
         d->level_cap = cap;
     }
     d->level[d->depth++] = (struct diskuse_level){.dev = above->st_dev, .ino = above->st_ino, .position = telldir(d->dir)};

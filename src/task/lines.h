@@ -1,4 +1,4 @@
-/* Makes log lines of what a task writes.
+/* Makes log lines of what a task writes (docs/spec/logs.md#lines).
  *
  * A line ends at \n or at \r (progress bars), and \r\n is one end; either is kept as \n. A line that grows beyond
  * TASK_LINE_MAX bytes is cut there, at a character's border. Then, in this order: ` ?[rank=N] ?` in front becomes the

@@ -15,6 +15,7 @@
 #include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "task/mounts_internal.h"
 
 static int take_groups(const struct taskspec *s, struct error *err)
@@ -67,7 +68,7 @@ static const char *path_from(const char *dir, const char *path)
 /* The task's own directory, at the place that it had. */
 static int show_run_dir(int run, int cover, const char *way, struct error *err)
 {
-    cleanup_free char *above = path_parent(way), *copy = strdup(way);
+    cleanup_free char *above = path_parent(way), *copy = must_strdup(way);
     for (char *slash = copy; slash && (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         cleanup_close int made = beneath_make_dir(cover, copy, 0755, NULL, err);
@@ -263,9 +264,7 @@ int mounts_enter(const struct taskspec *spec, bool *ret_own_tmp, struct error *e
     umask(022);
     if (unshare_mounts(err) < 0 || take_groups(spec, err) < 0)
         return -1;
-    cleanup_free int *tree = calloc(spec->mount_n, sizeof(int)); /* they end with exec, as all descriptors do */
-    if (!tree)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_free int *tree = must_calloc(spec->mount_n, sizeof(int)); /* they end with exec, as all descriptors do */
     int r = make_view(&v, tree, err);
     *ret_own_tmp = v.own_tmp;
     return r;

@@ -11,6 +11,7 @@
 #include "common/beneath.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 #include "task/mounts_internal.h"
 
 #define ENTRIES_MAX 1000 /* of a directory that is covered */
@@ -91,7 +92,7 @@ static int entries_open(const struct view *v, int dir, struct entries *e, struct
             continue;
         int fd = e->n < ENTRIES_MAX ? open_as_task(v, dir, x->d_name, O_NOFOLLOW) : -1;
         if (fd >= 0) {
-            e->item[e->n].name = strdup(x->d_name);
+            e->item[e->n].name = must_strdup(x->d_name);
             e->item[e->n++].fd = fd;
         } else if (errno != ENOENT || e->n == ENTRIES_MAX) {
             r = error_set(err, ERR_PRECONDITION, "cannot show %s in a directory of our own", x->d_name);
@@ -143,9 +144,7 @@ static bool is_same(int dir, const char *path)
 /* The descriptor of the directory of ours that takes the place of `dir`. */
 static int cover(struct view *v, int dir, struct error *err)
 {
-    cleanup_free struct entries *e = calloc(1, sizeof(*e));
-    if (!e)
-        return error_set(err, ERR_NO_MEMORY, "no memory");
+    cleanup_free struct entries *e = must_calloc(1, sizeof(*e));
     cleanup_close int cover = mount_new("tmpfs", cover_options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
     int r = cover < 0 ? error_errno(err, "cannot make a file system in memory") : entries_open(v, dir, e, err);
     if (r == 0 && is_same(dir, "/"))
@@ -192,7 +191,7 @@ static bool may_cover(const struct view *v, int dir)
 /* The directory above `path` that is there; *ret_missing is the part of `path` that is not. */
 static int open_existing(const struct view *v, const char *path, const char **ret_missing, struct error *err)
 {
-    cleanup_free char *copy = strdup(path);
+    cleanup_free char *copy = must_strdup(path);
     for (size_t n = copy ? strlen(path) : 0; n > 0;) {
         while (n > 0 && copy[n - 1] == '/')
             n--;
@@ -210,7 +209,7 @@ static int open_existing(const struct view *v, const char *path, const char **re
 /* `path` below `dir`, and what is missing above it. */
 static int make_missing(int dir, const char *path, bool directory, struct error *err)
 {
-    cleanup_free char *copy = strdup(path);
+    cleanup_free char *copy = must_strdup(path);
     for (char *slash = copy; slash && (slash = strchr(slash, '/')); slash++) {
         *slash = 0;
         cleanup_close int made = *copy ? beneath_make_dir(dir, copy, 0755, NULL, err) : -1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "task/mounts_internal.h"
 
 #define TMP "/tmp"
@@ -73,7 +74,7 @@ static void add_path(const struct view *v, int tmp, const char *real_tmp, const 
 
 static void add_search_path(const struct view *v, int tmp, const char *real_tmp, const char *list, struct shown *s)
 {
-    cleanup_free char *copy = strdup(list);
+    cleanup_free char *copy = must_strdup(list);
     char *save = NULL;
     for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; dir; dir = strtok_r(NULL, ":", &save))
         add_path(v, tmp, real_tmp, dir, s);
@@ -104,8 +105,8 @@ int mount_tmp(struct view *v, int tree, struct error *err)
 {
     cleanup_close int tmp = open(TMP, O_PATH | O_DIRECTORY | O_CLOEXEC);
     cleanup_free char *real_tmp = realpath(TMP, NULL);
-    cleanup_free struct shown *s = calloc(1, sizeof(*s));
-    if (tmp < 0 || !real_tmp || !s)
+    cleanup_free struct shown *s = must_calloc(1, sizeof(*s));
+    if (tmp < 0 || !real_tmp)
         return error_errno(err, "%s", TMP);
     find_named(v, tmp, real_tmp, s);
     int r = mount_at(tree, tmp) < 0 ? error_errno(err, "cannot mount %s", TMP) : show_named(v, s, tree, err);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "common/procstat.h"
 #include "common/strbuf.h"
 
@@ -57,9 +58,7 @@ static struct process_list processes(void)
             continue;
         if (l.n == cap) {
             cap = cap ? 2 * cap : 256;
-            l.item = realloc(l.item, cap * sizeof(*l.item));
-            if (!l.item)
-                abort();
+            l.item = must_realloc(l.item, cap * sizeof(*l.item));
         }
         l.item[l.n++] = p;
     }

@@ -11,6 +11,7 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/files.h"
+#include "common/must.h"
 
 #define HEADER 16
 #define RECORD_MAX (4 * TASK_LINE_MAX)
@@ -59,9 +60,7 @@ static int segment_add(struct spool *s, uint64_t first, struct error *err)
         return error_errno(err, "spool: cannot open segment %s", name);
     if (s->segment_n == s->segment_cap) {
         s->segment_cap = s->segment_cap ? 2 * s->segment_cap : 8;
-        s->segment = realloc(s->segment, s->segment_cap * sizeof(*s->segment));
-        if (!s->segment)
-            abort();
+        s->segment = must_realloc(s->segment, s->segment_cap * sizeof(*s->segment));
     }
     s->segment[s->segment_n++] = (struct segment){.first = first, .next = first, .fd = fd};
     return 0;
@@ -121,9 +120,7 @@ static int list_segments(int dir, uint64_t **ret, size_t *ret_n, struct error *e
     for (struct dirent *e; (e = readdir(d));) {
         if (strlen(e->d_name) != NAME_LEN || strspn(e->d_name, "0123456789") != NAME_LEN)
             continue;
-        list = realloc(list, (n + 1) * sizeof(*list));
-        if (!list)
-            abort();
+        list = must_realloc(list, (n + 1) * sizeof(*list));
         list[n++] = strtoull(e->d_name, NULL, 10);
     }
     closedir(d);
@@ -153,9 +150,7 @@ static int recover(struct spool *s, struct error *err)
 
 int spool_open(int dir, uint64_t max_bytes, struct spool **ret, struct error *err)
 {
-    struct spool *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct spool *s = must_calloc(1, sizeof(*s));
     s->dir = dir;
     s->max_bytes = max_bytes;
     s->segment_bytes = max_bytes / 4 < SEGMENT_BYTES ? max_bytes / 4 : SEGMENT_BYTES;

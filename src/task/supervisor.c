@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "task/supervisor_internal.h"
 
 #include <errno.h>
@@ -187,9 +188,7 @@ static void hide_tokens(struct supervisor *s)
 
 int supervisor_new(const char *dir, bool adopt, struct supervisor **ret, struct error *err)
 {
-    struct supervisor *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct supervisor *s = must_calloc(1, sizeof(*s));
     s->path = path_join(dir, ".");
     s->dir = s->signal_fd = s->limits.pids_fd = s->limits.task_dir = s->output[0].fd = s->output[1].fd = s->link.fd = s->link.listener = -1;
     line_framer_init(&s->output[0].framer, TASK_STDOUT, on_line, s);

@@ -1,4 +1,4 @@
-"""Bad input at the master's edge: a clear error of the contract's shape, and nothing changed."""
+"""Bad input at the master's edge: a clear error (docs/spec/wire.md#errors), and nothing changed."""
 import base64
 import json
 import socket

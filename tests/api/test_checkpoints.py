@@ -10,8 +10,8 @@ import pytest
 from support.cluster import wait_for
 from support.det import run_det
 
-# Trial (0 or 1), searcher metric of the validation at the same step or None: the worked case of the contract, in which
-# checkpoint n is the n-th of this list and the n-th step.
+# Trial (0 or 1), searcher metric of the validation at the same step or None: the worked case of the rules
+# (docs/spec/lifecycle.md#checkpoints-that-are-kept), in which checkpoint n is the n-th of this list and the n-th step.
 WORKED = [(0, None), (0, None), (0, 0.6), (0, 0.5), (0, 0.4), (1, None), (1, 0.2), (1, 0.3), (1, None), (1, None)]
 TWO_TRIALS = {"name": "random", "metric": "loss", "max_trials": 2, "smaller_is_better": True}
 HYPERPARAMETERS = {"lr": {"type": "double", "minval": 0.1, "maxval": 0.2}}

@@ -1,4 +1,4 @@
-/* Case files: samples of a contract's rules as data (contract/cases, or any other file of the same form).
+/* Case files: samples of the rules of docs/spec as data (contract/cases, or any other file of the same form).
  *
  * A file is an object whose members are sections. The program walks them: a section with a runner has its cases run, a
  * section without one counts each of its cases as failed and says so, so that nothing passes by being forgotten. The

@@ -14,7 +14,7 @@ def program(request, det, ours):
 
 @pytest.fixture
 def worked(cluster):
-    """The contract's worked case, over: (experiment, its checkpoints by number)."""
+    """The worked case of tests/api/test_checkpoints.py, over: (experiment, its checkpoints by number)."""
     cluster.login()
     x, numbered = worked_experiment(cluster, policy(99, 99, 99))
     end(cluster, x)

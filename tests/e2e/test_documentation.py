@@ -15,7 +15,7 @@ from e2e.helpers import is_root
 from support.cluster import BUILD, ROOT, wait_for
 from support.ports import free_port
 
-PAGES = ("README.md", "docs/guide.md", "docs/installation.md", "docs/python-environment.md", "docs/operations.md")
+PAGES = ("README.md", "docs/guide.md", "docs/installation.md", "docs/python-environment.md", "docs/operations.md", "docs/tour.md")
 BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>[^>]*) -->\n)?(?:^```sh\n(?P<fenced>.*?)^```$|(?<=\n\n)(?P<indented>(?:^    .*\n)+))", re.M | re.S)
 TIMEOUT_S = 180
 
@@ -121,6 +121,15 @@ def test_links_of_a_page_lead_somewhere(page):
 
 def test_every_block_of_the_readme(reader):
     for text in run_of("README.md"):
+        reader.type(text)
+
+
+def test_every_block_of_the_tour(reader):
+    """The page is about the tree, and looks at it from its root."""
+    for name in ("contract", "src", "tests"):
+        (reader.dir / name).symlink_to(ROOT / name)
+    (reader.dir / "build").symlink_to(BUILD)
+    for text in run_of("docs/tour.md"):
         reader.type(text)
 
 

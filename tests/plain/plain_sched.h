@@ -1,4 +1,4 @@
-/* The scheduler, obviously: the rules of contract/scheduling as they are written, on a snapshot, with no index, no memory
+/* The obvious scheduler: the rules of docs/spec/scheduling.md as they are written, on a snapshot, with no index, no memory
  * and no thought of speed. src/core/sched must decide the same; tests/sim and the case files compare the two. */
 #ifndef DET_TESTS_PLAIN_SCHED_H
 #define DET_TESTS_PLAIN_SCHED_H

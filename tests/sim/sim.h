@@ -11,7 +11,7 @@
  * The store keeps what the PUT effects say and nothing else, so that a crash of the master, between any two steps,
  * before or after the commit, is: throw the core away, and restore a new one from the store. Tasks train: a step takes
  * 100 ms and ends with a checkpoint; they preempt when asked. What they were promised (an answer came) is remembered
- * and must never be lost. After every step the store is checked against the invariants (sim_check() in sim.c). */
+ * and must never be lost. After every step the store is checked against the invariants (store_check() in store.h). */
 #ifndef DET_TESTS_SIM_SIM_H
 #define DET_TESTS_SIM_SIM_H
 

@@ -78,6 +78,25 @@ static void test_continue__what_is_not_over_is_refused(void **state)
     error_release(&err);
 }
 
+/* It would never end: nobody runs that trial, and the experiment waits for it. */
+static void test_continue__with_a_trial_that_has_not_ended_is_refused(void **state)
+{
+    struct sim *sim = *state;
+    sim_add_agent(sim, "a1", 1);
+    int x = sim_create(sim, &(struct sim_experiment){.slots = 1, .steps = 1});
+    sim_run(sim, 1000);
+    assert_int_equal(sim_experiment_state(sim, x), RUN_COMPLETED);
+    struct core_restored_experiment from = {.row = sim->store->experiment[0], .spec = sim->store->spec[0]};
+    struct trial_row trial = *sim_trial(sim, 1);
+    trial.state = RUN_ACTIVE;
+    struct core_event ev = {.type = CORE_EXPERIMENT_CONTINUE,
+                            .resume = {.experiment = &from, .trial = &trial, .trial_n = 1, .rerun_completed = true}};
+    struct error err = ERROR_INIT;
+    assert_false(sim_step(sim, &ev, &err));
+    assert_string_equal(error_msg(&err), "experiment 1 cannot be continued: its trial 1 is ACTIVE, although the experiment has ended");
+    error_release(&err);
+}
+
 /* ---- faults of nodes --------------------------------------------------------------------------------------------- */
 
 static struct sim_container *first_container(struct sim_agent *a)
@@ -185,6 +204,7 @@ int main(void)
         TEST(test_continue__a_canceled_trial_goes_on_from_its_checkpoint_as_a_new_task),
         TEST(test_continue__a_search_leaves_completed_trials_alone),
         TEST(test_continue__what_is_not_over_is_refused),
+        TEST(test_continue__with_a_trial_that_has_not_ended_is_refused),
         TEST(test_node_fault__costs_no_restart_though_its_peers_fail_first),
         TEST(test_log_policy__canceled_retries_make_the_next_failure_the_last),
         TEST(test_log_policy__an_excluded_node_is_not_used_again),

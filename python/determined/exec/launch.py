@@ -13,7 +13,8 @@ any other string              ``sh -c STRING``
 a list                        the program ``LIST[0]`` with the arguments that follow
 ============================  =====================================================================
 
-Before that, the checkpoint storage is tried out: better to fail now than at the first checkpoint.
+Before that, the checkpoint storage is tried out: better to fail now than at the first checkpoint. The rules are in
+docs/spec/launchers.md#trial-classes.
 """
 
 import importlib.util

@@ -1,5 +1,7 @@
 """One machine's workers, supervised: the first that fails ends the others, and none outlives us.
 
+The rules are in docs/spec/launchers.md#supervision.
+
 A launcher starts the framework's own launcher (torchrun, horovodrun …), the *main* process, through
 :func:`supervise`; that starts the workers, each as ``determined.exec.pid_client ADDRESS -- …`` (see ``_worker`` for
 what they say). Main may hang, or may say 1 whatever happened; so we look at the workers ourselves:

@@ -117,7 +117,7 @@ static enum wire_experiment_state *states_of(struct cli *cli, const struct args_
 {
     enum wire_experiment_state *state = arena_array(&cli->arena, enum wire_experiment_state, args->states_n + 1);
     for (size_t i = 0; i < args->states_n; i++) {
-        int32_t number = 0; /* the names are choices of the contract */
+        int32_t number = 0; /* contract/cli.json has the choices */
         codec_enum_number(&wire_enum_experiment_state, arena_printf(&cli->arena, "STATE_%s", args->states[i]), &number);
         state[i] = (enum wire_experiment_state)number;
     }

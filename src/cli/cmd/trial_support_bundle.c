@@ -11,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/logs.h"
 #include "common/cleanup.h"
+#include "common/must.h"
 
 enum { PARTS_MAX = 5, PIECE_BYTES = 64 * 1024 };
 
@@ -175,11 +176,9 @@ static int pack_part(const struct bundle *b, const struct part *p, struct archiv
 
 static int pack(const struct bundle *b, int fd, struct error *err)
 {
-    struct archive *tar = archive_write_new();
-    struct archive_entry *entry = archive_entry_new();
+    struct archive *tar = must(archive_write_new());
+    struct archive_entry *entry = must(archive_entry_new());
     int rc = 0;
-    if (!tar || !entry)
-        abort();
     archive_write_add_filter_gzip(tar);
     archive_write_set_format_pax_restricted(tar);
     if (archive_write_open_fd(tar, fd) != ARCHIVE_OK)

@@ -4,6 +4,7 @@
 #include "common/files.h"
 #include "common/json.h"
 #include "common/schema.h"
+#include "core/sched/policy.h"
 
 enum { CLUSTER_BYTES_MAX = 1 << 20, AGENTS_MAX = 20000, AUX_DEFAULT = 100 };
 
@@ -95,18 +96,19 @@ static int take_aging(struct reader *r, struct json_object *o, const char *path,
 static int take_scheduler(struct reader *r, struct json_object *o, const char *path, struct core_pool_opts *ret)
 {
     static const char *const known[] = {"type", "fitting_policy", "preemption", "allow_heterogeneous_fits", "aging", NULL};
-    static const char *const types[] = {"priority", "fair_share", "round_robin", NULL};
+    const char *types[SCHED_POLICY_NR + 1] = {NULL};
     static const char *const fits[] = {"best", "worst", NULL};
-    int type = 0, fit = 0;
+    int type = SCHED_BY_PRIORITY, fit = 0;
+    for (int i = 0; i < SCHED_POLICY_NR; i++)
+        types[i] = sched_policy_type((enum sched_policy)i)->name;
     if (check_names(r, o, path, known) < 0 || take_word(r, o, path, "type", types, &type) < 0 ||
         take_word(r, o, path, "fitting_policy", fits, &fit) < 0 ||
         take_bool(r, o, path, "preemption", &ret->sched.preemption) < 0 ||
         take_bool(r, o, path, "allow_heterogeneous_fits", &ret->sched.allow_heterogeneous_fits) < 0 ||
         take_aging(r, o, path, &ret->sched.aging_us) < 0)
         return -1;
-    ret->sched.policy = type == 1 ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY;
+    ret->sched.policy = (enum sched_policy)type;
     ret->sched.fitting = fit == 1 ? FITTING_WORST : FITTING_BEST;
-    ret->equal_priorities = type == 2;
     return 0;
 }
 

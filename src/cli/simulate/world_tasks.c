@@ -1,15 +1,9 @@
 /* What runs in a simulated world: an allocation's tasks start, work as long as the trace says, report, and make way when asked to. */
 #include "cli/simulate/world_internal.h"
+#include "common/must.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
 
 static struct run *run_find(const struct world *w, const char *id)
 {
@@ -24,7 +18,7 @@ static struct progress *progress_of(struct world *w, int trial_id)
     HASH_FIND_INT(w->progress, &trial_id, p);
     if (p != NULL)
         return p;
-    p = must(calloc(1, sizeof *p));
+    p = must_calloc(1, sizeof *p);
     p->id = trial_id;
     HASH_ADD_INT(w->progress, id, p);
     return p;
@@ -34,7 +28,7 @@ static void add_thing(struct world *w, enum thing_kind kind, const char *id)
 {
     if (w->thing_n == w->thing_cap) {
         w->thing_cap = w->thing_cap ? 2 * w->thing_cap : 64;
-        w->thing = must(realloc(w->thing, w->thing_cap * sizeof *w->thing));
+        w->thing = must_realloc(w->thing, w->thing_cap * sizeof *w->thing);
     }
     struct thing *t = &w->thing[w->thing_n++];
     t->kind = kind;
@@ -57,7 +51,7 @@ void world_start_task(struct world *w, const struct core_start *e)
     size_t index = w->job_of[e->experiment_id];
     struct run *r = run_find(w, e->allocation_id);
     if (r == NULL) {
-        r = must(calloc(1, sizeof *r));
+        r = must_calloc(1, sizeof *r);
         snprintf(r->id, sizeof r->id, "%s", e->allocation_id);
         r->world = w;
         r->job = &w->job[index];
@@ -68,7 +62,7 @@ void world_start_task(struct world *w, const struct core_start *e)
         w->share[r->job->pool].used += r->slots;
         add_thing(w, THING_RUNNING, r->id);
     }
-    struct task *k = must(calloc(1, sizeof *k));
+    struct task *k = must_calloc(1, sizeof *k);
     snprintf(k->id, sizeof k->id, "%s", e->container_id);
     snprintf(k->agent_id, sizeof k->agent_id, "%s", e->agent_id);
     k->run = r;

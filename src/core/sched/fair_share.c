@@ -1,8 +1,10 @@
 /* Scheduling by fair share.
  *
- * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is released,
- * what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for them (room.h) as
- * far as they are their job's share without rounding up. What has no place goes to the others: then the pass plans anew. */
+ * Each job is offered as many slots as are its share (shares.h), and brought to that: what it has too much is
+ * released, what it lacks is placed as far as it fits. Gangs come first, the largest first, and have room made for
+ * them (room.h) as far as they are their job's share without rounding up. What has no place goes to the others: then
+ * the pass plans anew. */
+#include "core/sched/reasons.h"
 #include "core/sched/room.h"
 
 #include <stdlib.h>
@@ -38,7 +40,8 @@ static void add_up(struct pass *p, struct claim *ret)
     ret->unit = smallest == ret->largest ? smallest : 1;
 }
 
-/* From the job's own sums, unless its requests differ. */
+/* The claim follows from sums that the job keeps, unless its requests differ in size; then each of them is looked
+ * at. */
 static void claim_of(struct pass *p, struct sched_group *g, struct claim *ret)
 {
     *ret = (struct claim){.group = g, .weight = claim_weight(g->weight)};
@@ -74,7 +77,7 @@ static struct claims collect_claims(struct pass *p)
 
 /* ---- too much ---------------------------------------------------------------------------------------------------- */
 
-/* What was stopped for a gang counts as given back. */
+/* Slots that this pass has taken from the job for a gang count as given back. */
 static void release_too_much(struct pass *p, const struct claim *claim)
 {
     int active = claim->active;
@@ -141,14 +144,14 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     size_t mark = places_mark(&p->s->places);
-    if (shape_set_has(&p->hopeless, r->shape))
+    if (shape_set_has(&p->infeasible, r->shape))
         return 0;
     if (!p->releasing)
         give_back_what_leaves(p);
     size_t n = room_make(p, r);
     if (n == 0) {
         places_undo(&p->s->places, mark);
-        shape_set_add(&p->hopeless, r->shape);
+        shape_set_add(&p->infeasible, r->shape);
         return 0;
     }
     p->releasing = true;
@@ -156,7 +159,8 @@ static size_t make_room(struct pass *p, const struct sched_request *r)
     return n;
 }
 
-/* Its places are kept, now or when what is there has left. False: there are none, and there will be none. */
+/* Keeps places for the gang: free ones, or such as will be free when what runs there has left. False: there are
+ * none, and there will be none. */
 static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_room)
 {
     if (place_at_once(p, r))
@@ -180,7 +184,7 @@ static bool serve_gang(struct pass *p, struct sched_request *r, bool may_make_ro
     return n > 0 || r->shape->fits_now;
 }
 
-/* False: some of it has no place, and counts no more. */
+/* False: some gangs of the job have no place, so that these requests do not count any more. */
 static bool place_gangs(struct pass *p, const struct claim *claim)
 {
     int rest = claim->offered - claim->active;
@@ -223,7 +227,7 @@ static int by_size(const void *pa, const void *pb)
     return (*a)->turn < (*b)->turn ? -1 : 1;
 }
 
-/* Those whose gangs have found no place stand in ret: without them the plan has to be made anew. */
+/* *ret: the claims of the jobs whose gangs have found no place. The plan has to be made again without these gangs. */
 static size_t serve_gangs(struct pass *p, const struct claims *c, struct claim ***ret)
 {
     struct claim **lack = arena_array(p->arena, struct claim *, c->has_gangs ? c->n : 0);
@@ -281,12 +285,12 @@ static void start_again(struct pass *p, size_t placed_before)
     p->s->pass++; /* what the last plan granted and released was not */
     p->releasing = false;
     p->kept_n = 0;
-    p->unfit.n = p->too_large.n = p->hopeless.n = 0;
+    p->unfit.n = p->too_large.n = p->infeasible.n = 0;
     p->ret->allocate_n = placed_before;
     p->ret->release_n = p->ret->unplaced_n = 0;
 }
 
-void sched_by_fair_share(struct pass *p)
+static void pass_by_fair_share(struct pass *p)
 {
     struct claim **without_place;
     p->began = p->s->pass;
@@ -308,3 +312,14 @@ void sched_by_fair_share(struct pass *p)
     serve_single(p, &claims);
     places_undo(&p->s->places, 0);
 }
+
+static void why_by_fair_share(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    const struct sched_group *g = r->group;
+    bool at_limit = g->max_slots >= 0 && g->active + r->slots > g->max_slots;
+    ret->why = r->slots == 0 ? SCHED_WHY_NEXT : at_limit ? SCHED_WHY_MAX_SLOTS : SCHED_WHY_SHARE;
+}
+
+const struct sched_policy_type sched_policy_fair_share = {
+    .name = "fair_share", .no_priorities = "is scheduled by fair_share and has no priorities; set a weight",
+    .pass = pass_by_fair_share, .why = why_by_fair_share};

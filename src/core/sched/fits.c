@@ -95,7 +95,7 @@ static size_t take_whole(struct sched_bucket *b, const struct sched_request *r, 
     return n;
 }
 
-/* Some agents of one size, the largest that does, that add up to the request exactly. */
+/* Whole agents of one size that add up to the request exactly; of several such sizes, the largest. */
 static size_t fit_one_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX;
@@ -107,7 +107,8 @@ static size_t fit_one_size(struct places *p, const struct sched_request *r, stru
     return 0;
 }
 
-/* Large agents first, as many whole ones as go in; no second thoughts. */
+/* Whole agents of any size: as many as fit of the largest size, then of the next one. No choice is taken back, so
+ * this may fail where another choice would have succeeded. */
 static size_t fit_any_size(struct places *p, const struct sched_request *r, struct sched_share *ret)
 {
     int size = INT32_MAX, missing = r->slots;

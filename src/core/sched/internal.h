@@ -2,9 +2,10 @@
 #ifndef DET_CORE_SCHED_INTERNAL_H
 #define DET_CORE_SCHED_INTERNAL_H
 
-#include "core/sched/later.h"
+#include "core/sched/projection.h"
 #include "core/sched/line.h"
 #include "core/sched/places.h"
+#include "core/sched/policy.h"
 #include "core/sched/queue.h"
 #include "core/sched/shares.h"
 
@@ -12,8 +13,9 @@ enum { SCHED_LEVELS = SCHED_PRIORITY_MAX + 1 }; /* level 0: all requests, by fai
 
 struct sched {
     struct sched_opts opts;
+    const struct sched_policy_type *policy;
     struct places places;
-    struct later later;
+    struct projection projection;
     struct sched_level with_slots[SCHED_LEVELS], without[SCHED_LEVELS];
     struct sched_line line;
     size_t group_n;
@@ -46,7 +48,7 @@ struct pass {
     size_t allocate_cap, unplaced_cap, release_cap;
     bool backfilling; /* something more important waits */
     bool releasing;   /* and room is being made for it: what is free may be what it will need */
-    struct shape_set unfit, hopeless, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
+    struct shape_set unfit, infeasible, too_large; /* no place now; nothing that could be stopped helped; nor what leaves */
     bool has_outlook, saw_what_leaves;
     /* By priority: the levels that are served, and the one that would be stopped first of what is not released yet. The least
      * important and latest goes first, whoever it is for: what is released is always all that comes before this one. */
@@ -63,12 +65,8 @@ void pass_release(struct pass *p, struct sched_request *r);
 /* It would not fit into what leaves, either. True is sure. */
 bool pass_is_too_large(struct pass *p, const struct sched_shape *shape);
 /* For what could not be helped at a more important priority, even fewer can be stopped at this one. True is sure. */
-bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape);
-void pass_note_hopeless(struct pass *p, const struct sched_shape *shape);
-void pass_forget_hopeless(struct pass *p); /* there is more room than there was */
-
-/* The policies. They leave the places as they found them. */
-void sched_by_priority(struct pass *p);
-void sched_by_fair_share(struct pass *p);
+bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape);
+void pass_note_infeasible(struct pass *p, const struct sched_shape *shape);
+void pass_forget_infeasible(struct pass *p); /* there is more room than there was */
 
 #endif

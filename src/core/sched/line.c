@@ -1,4 +1,5 @@
-/* The trees of <sys/tree.h> call RB_AUGMENT where a node's children change, but leave it to us to tell all nodes above. */
+/* The trees of <sys/tree.h> call RB_AUGMENT where a node's children change, but leave it to us to tell all nodes
+ * above. */
 struct sched_group;
 static void count_below(struct sched_group *g);
 #define RB_AUGMENT(g) count_below(g)
@@ -48,7 +49,8 @@ void line_insert(struct sched_line *line, struct sched_group *g)
     count_upwards(g);
 }
 
-/* With two children its successor takes its place, and the lowest to lose something is above where that one was. */
+/* A node with two children is replaced by its successor in the tree. Then the lowest node whose count changes is the
+ * one above the successor's old place. */
 void line_remove(struct sched_line *line, struct sched_group *g)
 {
     TAILQ_REMOVE(&line->order, g, in_order);

@@ -1,5 +1,5 @@
-/* The line of a pool's jobs, in the order in which they are served, and who stands ahead of whom: a tree in which each
- * job also counts what is below it, so that neither question goes through the line. */
+/* The jobs of a pool in the order in which they are served, and how many stand ahead of one. They are a tree in which each job also
+ * counts the jobs below it, so that no question has to walk along the line. */
 #ifndef DET_CORE_SCHED_LINE_H
 #define DET_CORE_SCHED_LINE_H
 
@@ -10,7 +10,7 @@ RB_PROTOTYPE(sched_groups, sched_group, node, sched_group_compare)
 
 struct sched_line {
     struct sched_groups tree;
-    TAILQ_HEAD(, sched_group) order; /* the same, for who goes through all of it */
+    TAILQ_HEAD(, sched_group) order; /* the same as a list, for walks over all jobs */
 };
 
 void line_init(struct sched_line *line);

@@ -4,7 +4,7 @@
 
 enum { GAP_US = 1000000 }; /* left before the first */
 
-/* The place between two jobs, as far as they are of the priority that counts. */
+/* The positions between two jobs. A job of another priority does not bound them. */
 struct gap {
     bool from, to; /* bounded on this side? */
     int64_t low, high;
@@ -24,7 +24,7 @@ static bool lies_in(const struct gap *gap, int64_t position)
     return (!gap->from || position > gap->low) && (!gap->to || position < gap->high);
 }
 
-/* Behind the last, but ahead of whoever comes next. */
+/* A position behind the last job, and before that of any job that is submitted later. */
 static int64_t behind_all(int64_t low, int64_t now_us)
 {
     int64_t room = (now_us - low) / 2;
@@ -55,7 +55,7 @@ static void add_step(struct sched_move *m, struct sched_group *g, int priority, 
     m->step[m->step_n++] = (struct sched_step){g, priority, position};
 }
 
-/* From `later` on, each that is not behind the one before it any more. */
+/* Moves `later`, and each job after it that would otherwise not be behind the one before it any more. */
 static void push_on(struct sched_move *m, struct sched_group *g, struct sched_group *later, int64_t position)
 {
     int priority = later->priority;

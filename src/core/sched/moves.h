@@ -1,5 +1,5 @@
-/* Moving a job in the queue: ahead of another, or behind it. Positions are numbers with room between them; where there
- * is none left, those behind are pushed on. */
+/* Moves a job in the queue ahead of another or behind it (docs/spec/scheduling.md#moving-a-job). Positions are numbers with room
+ * between them. Where no number is left between two jobs, the jobs behind are pushed on. */
 #ifndef DET_CORE_SCHED_MOVES_H
 #define DET_CORE_SCHED_MOVES_H
 

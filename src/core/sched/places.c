@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 uint64_t places_hash(const char *id)
 {
     MD5_CTX ctx;
@@ -48,15 +50,11 @@ static struct sched_bucket *bucket_of(struct places *p, struct bucket_set *set, 
     HASH_FIND(hh, set->by_key, key, sizeof *key, b);
     if (b != NULL)
         return b;
-    b = calloc(1, sizeof *b);
-    if (b == NULL)
-        abort();
+    b = must_calloc(1, sizeof *b);
     b->key = *key;
     b->score = score(p->fitting, key->all, key->empty);
     RB_INIT(&b->places);
     HASH_ADD(hh, set->by_key, key, sizeof b->key, b);
-    if (!HASH_ADDED(b))
-        abort();
     b->next = set->first;
     set->first = b;
     return b;
@@ -111,7 +109,7 @@ static void enter_bucket(struct places *p, struct bucket_set *set, struct sched_
     RB_INSERT(sched_places_by_hash, &place->bucket->places, place);
 }
 
-/* Puts the agent where what it has free says. */
+/* Puts the agent into the buckets that belong to what it has free. */
 static void sort_in(struct places *p, struct sched_agent *agent)
 {
     bool busy = agent->slots > agent->empty_slots;
@@ -147,9 +145,7 @@ static struct agent_size *size_of(struct places *p, int slots)
     while (*at != NULL && (*at)->slots > slots)
         at = &(*at)->next;
     if (*at == NULL || (*at)->slots != slots) {
-        struct agent_size *size = calloc(1, sizeof *size);
-        if (size == NULL)
-            abort();
+        struct agent_size *size = must_calloc(1, sizeof *size);
         *size = (struct agent_size){.slots = slots, .next = *at};
         *at = size;
     }
@@ -191,8 +187,6 @@ void places_add(struct places *p, struct sched_agent *agent)
     agent->by_slots = agent->by_aux = (struct sched_place){.agent = agent};
     count(p, agent, 1);
     HASH_ADD_KEYPTR(hh, p->by_id, agent->id, strlen(agent->id), agent);
-    if (!HASH_ADDED(agent))
-        abort();
     sort_in(p, agent);
 }
 
@@ -223,9 +217,7 @@ static void note(struct places *p, struct sched_agent *agent)
 {
     if (p->trail_n == p->trail_cap) {
         p->trail_cap = p->trail_cap == 0 ? 256 : 2 * p->trail_cap;
-        p->trail = reallocarray(p->trail, p->trail_cap, sizeof *p->trail);
-        if (p->trail == NULL)
-            abort();
+        p->trail = must_reallocarray(p->trail, p->trail_cap, sizeof *p->trail);
     }
     p->trail[p->trail_n++] = (struct trail_entry){agent, agent->empty_slots, agent->empty_aux};
 }

@@ -5,7 +5,7 @@
  * of their id, so that the one preferred by a request, the nearest at or below the request's own hash, is found in
  * O(log agents).
  *
- * Changes go onto a trail and can be taken back: a pass plans on the real thing. */
+ * A pass plans by changing these indexes themselves. Each change is noted on a trail, so that it can be taken back. */
 #ifndef DET_CORE_SCHED_PLACES_H
 #define DET_CORE_SCHED_PLACES_H
 
@@ -25,11 +25,11 @@ struct sched_bucket {
     UT_hash_handle hh;
 };
 
-/* Its agents in a circle, beginning with the one nearest at or below the hash. Of no agents: NULL. */
+/* Walks over the bucket's agents in a circle, from the one with the nearest hash at or below `hash` on. NULL: there are none. */
 struct sched_place *bucket_first(struct sched_bucket *b, uint64_t hash);
 struct sched_place *bucket_next(struct sched_bucket *b, struct sched_place *place);
 
-/* Those that are looked at for one kind of request. */
+/* The buckets that are looked at for one kind of request: with slots, or without. */
 struct bucket_set {
     struct sched_bucket *by_key, *first;
 };
@@ -37,7 +37,7 @@ struct bucket_set {
 /* How many open agents there are of each size, busy or not. */
 struct agent_size {
     int slots;
-    size_t n, whole; /* whole: that would be idle (hopeless.c, room.c) */
+    size_t n, whole; /* whole: that would be idle (infeasible.c, room.c) */
     struct sched_bucket *idle; /* NULL: none ever was */
     struct agent_size *next; /* larger ones first */
 };

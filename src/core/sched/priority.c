@@ -6,6 +6,7 @@
  * important and latest first, but only as many as make it fit, and none if it would not fit even so. It is placed in a
  * later pass, when the room is there; until then nothing else gets it. */
 #include "core/sched/internal.h"
+#include "core/sched/reasons.h"
 
 /* ---- requests that fit ------------------------------------------------------------------------------------------- */
 
@@ -17,22 +18,23 @@ static bool may_place(const struct pass *p, const struct sched_request *r)
 static size_t fit(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
-    return p->releasing ? later_fit(&s->later, r, s->share) : places_fit(&s->places, r, s->share);
+    return p->releasing ? projection_fit(&s->projection, r, s->share) : places_fit(&s->places, r, s->share);
 }
 
 static void take(struct pass *p, size_t n)
 {
     struct sched *s = p->s;
     if (p->releasing) {
-        later_take(&s->later, s->share, n);
+        projection_take(&s->projection, s->share, n);
     } else {
         places_take(&s->places, s->share, n);
-        later_taken(&s->later, s->share, n);
+        projection_taken(&s->projection, s->share, n);
     }
 }
 
-/* What leaves may be what a gang needs: then others of its priority must not take it piece by piece, least of all those that
- * had to leave for it. Places may be owed afterwards: their agents have less than nothing. */
+/* Keeps places for a gang in what is on its way out. Otherwise other requests of its priority would take these slots
+ * piece by piece as they come free, above all the requests that were stopped for the gang. An agent may have less
+ * than 0 empty slots afterwards: it owes the places until something has left. */
 static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
@@ -40,7 +42,7 @@ static size_t fit_into_what_leaves(struct pass *p, const struct sched_request *r
         return 0;
     if (p->kept_n >= SCHED_KEPT_MAX || pass_is_too_large(p, r->shape))
         return 0;
-    size_t n = later_fit(&s->later, r, s->share);
+    size_t n = projection_fit(&s->projection, r, s->share);
     if (n == 0)
         shape_set_add(&p->too_large, r->shape);
     p->kept_n += n > 0;
@@ -91,7 +93,8 @@ static void add_victim(struct victims *v, struct sched_request *r, struct arena 
     v->item[v->n++] = r;
 }
 
-/* The one to be stopped first, of the level or of those more important. NULL: there is none. */
+/* The running request that would be stopped first, of this priority or of a more important one. NULL: nothing can be
+ * stopped. */
 static struct sched_request *last_running(struct sched_level *level, int priority)
 {
     struct sched_request *last = NULL;
@@ -106,7 +109,8 @@ static struct sched_request *victim_after(struct sched_level *level, struct sche
     return next != NULL ? next : last_running(level, victim->priority - 1);
 }
 
-/* Of its own priority only what stands behind it in the queue. */
+/* For a request, others may be stopped that are less important; of its own priority only those whose jobs stand
+ * behind its job. */
 static bool may_stop(const struct sched_request *r, const struct sched_request *victim)
 {
     if (victim == NULL || victim->priority != r->priority)
@@ -114,16 +118,16 @@ static bool may_stop(const struct sched_request *r, const struct sched_request *
     return victim->group->queue_position > r->group->queue_position;
 }
 
-/* Takes one after the other, until it fits. */
+/* Stops one running request after the other until r fits. 0: it does not fit even then. */
 static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, struct victims *v)
 {
     struct sched *s = p->s;
     struct sched_request *victim = p->next_victim;
     for (size_t n; may_stop(r, victim);) {
         add_victim(v, victim, p->arena);
-        later_give(&s->later, victim->share, victim->share_n);
+        projection_give(&s->projection, victim->share, victim->share_n);
         victim = victim_after(p->level, victim);
-        n = later_fit(&s->later, r, s->share);
+        n = projection_fit(&s->projection, r, s->share);
         if (n == 0)
             continue;
         p->next_victim = victim;
@@ -132,8 +136,8 @@ static size_t fit_after_stopping(struct pass *p, const struct sched_request *r, 
     return 0;
 }
 
-/* Whatever is found out about this request and those after it, nothing follows from it: nothing can be stopped for them,
- * and what is free, or will be, is for those before them. */
+/* Nothing more can be decided for this request and those after it: nothing can be stopped for them, and what is
+ * free, or will be, is kept for those before them. */
 static bool is_decided(const struct pass *p, const struct sched_request *r)
 {
     if (may_stop(r, p->next_victim))
@@ -141,32 +145,32 @@ static bool is_decided(const struct pass *p, const struct sched_request *r)
     return p->releasing;
 }
 
-/* Keeps room for a request that does not fit now, by counting on what leaves, or will have to. 0: nothing helps, and
- * nothing has changed. */
+/* Keeps room for a request that does not fit now, in what is on its way out or in what is stopped for it. 0: there
+ * is no way, and nothing has changed. */
 static size_t make_room(struct pass *p, const struct sched_request *r)
 {
     struct sched *s = p->s;
     struct victims victims = {0};
-    size_t mark = places_mark(&s->later.places);
-    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : later_fit(&s->later, r, s->share);
-    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_hopeless(p, r->shape)))
+    size_t mark = places_mark(&s->projection.places);
+    size_t n = TAILQ_EMPTY(&s->releasing) || p->releasing ? 0 : projection_fit(&s->projection, r, s->share);
+    if (n == 0 && (!may_stop(r, p->next_victim) || !places_could_fit(&s->places, r) || pass_is_infeasible(p, r->shape)))
         return 0;
     if (n == 0)
         n = fit_after_stopping(p, r, &victims);
     if (n == 0) {
-        places_undo(&s->later.places, mark);
-        pass_note_hopeless(p, r->shape);
+        places_undo(&s->projection.places, mark);
+        pass_note_infeasible(p, r->shape);
         return 0;
     }
-    pass_forget_hopeless(p); /* there is more room than there was */
+    pass_forget_infeasible(p); /* there is more room than there was */
     for (size_t i = 0; i < victims.n; i++)
         pass_release(p, victims.item[i]);
     p->releasing = true;
     return n;
 }
 
-/* Stopping something may leave more room than it was stopped for: then the shapes that failed before are looked at again,
- * from the request after this one on. */
+/* Stopping something may leave more room than it was stopped for: then the shapes that failed before are looked at
+ * again, from the request after this one on. */
 static void preempt_in_turn(struct pass *p, struct sched_level *l, struct walk *failed)
 {
     struct sched_shape **given_up = arena_array(p->arena, struct sched_shape *, l->shape_n);
@@ -199,7 +203,7 @@ static void serve(struct pass *p, struct sched_level *level)
     p->kept_n = 0;
     p->level = level;
     p->next_victim = p->s->opts.preemption ? last_running(level, SCHED_PRIORITY_MAX) : NULL;
-    pass_forget_hopeless(p);
+    pass_forget_infeasible(p);
     for (int priority = SCHED_PRIORITY_MIN; priority <= SCHED_PRIORITY_MAX; priority++) {
         struct walk failed;
         if (level[priority].pending_n == 0)
@@ -215,11 +219,55 @@ static void serve(struct pass *p, struct sched_level *level)
         preempt_in_turn(p, &level[priority], &failed);
     }
     places_undo(&p->s->places, 0);
-    places_undo(&p->s->later.places, 0);
+    places_undo(&p->s->projection.places, 0);
 }
 
-void sched_by_priority(struct pass *p)
+static void pass_by_priority(struct pass *p)
 {
     serve(p, p->s->with_slots);
     serve(p, p->s->without);
 }
+
+/* ---- why something waits ----------------------------------------------------------------------------------------- */
+
+enum { SHAPES_LOOKED_AT = 64 };
+
+/* Requests of one shape can be held or not, all of them. Of very many shapes only some are looked at: it has to be
+ * cheap to ask. */
+static const struct sched_request *first_stuck(const struct sched *s, const struct sched_level *l)
+{
+    int looks = SHAPES_LOOKED_AT;
+    for (const struct sched_shape *shape = l->first; shape != NULL && looks-- > 0; shape = shape->next) {
+        const struct sched_request *first = RB_MIN(sched_requests, (struct sched_requests *)&shape->pending);
+        if (!places_could_fit(&s->places, first))
+            return first;
+    }
+    return NULL;
+}
+
+static void count_ahead(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    for (int priority = SCHED_PRIORITY_MIN; priority < r->priority; priority++) {
+        const struct sched_level *l = sched_level_of(s, r, priority);
+        ret->ahead += l->pending_n;
+        if (ret->stuck == NULL && l->pending_n > 0)
+            ret->stuck = first_stuck(s, l);
+    }
+}
+
+static void why_by_priority(struct sched *s, const struct sched_request *r, struct sched_reason *ret)
+{
+    count_ahead(s, r, ret);
+    bool gang_may_wait = s->opts.preemption && r->slots > 0 && ret->leaving > 0;
+    ret->why = ret->ahead > 0 ? SCHED_WHY_KEPT : gang_may_wait ? SCHED_WHY_GANG : SCHED_WHY_NEXT;
+}
+
+const struct sched_policy_type sched_policy_priority = {
+    .name = "priority", .no_weights = "is scheduled by priority and has no weights; set a priority", .has_queue = true,
+    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};
+
+/* The legacy round_robin: by priority, where all priorities are equal. */
+const struct sched_policy_type sched_policy_round_robin = {
+    .name = "round_robin", .no_priorities = "is scheduled by round_robin, where all priorities are equal",
+    .no_weights = "is scheduled by priority and has no weights; set a priority", .equal_priorities = true, .has_queue = true,
+    .plans_on_projection = true, .pass = pass_by_priority, .why = why_by_priority};

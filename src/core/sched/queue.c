@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 #define COMPARE(x, y)                  \
     do {                               \
         if ((x) != (y))                \
@@ -62,21 +64,18 @@ static struct sched_shape *shape_of(struct sched_level *l, const struct sched_re
     HASH_FIND(hh, l->by_key, &key, sizeof key, shape);
     if (shape != NULL)
         return shape;
-    shape = calloc(1, sizeof *shape);
-    if (shape == NULL)
-        abort();
+    shape = must_calloc(1, sizeof *shape);
     shape->key = key;
     RB_INIT(&shape->pending);
     HASH_ADD(hh, l->by_key, key, sizeof shape->key, shape);
-    if (!HASH_ADDED(shape))
-        abort();
     shape->next = l->first;
     l->first = shape;
     l->shape_n++;
     return shape;
 }
 
-/* What it is for may be anybody's memory tomorrow. */
+/* A shape goes with its last request: its key may be the address of that request, which something else may have
+ * later. */
 static void drop_if_empty(struct sched_level *l, struct sched_shape *shape)
 {
     if (shape->n > 0)

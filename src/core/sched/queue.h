@@ -1,9 +1,9 @@
-/* Whose turn it is: the requests of a pool by priority and kind, each kind in the order of its turns.
+/* The requests of a pool by priority and shape, those of each shape in the order of their turns.
  *
- * Requests of one shape (as many slots, spread or not, the same blocked agents) fit or fail together while room only
- * shrinks. So a pass that sees one fail need not look at the thousands like it: it walks the shapes, not the requests.
- * Only gangs that may take agents of several sizes are each a shape of its own: the largest-first choice of sizes can
- * fail with more room and succeed with less. */
+ * Requests have the same *shape* if they need as many slots, may be spread or not, and have the same blocked agents. While room
+ * only shrinks, requests of one shape fit or fail together. So a pass that sees one fail need not look at the thousands like it:
+ * it walks over shapes, not over requests. Gangs that may take agents of several sizes are the exception: each is a shape of its
+ * own, because the choice of the largest sizes first can fail with more room and succeed with less. */
 #ifndef DET_CORE_SCHED_QUEUE_H
 #define DET_CORE_SCHED_QUEUE_H
 
@@ -18,7 +18,7 @@ struct sched_shape {
     } key;
     struct sched_requests pending;
     size_t n;
-    bool hopeless, too_large; /* by the outlook of this pass (hopeless.c) */
+    bool infeasible, too_large; /* by the outlook of this pass (infeasible.c) */
     bool fits_now, counts; /* by fair share: it has a place now; or room could be made (room.h) */
     struct sched_shape *next;
     UT_hash_handle hh;

@@ -1,4 +1,4 @@
-/* Why a request waits. Found out when somebody asks, from what the scheduler knows: a pass notes nothing down. */
+/* Why a request waits (docs/spec/scheduling.md#why-a-job-waits). The reason is found when somebody asks; passes keep no record. */
 #ifndef DET_CORE_SCHED_REASONS_H
 #define DET_CORE_SCHED_REASONS_H
 
@@ -19,19 +19,19 @@ enum sched_why {
 
 struct sched_reason {
     enum sched_why why;
-    size_t ahead;                      /* waiting ones of higher priority, which keep it waiting unless there is preemption */
-    const struct sched_request *stuck; /* the first of these that no set of agents can ever hold; NULL: none */
-    size_t leaving;                    /* those on their way out */
+    size_t ahead;                      /* requests of higher priority that wait; without preemption they keep this one waiting */
+    const struct sched_request *stuck; /* the first of those ahead that no set of agents can ever hold; NULL: none */
+    size_t leaving;                    /* requests that are on their way out */
     bool granted;                      /* by fair share it got its slots, but no place */
 };
 
-/* r waits. As of the last pass: what was changed since may have made room for it. */
+/* r waits. The answer is as of the last pass; a change since then may have made room for r. */
 void sched_why(struct sched *s, const struct sched_request *r, struct sched_reason *ret);
 /* Does something wait only because it may not run on the agents that could hold it? */
 bool sched_is_any_blocked(const struct sched *s);
 const struct agent_size *sched_sizes(const struct sched *s); /* of the open agents, with slots first; NULL: there are none */
 
-/* Slots that wait for nobody, and all slots that open agents have. */
+/* Slots that are free and kept for no request, and all slots of open agents. */
 struct sched_room {
     int64_t free, all;
 };

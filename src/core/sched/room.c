@@ -5,7 +5,8 @@
 
 /* ---- who could have a place -------------------------------------------------------------------------------------- */
 
-/* Where nothing stays that cannot be preempted: the largest room on one agent; size->whole: idle agents of each size. */
+/* If all that can be preempted were gone: the largest room on one agent. Sets size->whole, the number of idle agents
+ * of each size. */
 static int look_what_could_be_free(struct sched *s, const struct sched_request *r)
 {
     int most = 0;
@@ -20,7 +21,8 @@ static int look_what_could_be_free(struct sched *s, const struct sched_request *
     return most;
 }
 
-/* Which whole agents of several sizes add up depends on which are idle: there, room is only made on one agent. */
+/* Where gangs may take agents of several sizes, which agents add up depends on which are idle. There, room is made
+ * on one agent only. */
 static bool needs_one_agent(const struct sched *s, const struct sched_request *r)
 {
     return r->single_agent || s->opts.allow_heterogeneous_fits;
@@ -38,7 +40,7 @@ static bool would_fit(const struct sched *s, const struct sched_request *r, int 
     return false;
 }
 
-/* Shapes without blocked agents share one look. */
+/* All shapes without blocked agents share one look at the agents. */
 void room_find_who_counts(struct sched *s)
 {
     int most = -1;
@@ -90,7 +92,7 @@ static int room_on(const struct sched *s, const struct sched_agent *agent)
     return room < agent->slots ? room : agent->slots;
 }
 
-/* Least to stop first, then as everywhere. */
+/* First the agents on which least has to be stopped; then in the request's order of preference. */
 static int by_ease(const void *pa, const void *pb)
 {
     const struct candidate *a = pa, *b = pb;

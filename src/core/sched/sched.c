@@ -1,3 +1,4 @@
+#include "common/must.h"
 #include "core/sched/internal.h"
 
 #include <stdlib.h>
@@ -22,12 +23,11 @@ RB_GENERATE_STATIC(sched_promotions, sched_request, in_promotions, by_promotion)
 
 struct sched *sched_new(const struct sched_opts *opts)
 {
-    struct sched *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct sched *s = must_calloc(1, sizeof *s);
     s->opts = *opts;
+    s->policy = sched_policy_type(opts->policy);
     places_init(&s->places, opts);
-    later_init(&s->later, opts);
+    projection_init(&s->projection, opts);
     for (int i = 0; i < SCHED_LEVELS; i++) {
         level_init(&s->with_slots[i], &s->opts);
         level_init(&s->without[i], &s->opts);
@@ -47,7 +47,7 @@ void sched_free(struct sched *s)
         level_free(&s->without[i]);
     }
     places_free(&s->places);
-    later_free(&s->later);
+    projection_free(&s->projection);
     free(s->share);
     claims_free_room(&s->claims);
     free(s);
@@ -65,13 +65,11 @@ void sched_agent_join(struct sched *s, struct sched_agent *agent)
     agent->held = 0;
     agent->fixed = 0;
     places_add(&s->places, agent);
-    later_join(&s->later, agent);
+    projection_join(&s->projection, agent);
     if (++s->agent_n <= s->share_cap)
         return;
     s->share_cap = 2 * s->agent_n;
-    s->share = reallocarray(s->share, s->share_cap, sizeof *s->share);
-    if (s->share == NULL)
-        abort();
+    s->share = must_reallocarray(s->share, s->share_cap, sizeof *s->share);
 }
 
 static void hold_on(const struct sched_request *r, const struct sched_share *share, int by)
@@ -90,12 +88,13 @@ static void forget_shares(struct sched *s, struct sched_request *r, const struct
         }
         hold_on(r, &r->share[i], -1);
         if (r->state == SCHED_RELEASING)
-            later_leaves(&s->later, &r->share[i], -1);
+            projection_leaves(&s->projection, &r->share[i], -1);
     }
     r->share_n = n;
 }
 
-/* Whoever leaves has mostly given everything back before; else all requests are asked. */
+/* Mostly everything on the agent has been given back before it leaves. If not, all requests are searched for what
+ * they hold there. */
 void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 {
     struct sched_group *g;
@@ -104,7 +103,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
         TAILQ_FOREACH(g, &s->line.order, in_order)
             RB_FOREACH(r, sched_job, &g->requests)
                 forget_shares(s, r, agent);
-    later_leave(&s->later, agent);
+    projection_leave(&s->projection, agent);
     places_remove(&s->places, agent);
     s->agent_n--;
 }
@@ -112,7 +111,7 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent)
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to)
 {
     places_set(&s->places, agent, to);
-    later_follow(&s->later, agent);
+    projection_follow(&s->projection, agent);
 }
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
@@ -122,11 +121,11 @@ struct sched_level *sched_level_of(struct sched *s, const struct sched_request *
     return r->slots > 0 ? &s->with_slots[priority] : &s->without[priority];
 }
 
-/* What runs keeps the priority it was placed with. */
+/* Only a waiting request ages: what runs keeps the priority that it was placed with. */
 static void set_priority(struct sched *s, struct sched_request *r, int aged_by)
 {
     int priority = r->group->priority - aged_by;
-    r->priority = s->opts.policy == SCHED_BY_FAIR_SHARE ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
+    r->priority = !s->policy->has_queue ? 0 : priority < SCHED_PRIORITY_MIN ? SCHED_PRIORITY_MIN : priority;
     bool grows = s->opts.aging_us > 0 && r->priority > SCHED_PRIORITY_MIN && r->state == SCHED_PENDING;
     r->promote_us = grows ? r->request_us + (aged_by + 1) * s->opts.aging_us : 0;
 }
@@ -136,7 +135,7 @@ static int aged_by(const struct sched_request *r)
     return r->priority == 0 ? 0 : r->group->priority - r->priority;
 }
 
-/* Keeps a job's sums. */
+/* Adds a request to its job's sums, or takes it out of them. */
 static void count(struct sched_request *r, int by)
 {
     struct sched_group *g = r->group;
@@ -158,7 +157,7 @@ static void count_leaving(struct sched *s, struct sched_request *r, int by)
 {
     s->releasing_n[r->slots > 0] += (size_t)by;
     for (size_t i = 0; i < r->share_n; i++)
-        later_leaves(&s->later, &r->share[i], by);
+        projection_leaves(&s->projection, &r->share[i], by);
 }
 
 static void file(struct sched *s, struct sched_request *r)
@@ -207,7 +206,7 @@ static void add(struct sched *s, struct sched_request *r, enum sched_state state
     set_priority(s, r, aged);
     if (g->request_n++ == 0) {
         RB_INIT(&g->requests);
-        g->by_age = s->opts.policy == SCHED_BY_FAIR_SHARE;
+        g->by_age = !s->policy->has_queue;
         line_insert(&s->line, g);
         s->group_n++;
     }
@@ -225,9 +224,7 @@ void sched_request_add(struct sched *s, struct sched_request *r)
 
 static void keep_shares(struct sched_request *r, const struct sched_share *share, size_t n)
 {
-    r->share = reallocarray(NULL, n + 1, sizeof *share);
-    if (r->share == NULL)
-        abort();
+    r->share = must_reallocarray(NULL, n + 1, sizeof *share);
     for (size_t i = 0; i < n; i++) {
         r->share[i] = share[i];
         hold_on(r, &share[i], 1);
@@ -374,7 +371,7 @@ void pass_release(struct pass *p, struct sched_request *r)
     add_to(p->arena, &p->ret->release, &p->ret->release_n, &p->release_cap, r);
 }
 
-/* Those that have waited long enough move up. */
+/* Requests that have waited long enough get the next better priority. */
 static void promote(struct sched *s, int64_t now_us)
 {
     struct sched_request *r;
@@ -392,9 +389,9 @@ static void carry_out(struct sched *s, const struct sched_decision *d)
         places_take(&s->places, placement->share, placement->share_n);
         set_state(s, placement->request, SCHED_ALLOCATED);
         keep_shares(placement->request, placement->share, placement->share_n);
-        later_taken(&s->later, placement->share, placement->share_n);
+        projection_taken(&s->projection, placement->share, placement->share_n);
     }
-    places_commit(&s->later.places);
+    places_commit(&s->projection.places);
     places_commit(&s->places);
 }
 
@@ -406,10 +403,7 @@ void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_d
     if (s->share == NULL)
         return; /* there never was an agent */
     promote(s, now_us);
-    if (s->opts.policy == SCHED_BY_FAIR_SHARE)
-        sched_by_fair_share(&p);
-    else
-        sched_by_priority(&p);
+    s->policy->pass(&p);
     carry_out(s, ret);
     const struct sched_request *next = RB_MIN(sched_promotions, &s->promotions);
     ret->again_us = next == NULL ? 0 : next->promote_us;

@@ -1,16 +1,16 @@
-/* Scheduling: which request gets which slots of one pool, and who must give some back for it.
+/* Scheduling: which request gets which slots of one pool, and which requests are stopped for it.
  *
- * (state, change) → (state, decisions): the caller tells the scheduler of agents, jobs and requests as they come, change
- * and go, and asks for a pass when something has. The scheduler keeps them in indexes (agents by what they have free,
- * requests by their turn), so that a pass costs what it decides, not what there is. It starts nothing, knows no clock,
- * and is compared in tests/sim, pass by pass, with an obvious version that looks at everything.
+ * The caller tells the scheduler of agents, jobs and requests as they come, change and go, and asks for a pass when something
+ * has changed. The scheduler keeps them in indexes (agents by what they have free, requests by their turn), so that the cost of
+ * a pass depends on what it decides, not on how much there is. The scheduler starts nothing and knows no clock. tests/sim
+ * compares it, pass by pass, with an obvious version that looks at everything.
  *
- *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; later.c: and when what leaves has gone
+ *     agents ──→ places.c, fits.c: where would it fit, whole agents for gangs; projection.c: where, once what leaves has gone
  *     requests → queue.c: whose turn is it
  *     sched_pass → priority.c or fair_share.c: the two policies; shares.c: what is fair
  *
- * The structs below are parts of the caller's own objects; what stands below "the scheduler's own" is not to be touched.
- * Rules: contract/README.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
+ * The structs below are parts of the caller's own objects. The caller does not touch the fields below "the scheduler's own".
+ * Rules: docs/spec/scheduling.md; "max-min" fairness as in Bertsekas and Gallager, Data Networks (1992), section 6.5.2. */
 #ifndef DET_CORE_SCHED_SCHED_H
 #define DET_CORE_SCHED_SCHED_H
 
@@ -43,9 +43,9 @@ struct sched_agent {
     size_t held; /* shares of requests */
     int fixed;   /* slots of these, by what cannot be preempted */
     int leaving_slots, leaving_aux; /* of what is held, on their way out */
-    struct sched_agent *shadow, *shadow_of; /* itself as it will be (later.h); what it is the shadow of */
+    struct sched_agent *projected, *projects; /* the agent as it will be (projection.h); of that one: the agent itself */
     struct agent_size *size; /* of an open one (places.h) */
-    uint64_t outlook; /* the look that `room` is of (hopeless.c, room.c) */
+    uint64_t outlook; /* the look that `room` is of (infeasible.c, room.c) */
     int room;
     struct sched_place by_slots, by_aux;
     UT_hash_handle hh;
@@ -134,9 +134,10 @@ struct sched_decision {
     int64_t again_us; /* by then another pass may decide otherwise, though nothing happens until then; 0: never */
 };
 
-/* So many gangs have places kept in what is on its way out, unless that is very much. */
+/* By priority, at most SCHED_KEPT_MAX gangs have places kept in what is on its way out, and none has while more than
+ * SCHED_LEAVING_MAX requests are on their way out. */
 enum { SCHED_KEPT_MAX = 4, SCHED_LEAVING_MAX = 256 };
-/* By fair share, how often one pass begins anew when it has found that some kind of gang counts no more. */
+/* By fair share: how often one pass plans anew after it has found gangs for which there is no place. */
 enum { SCHED_PLANS_MAX = 8 };
 
 struct sched;
@@ -150,20 +151,21 @@ void sched_agent_leave(struct sched *s, struct sched_agent *agent); /* what was 
 void sched_agent_set(struct sched *s, struct sched_agent *agent, const struct sched_agent *to);
 
 void sched_request_add(struct sched *s, struct sched_request *r); /* it waits */
-/* It has its slots already (a restart), since placed_us: the agents' empty_… say so. Shares are copied. It keeps the
- * priority that it had come to by then. */
+/* After a restart: the request has had its slots since placed_us, and the agents' empty_slots and empty_aux say so already. Shares
+ * are copied. The request keeps the priority that aging had given it by then. */
 void sched_request_hold(struct sched *s, struct sched_request *r, int64_t placed_us, const struct sched_share *share, size_t n);
-/* It is on its way out: its slots will come back, nobody else need be stopped for them. */
+/* The request is on its way out: its slots will be free, so that nothing else need be stopped for them. */
 void sched_request_releasing(struct sched *s, struct sched_request *r);
-/* It has given back what it had on one agent, whose empty_… the caller sets. */
+/* The request has given back what it had on one agent. The caller sets what that agent offers now. */
 void sched_request_gave_back(struct sched *s, struct sched_request *r, const struct sched_agent *agent);
 void sched_request_remove(struct sched *s, struct sched_request *r);
 
 /* Set what a job is worth now: priority … queue_position of *to. */
 void sched_group_set(struct sched *s, struct sched_group *g, const struct sched_group *to);
 
-/* Decide. Placements have been made when it returns: the requests hold their shares, the agents' empty_… are down.
- * Releases have not: they are wishes, made again by each pass until sched_request_releasing(). Arrays in the arena. */
+/* Decides. When it returns, placements have been made: the requests hold their shares, and their agents have that much less free.
+ * Releases have not been made: each pass asks for them again until sched_request_releasing() is called. Arrays live in the
+ * arena. */
 void sched_pass(struct sched *s, int64_t now_us, struct arena *a, struct sched_decision *ret);
 
 /* The jobs that have requests, in the order in which they are served. */

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 #define LEAST_WEIGHT 1e-3
 #define ALMOST 1e-6 /* a share so little below a whole number is that number */
 
@@ -13,11 +15,9 @@ void claims_make_room(struct claims_room *room, size_t n)
     if (n <= room->cap)
         return;
     room->cap = 2 * n;
-    room->item = reallocarray(room->item, room->cap, sizeof *room->item);
-    room->order = reallocarray(room->order, room->cap, sizeof *room->order);
-    room->sorted = reallocarray(room->sorted, room->cap, sizeof *room->sorted);
-    if (room->item == NULL || room->order == NULL || room->sorted == NULL)
-        abort();
+    room->item = must_reallocarray(room->item, room->cap, sizeof *room->item);
+    room->order = must_reallocarray(room->order, room->cap, sizeof *room->order);
+    room->sorted = must_reallocarray(room->sorted, room->cap, sizeof *room->sorted);
 }
 
 void claims_free_room(struct claims_room *room)
@@ -100,7 +100,8 @@ static void fill(struct claims *c)
     }
 }
 
-/* What cannot be taken from a job comes off what the others share. */
+/* A job that holds more than its fair share in slots that cannot be preempted keeps them; the others share what is
+ * left. */
 static bool fix_what_is_held_for_good(struct claims *c)
 {
     bool found = false;
@@ -133,7 +134,8 @@ static bool takes_one_more(const struct claim *claim, int64_t left)
     return claim->unit <= left && claim->offered + claim->unit <= claim->demand;
 }
 
-/* Nothing were gained by taking it from one to give it to another. */
+/* A job that already runs its next unit keeps it: nothing would be gained by stopping it to start one of another
+ * job. */
 static bool runs_one_more(const struct claim *claim)
 {
     return claim->active > claim->offered || (claim->offered == 0 && claim->fits_now);
@@ -151,7 +153,7 @@ static int64_t round_up(struct claims *c, int64_t left, bool those_that_run)
     return left;
 }
 
-/* Gangs do not come in parts: slots that are nobody's share any more. */
+/* A gang is placed as a whole, so slots are left that are nobody's share. They are given to jobs that can use them. */
 static int64_t give_away(struct claims *c, int64_t left, bool those_that_run)
 {
     for (size_t i = 0; i < c->n && left > 0; i++) {

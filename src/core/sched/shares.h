@@ -1,10 +1,11 @@
-/* Who should have how many slots, by fair share: from what the jobs want to what each is offered, in plain numbers.
+/* By fair share: how many slots each job is offered, computed from what the jobs want, in plain numbers
+ * (docs/spec/scheduling.md#fair-share).
  *
- * A job's fair share is weighted max-min: water rises over all jobs alike, by weight, and who is full leaves the rest to
- * the others (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). What is offered is whole requests: as many as the
- * share holds, then one more to some until the slots are used up, first to those that run one already. So nobody's
- * offer is a whole request away from its share; and what is left even so goes to whoever can use it, as long as that
- * stays less than the largest gang above its share. */
+ * A job's fair share is weighted max-min: all shares grow alike, in proportion to the weights; a job that has all it wants stops
+ * growing and leaves the rest to the others (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2). Offers are whole
+ * requests: as many as the share holds, then one more to some jobs until the slots are used up, first to those that run one
+ * already. So no offer is a whole request away from its share. Slots that are left go to jobs that can use them, as long as a
+ * job stays less than the largest gang above its share. */
 #ifndef DET_CORE_SCHED_SHARES_H
 #define DET_CORE_SCHED_SHARES_H
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/searcher/power.h"
 
 struct adaptive {
@@ -13,18 +14,11 @@ struct adaptive {
     size_t trial_n, trial_cap;
 };
 
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
-
 /* ---- brackets ---------------------------------------------------------------------------------------------------- */
 
 void adaptive_share_trials(struct adaptive_bracket *b, size_t n, int64_t max_trials, double divisor)
 {
-    cleanup_free double *weight = must(calloc(n + 1, sizeof *weight));
+    cleanup_free double *weight = must_calloc(n + 1, sizeof *weight);
     double all = 0;
     int64_t left = max_trials;
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +73,7 @@ static void brackets_of_mode(const struct exp_searcher *config, int64_t units, s
     most = by_trials < most ? by_trials : most;
     int fewest = fewest_rungs(config->mode, (int)most);
     *ret_n = (size_t)(most - fewest + 1);
-    *ret = must(calloc(*ret_n, sizeof **ret));
+    *ret = must_calloc(*ret_n, sizeof **ret);
     for (size_t i = 0; i < *ret_n; i++)
         (*ret)[i].rungs = (int)most - (int)i;
 }
@@ -95,7 +89,7 @@ static int brackets_as_given(struct json_object *rungs, struct adaptive_bracket 
     if (n > ADAPTIVE_BRACKETS_MAX)
         return error_set(err, ERR_INVALID, "searcher.bracket_rungs: %zu brackets, at most %d are possible", n,
                          ADAPTIVE_BRACKETS_MAX);
-    cleanup_free struct adaptive_bracket *b = must(calloc(n, sizeof *b));
+    cleanup_free struct adaptive_bracket *b = must_calloc(n, sizeof *b);
     for (size_t i = 0; i < n; i++) {
         int64_t r = json_object_get_int64(json_object_array_get_idx(rungs, i));
         if (r < 1 || r > ASHA_RUNGS_MAX)
@@ -154,8 +148,8 @@ static int adaptive_new(const struct exp_searcher *config, struct json_object *h
     size_t n;
     if (adaptive_brackets(config, &b, &n, err) < 0 || asha_length(config, &length, err) < 0)
         return -1;
-    struct adaptive *a = must(calloc(1, sizeof *a));
-    a->bracket = must(calloc(n, sizeof(struct asha)));
+    struct adaptive *a = must_calloc(1, sizeof *a);
+    a->bracket = must_calloc(n, sizeof(struct asha));
     a->bracket_n = n;
     for (size_t i = 0; i < n; i++)
         asha_init(&a->bracket[i], &length, config->divisor, b[i].rungs, b[i].max_trials, b[i].max_concurrent);
@@ -173,7 +167,7 @@ static void set_bracket(struct adaptive *a, size_t trial, size_t bracket)
 {
     if (trial >= a->trial_cap) {
         a->trial_cap = trial + 1 > 2 * a->trial_cap ? trial + 1 : 2 * a->trial_cap;
-        a->bracket_of = must(realloc(a->bracket_of, a->trial_cap * sizeof *a->bracket_of));
+        a->bracket_of = must_realloc(a->bracket_of, a->trial_cap * sizeof *a->bracket_of);
     }
     while (a->trial_n <= trial)
         a->bracket_of[a->trial_n++] = -1;

@@ -20,7 +20,7 @@ int adaptive_brackets(const struct exp_searcher *config, struct adaptive_bracket
                       struct error *err);
 /* Trials in proportion to divisor^(rungs-1)/rungs, one at least; what is left over goes to the first bracket. */
 void adaptive_share_trials(struct adaptive_bracket *b, size_t n, int64_t max_trials, double divisor);
-/* Of the trials at a time, given max_trials of each. */
+/* Shares max_concurrent among the brackets, whose max_trials are set. */
 void adaptive_share_concurrency(struct adaptive_bracket *b, size_t n, int64_t max_concurrent, double divisor);
 
 #endif

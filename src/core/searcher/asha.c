@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
 #include "core/searcher/power.h"
 
 /* What a trial that ended early "reports" for a rung that it never reached: worse than anything. */
@@ -50,9 +51,7 @@ void asha_init(struct asha *a, const struct asha_length *length, double divisor,
     int64_t units[ASHA_RUNGS_MAX];
     *a = (struct asha){.form = length->form, .unit = length->unit, .divisor = divisor, .max_trials = max_trials,
                        .max_concurrent = max_concurrent, .rung_n = rung_n};
-    a->rung = calloc((size_t)rung_n, sizeof(struct asha_rung));
-    if (a->rung == NULL)
-        abort();
+    a->rung = must_calloc((size_t)rung_n, sizeof(struct asha_rung));
     asha_rung_units(rung_n, length->units, divisor, units);
     for (int i = 0; i < rung_n; i++)
         a->rung[i].units = units[i];
@@ -78,9 +77,7 @@ void asha_place(struct asha *a, size_t trial, int rung)
 {
     if (trial >= a->trial_cap) {
         a->trial_cap = trial + 1 > 2 * a->trial_cap ? trial + 1 : 2 * a->trial_cap;
-        a->trial = realloc(a->trial, a->trial_cap * sizeof(struct asha_trial));
-        if (a->trial == NULL)
-            abort();
+        a->trial = must_realloc(a->trial, a->trial_cap * sizeof(struct asha_trial));
     }
     while (a->trial_n <= trial)
         a->trial[a->trial_n++] = (struct asha_trial){.rung = -1};
@@ -164,8 +161,8 @@ static void stop_or_go_on(struct asha *a, struct searcher *s, size_t trial, doub
 
 /* ---- promoting --------------------------------------------------------------------------------------------------- */
 
-/* One more result means at most one more place among the best: the new one has it, or the one that just missed it
- * before. NULL: nobody goes on. */
+/* With one more result there is at most one more place among the best. Either the new result has it, or the result
+ * that was just behind the best before. NULL: no trial is promoted. */
 static struct ranked *promotion(const struct asha *a, struct asha_rung *rung, size_t trial, double metric)
 {
     struct ranking *results = &rung->results;
@@ -184,7 +181,7 @@ static struct ranked *promotion(const struct asha *a, struct asha_rung *rung, si
     return chosen;
 }
 
-/* Rung by rung from below, while nobody is on the way to it any more: who was not promoted never will be. */
+/* Closes the trials that will never be promoted: those at the lowest rungs that no trial is on its way to any more. */
 static void close_out(struct asha *a, struct searcher *s, struct searcher_actions *ret)
 {
     for (; a->closed_out < a->rung_n && a->rung[a->closed_out].outstanding == 0; a->closed_out++) {
@@ -200,8 +197,8 @@ static void close_out(struct asha *a, struct searcher *s, struct searcher_action
     }
 }
 
-/* The trial's result at its rung. A promoted trial that cannot go on counts as if it had climbed and done worst: then it
- * is the next one's turn. Whether somebody got work. */
+/* The trial's result at its rung. A promoted trial that cannot go on counts as if it had climbed and done worst:
+ * then it is the next one's turn. Whether somebody got work. */
 static bool promote(struct asha *a, struct searcher *s, size_t trial, double metric, struct searcher_actions *ret)
 {
     for (;;) {
@@ -252,7 +249,7 @@ void asha_operation_completed(struct asha *a, struct searcher *s, size_t trial, 
 
 /* ---- the ends of trials ------------------------------------------------------------------------------------------ */
 
-/* As if it had never been, and another one takes its place. */
+/* A trial with invalid hyperparameters is taken out of all results, and another trial is created in its place. */
 static void replace_invalid(struct asha *a, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     struct asha_trial *t = &a->trial[trial];
@@ -298,8 +295,8 @@ void asha_exited_early(struct asha *a, struct searcher *s, size_t trial, enum se
         count_as_worst(a, s, trial, ret);
 }
 
-/* Today's trials that end by themselves are not replaced; one that leaves its operation undone has no result to be
- * compared. */
+/* A trial that ends by itself is not replaced. Where trials get operations, one that has not completed its operation
+ * has no result to be compared, so it counts as failed. */
 void asha_exited(struct asha *a, struct searcher *s, size_t trial, struct searcher_actions *ret)
 {
     a->exited++;
@@ -308,7 +305,8 @@ void asha_exited(struct asha *a, struct searcher *s, size_t trial, struct search
     a->trial[trial].closed = true;
 }
 
-/* By the lowest rung, with a fifth for what comes after it, until the trials that ended say more. */
+/* Progress follows from the results at the lowest rung, with a fifth left for the rungs above it; once every trial
+ * has one there, also from how many trials have ended. */
 double asha_progress(const struct asha *a)
 {
     size_t n = a->rung_n > 0 ? a->rung[0].results.n : 0;

@@ -2,6 +2,7 @@
  * finds its hyperparameters invalid is not tried again. */
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/searcher/hparams.h"
 #include "core/searcher/method.h"
 
@@ -22,9 +23,7 @@ static int grid_new(const struct exp_searcher *config, struct json_object *hyper
     struct grid g = {.space = hyperparameters, .max_concurrent = config->max_concurrent_trials};
     if (hparams_grid_size(hyperparameters, &g.points, err) < 0 || method_check_start(at_once(&g), err) < 0)
         return -1;
-    struct grid *copy = malloc(sizeof g);
-    if (copy == NULL)
-        abort();
+    struct grid *copy = must_malloc(sizeof g);
     *copy = g;
     *ret = copy;
     return 0;

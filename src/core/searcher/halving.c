@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/searcher/asha.h"
 
 static int halving_new(const struct exp_searcher *config, struct json_object *hyperparameters, void **ret,
@@ -14,9 +15,7 @@ static int halving_new(const struct exp_searcher *config, struct json_object *hy
         return error_set(err, ERR_INVALID, "searcher.num_rungs: must be 1 to %d", ASHA_RUNGS_MAX);
     if (config->max_trials < 1)
         return error_set(err, ERR_INVALID, "searcher.max_trials: must be 1 or more");
-    struct asha *a = malloc(sizeof *a);
-    if (a == NULL)
-        abort();
+    struct asha *a = must_malloc(sizeof *a);
     asha_init(a, &length, config->divisor, config->num_rungs, config->max_trials, config->max_concurrent_trials);
     if (method_check_start(asha_at_once(a), err) < 0) {
         asha_release(a);

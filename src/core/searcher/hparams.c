@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/must.h"
 #include "core/searcher/power.h"
 
 enum hparam_type { HPARAM_NONE, HPARAM_CONST, HPARAM_INT, HPARAM_DOUBLE, HPARAM_LOG, HPARAM_CATEGORICAL };
@@ -81,9 +82,10 @@ static int check_one(const char *name, struct json_object *v, struct error *err)
         return 0;
     case HPARAM_NONE:
         return json_object_is_type(v, json_type_object) ? hparams_check(v, err) : 0;
-    default:
-        return 0;
+    case HPARAM_CONST:
+        break;
     }
+    return 0;
 }
 
 int hparams_check(struct json_object *space, struct error *err)
@@ -121,9 +123,9 @@ static struct json_object *sample_one(struct json_object *v, struct rng *rng)
         return json_object_get(json_object_array_get_idx(vals, drawn));
     }
     case HPARAM_NONE:
-    default:
-        return json_object_is_type(v, json_type_object) ? hparams_sample(v, rng) : json_object_get(v);
+        break;
     }
+    return json_object_is_type(v, json_type_object) ? hparams_sample(v, rng) : json_object_get(v);
 }
 
 struct json_object *hparams_sample(struct json_object *space, struct rng *rng)
@@ -166,9 +168,11 @@ static int64_t axis_length(struct json_object *v)
         return count;
     case HPARAM_CATEGORICAL:
         return (int64_t)json_object_array_length(member(v, "vals"));
-    default:
-        return 1;
+    case HPARAM_CONST:
+    case HPARAM_NONE:
+        break;
     }
+    return 1;
 }
 
 static struct json_object *axis_value(struct json_object *v, int64_t i)
@@ -184,9 +188,10 @@ static struct json_object *axis_value(struct json_object *v, int64_t i)
         return json_new_double(power(json_object_get_double(member(v, "base")), spaced(v, i, axis_length(v))));
     case HPARAM_CATEGORICAL:
         return json_object_get(json_object_array_get_idx(member(v, "vals"), (size_t)i));
-    default:
-        return json_object_get(v);
+    case HPARAM_NONE:
+        break;
     }
+    return json_object_get(v);
 }
 
 static bool is_group(struct json_object *v)
@@ -221,9 +226,7 @@ static struct json_object *grid_point(struct json_object *space, int64_t *index)
 {
     size_t n;
     cleanup_free const char **names = json_sorted_names(space, &n);
-    cleanup_free struct json_object **value = calloc(n + 1, sizeof(struct json_object *));
-    if (value == NULL)
-        abort();
+    cleanup_free struct json_object **value = must_calloc(n + 1, sizeof(struct json_object *));
     for (size_t i = n; i-- > 0;) {
         struct json_object *v = member(space, names[i]);
         if (is_group(v)) {

@@ -1,7 +1,7 @@
 /* A search method: the part of a searcher that decides what to try next. One file each, one row in searcher.c's table.
  *
- * Nothing here can fail: what comes in has been checked. Metrics are such that smaller is better, and finite. Trials
- * are known by their number. Actions are made with method_create() and its sisters. */
+ * Methods cannot fail: whatever is given to them has been checked. Smaller metrics are better, and all are finite. Trials are known
+ * by their number. Actions are made with method_create(), method_validate_after(), method_close() and method_stop(). */
 #ifndef DET_CORE_SEARCHER_METHOD_H
 #define DET_CORE_SEARCHER_METHOD_H
 
@@ -30,7 +30,7 @@ struct search_method_type {
     /* The hyperparameters of the n-th trial; NULL: drawn at random from the space. */
     struct json_object *(*hyperparameters)(const void *method, size_t n);
     struct json_object *(*snapshot)(const void *method);
-    /* On a new one. Must stand anything: ERR_INVALID when it is no state of this method. trial_n: of the books. */
+    /* On a new one. The state may be any JSON: ERR_INVALID when it is no state of this method. trial_n: that the searcher has. */
     int (*restore)(void *method, struct json_object *state, size_t trial_n, struct error *err);
     void (*preview)(const void *method, struct search_plan *ret);
 };

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/searcher/books.h"
+#include "common/must.h"
+#include "core/searcher/internal.h"
 
 void search_plan_release(struct search_plan *p)
 {
@@ -14,9 +15,7 @@ void search_plan_release(struct search_plan *p)
 
 static struct search_plan_row *insert(struct search_plan *p, size_t at)
 {
-    p->row = realloc(p->row, (p->n + 1) * sizeof *p->row);
-    if (p->row == NULL)
-        abort();
+    p->row = must_realloc(p->row, (p->n + 1) * sizeof *p->row);
     memmove(p->row + at + 1, p->row + at, (p->n - at) * sizeof *p->row);
     p->n++;
     return &p->row[at];
@@ -41,8 +40,7 @@ void search_plan_set_whole(struct search_plan *p, int64_t trials)
 void search_plan_set_unit(struct search_plan *p, const char *unit)
 {
     free(p->unit);
-    if ((p->unit = strdup(unit)) == NULL)
-        abort();
+    p->unit = must_strdup(unit);
 }
 
 void searcher_preview(const struct searcher *s, struct search_plan *ret)

@@ -1,6 +1,7 @@
 /* random: up to max_trials samples, max_concurrent_trials at a time. single is random with one trial. */
 #include <stdlib.h>
 
+#include "common/must.h"
 #include "core/searcher/method.h"
 
 struct random {
@@ -11,9 +12,7 @@ struct random {
 
 static struct random *new_random(int64_t max_trials, int64_t max_concurrent, bool replace_invalid)
 {
-    struct random *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        abort();
+    struct random *r = must_calloc(1, sizeof *r);
     *r = (struct random){.max_trials = max_trials,
                          .max_concurrent = max_concurrent,
                          .replace_invalid = replace_invalid};

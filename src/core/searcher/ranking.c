@@ -3,23 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_MAX = 1024 };
+#include "common/must.h"
 
-static void *must(void *p)
-{
-    if (p == NULL)
-        abort();
-    return p;
-}
+enum { CHUNK_MAX = 1024 };
 
 static struct ranking_chunk *add_chunk(struct ranking *r, size_t at)
 {
     if (r->chunk_n == r->chunk_cap) {
         r->chunk_cap = r->chunk_cap ? 2 * r->chunk_cap : 4;
-        r->chunk = must(realloc(r->chunk, r->chunk_cap * sizeof(struct ranking_chunk)));
+        r->chunk = must_realloc(r->chunk, r->chunk_cap * sizeof(struct ranking_chunk));
     }
     memmove(r->chunk + at + 1, r->chunk + at, (r->chunk_n - at) * sizeof(struct ranking_chunk));
-    r->chunk[at] = (struct ranking_chunk){.result = must(malloc(CHUNK_MAX * sizeof(struct ranked)))};
+    r->chunk[at] = (struct ranking_chunk){.result = must_malloc(CHUNK_MAX * sizeof(struct ranked))};
     r->chunk_n++;
     return &r->chunk[at];
 }

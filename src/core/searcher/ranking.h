@@ -1,7 +1,8 @@
-/* Results in order, best (lowest) first: the order statistics that successive halving lives on.
+/* Results in order, best (lowest) first: successive halving asks at which rank a new result stands.
  *
- * A sorted list cut into chunks: inserting moves at most one chunk, finding a rank walks over the chunks. At a hundred
- * thousand results both stay well below a microsecond, where one flat array would move a megabyte. */
+ * The results are a sorted list that is cut into chunks. Inserting moves the results of one chunk at most; finding a rank walks
+ * over the chunks. With a hundred thousand results either takes well below a microsecond, where one array would move a
+ * megabyte. */
 #ifndef DET_CORE_SEARCHER_RANKING_H
 #define DET_CORE_SEARCHER_RANKING_H
 

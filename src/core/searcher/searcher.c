@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "common/cleanup.h"
-#include "core/searcher/books.h"
+#include "common/must.h"
 #include "core/searcher/hparams.h"
+#include "core/searcher/internal.h"
 
 /* Retired names run as one of these (expconf_view.c). */
 static const struct search_method_type *const methods[EXP_SEARCHER_NR] = {
@@ -25,9 +26,7 @@ static struct searcher_action *add_action(struct searcher_actions *a, enum searc
 {
     if (a->n == a->cap) {
         a->cap = a->cap ? 2 * a->cap : 8;
-        a->item = realloc(a->item, a->cap * sizeof *a->item);
-        if (a->item == NULL)
-            abort();
+        a->item = must_realloc(a->item, a->cap * sizeof *a->item);
     }
     struct searcher_action *action = &a->item[a->n++];
     *action = (struct searcher_action){.type = type, .trial = trial};
@@ -65,9 +64,7 @@ static struct searcher_trial *add_trial(struct searcher *s)
 {
     if (s->trial_n == s->trial_cap) {
         s->trial_cap = s->trial_cap ? 2 * s->trial_cap : 1;
-        s->trial = realloc(s->trial, s->trial_cap * sizeof *s->trial);
-        if (s->trial == NULL)
-            abort();
+        s->trial = must_realloc(s->trial, s->trial_cap * sizeof *s->trial);
     }
     struct searcher_trial *t = &s->trial[s->trial_n++];
     *t = (struct searcher_trial){.has_progress = true};
@@ -75,8 +72,9 @@ static struct searcher_trial *add_trial(struct searcher *s)
     return t;
 }
 
-/* One create's worth of randomness. *ret_hparams may be NULL: then they are not asked for, only drawn. */
-void books_draw(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
+/* Draws what one trial needs of randomness. ret_hparams may be NULL: then the hyperparameters are drawn all the
+ * same, and dropped. */
+void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams)
 {
     struct searcher_trial *t = add_trial(s);
     struct json_object *sample = NULL;
@@ -97,7 +95,7 @@ size_t method_create(struct searcher *s, struct searcher_actions *ret)
     struct searcher_action *action = add_action(ret, SEARCHER_CREATE, s->trial_n);
     cleanup_json struct json_object *sample = NULL;
     struct strbuf text = STRBUF_INIT;
-    books_draw(s, &action->trial_seed, &sample);
+    searcher_draw_trial(s, &action->trial_seed, &sample);
     json_print(sample, &text);
     action->hparams = strbuf_detach(&text);
     memcpy(action->request_id, s->trial[action->trial].request_id, CORE_UUID_MAX);
@@ -177,9 +175,7 @@ int searcher_check_start(const struct searcher *s, size_t hyperparameters_n, str
 int searcher_new(const char *config, const char *hyperparameters, uint32_t seed, struct searcher **ret,
                  struct error *err)
 {
-    struct searcher *s = calloc(1, sizeof *s);
-    if (s == NULL)
-        abort();
+    struct searcher *s = must_calloc(1, sizeof *s);
     rng_init(&s->rng, seed);
     if (make(s, config, hyperparameters, err) < 0) {
         searcher_free(s);
@@ -235,7 +231,8 @@ struct searcher_operation searcher_operation(const struct searcher *s, size_t tr
                                        .completed_run = t->completed_run};
 }
 
-/* Over once every trial asked for has ended: canceled or failed only if all of them were. */
+/* The search is over once every trial that it has created has ended. It counts as canceled
+ * or failed only if all of its trials do. */
 static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct searcher_actions *ret)
 {
     if (s->trial_n != s->exited)
@@ -245,7 +242,7 @@ static void maybe_shut_down(const struct searcher *s, bool may_cancel, struct se
     action->failure = s->failed >= s->trial_n;
 }
 
-/* Methods see metrics of which smaller is better, and what is no number as worse than any. */
+/* The methods compare metrics of which the smaller is the better one. NaN counts as worse than any number. */
 double searcher_oriented(const struct searcher *s, double metric)
 {
     if (!isfinite(metric))
@@ -271,7 +268,7 @@ static int operation_completed(struct searcher *s, const struct searcher_event *
     return 1;
 }
 
-/* In 2⁻³² so that their sum is exact, whatever the order of reports. */
+/* Progress is counted in units of 2⁻³², so that the sum is exact in whatever order the reports come. */
 static void set_progress(struct searcher *s, struct searcher_trial *t, double progress)
 {
     uint64_t fixed = !(progress > 0) ? 0 : progress >= 1 ? PROGRESS_ONE : (uint64_t)(progress * (double)PROGRESS_ONE);
@@ -353,9 +350,13 @@ static int dispatch(struct searcher *s, const struct searcher_event *ev, struct 
         return progressed(s, ev);
     case SEARCHER_EXITED_EARLY:
         return exited_early(s, ev, ret);
-    default:
+    case SEARCHER_EXITED:
         return exited(s, ev, ret);
+    case SEARCHER_STARTED:
+    case SEARCHER_EVENT_NR:
+        break;
     }
+    return error_set(err, ERR_INTERNAL, "no event of a search has the number %d", (int)ev->type);
 }
 
 int searcher_step(struct searcher *s, const struct searcher_event *ev, struct searcher_actions *ret, struct error *err)

@@ -2,8 +2,9 @@
  * was validated, finished what it was asked for, made progress, ended) and answers with actions, which the experiment
  * carries out in order.
  *
- * This file keeps the books that are the same for all methods: who was created, who ended and how, when to shut down.
- * The method behind it (method.h) only decides what to try next. Each one is a row in the table of searcher.c.
+ * The searcher keeps what all methods need: which trials were created, which have ended and how, and when to shut down. The method
+ * behind it (method.h) only decides what to try next. Each method is a row in the table of searcher.c. Rules:
+ * docs/spec/searchers.md.
  *
  * Deterministic to the bit: all randomness comes from one generator seeded with experiment_seed, consumed in one
  * order, so that an experiment's seed always gives the same trials, on every platform. The same events in the same

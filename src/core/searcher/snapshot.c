@@ -16,7 +16,7 @@
 
 #include "common/cleanup.h"
 #include "common/number.h"
-#include "core/searcher/books.h"
+#include "core/searcher/internal.h"
 
 enum { SNAPSHOT_VERSION = 2 };
 
@@ -52,13 +52,15 @@ void searcher_event_print(const struct searcher_event *ev, struct strbuf *ret)
     case SEARCHER_EXITED_EARLY:
         strbuf_addf(ret, " %d", (int)ev->reason);
         break;
-    default:
+    case SEARCHER_STARTED:
+    case SEARCHER_EXITED:
+    case SEARCHER_EVENT_NR:
         break;
     }
     strbuf_addc(ret, '\n');
 }
 
-/* The words of a line that are left. */
+/* The part of a line that has not been read yet. */
 struct words {
     const char *at, *end;
 };
@@ -114,9 +116,12 @@ static bool take_rest(struct words *w, struct searcher_event *ev)
             return false;
         ev->reason = (enum searcher_exit)reason;
         return true;
-    default:
-        return true;
+    case SEARCHER_STARTED:
+    case SEARCHER_EXITED:
+    case SEARCHER_EVENT_NR:
+        break;
     }
+    return true;
 }
 
 int searcher_event_parse(const char *line, size_t n, struct searcher_event *ret, struct error *err)
@@ -258,7 +263,7 @@ static void set_progress(struct searcher_trial *t, int64_t n)
     t->progress = (uint64_t)n;
 }
 
-/* The sums that follow from the trials. */
+/* Counts the sums that are kept beside the trials. */
 static void count(struct searcher *s)
 {
     s->exited = s->failed = s->canceled = s->progress_n = 0;
@@ -277,7 +282,7 @@ static void draw_again(struct searcher *s, size_t n)
 {
     uint32_t seed;
     while (s->trial_n < n)
-        books_draw(s, &seed, NULL);
+        searcher_draw_trial(s, &seed, NULL);
 }
 
 enum { SNAPSHOT_TRIALS_MAX = 100000000 }; /* a number that is no longer the size of anything real */

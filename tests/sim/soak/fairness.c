@@ -16,7 +16,7 @@ void check_against_plain(struct soak *s)
         cleanup_arena struct arena arena = ARENA_INIT;
         struct view v;
         struct plain_decision wanted;
-        if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy == SCHED_BY_PRIORITY)
+        if (s->pool[i].sched.aging_us > 0 && s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE)
             continue; /* what runs keeps the priority that it came in with, and no row says which */
         view_look(s, i, &arena, &v);
         struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n,
@@ -170,7 +170,7 @@ static void check_no_inversion(struct soak *s, int pool)
 void check_fairness(struct soak *s)
 {
     for (int i = 0; i < s->pool_n; i++) {
-        if (s->pool[i].sched.policy == SCHED_BY_PRIORITY && s->pool[i].sched.aging_us == 0)
+        if (s->pool[i].sched.policy != SCHED_BY_FAIR_SHARE && s->pool[i].sched.aging_us == 0)
             check_no_inversion(s, i);
         else if (s->pool[i].sched.policy == SCHED_BY_FAIR_SHARE)
             check_shares(s, i);
@@ -179,6 +179,15 @@ void check_fairness(struct soak *s)
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
+static bool is_in(const int32_t *ids, size_t n, int32_t id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+/* What is to be killed is found before anything is: a step frees what the view looks at. */
 void kill_what_has_no_place(struct soak *s)
 {
     for (int i = 0; i < s->pool_n; i++) {
@@ -192,14 +201,18 @@ void kill_what_has_no_place(struct soak *s)
             v.agent[k].empty_aux = v.agent[k].aux;
         }
         struct plain_snapshot snapshot = {.opts = s->pool[i].sched, .agent = v.agent, .agent_n = v.agent_n};
+        int32_t *to_kill = arena_array(&arena, int32_t, v.request_n + 1);
+        size_t n = 0;
         for (size_t k = 0; k < v.request_n; k++) {
             const struct plain_request *r = &v.request[k];
             struct plain_share *share;
             if (plain_fit(&snapshot, v.agent, r, &arena, &share) > 0 && (r->max_slots < 0 || r->slots <= r->max_slots))
                 continue;
             const struct stored_allocation *a = store_allocation(s, r->allocation_id);
-            if (a != NULL && a->trial != NULL)
-                soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = a->trial->experiment->row.id});
+            if (a != NULL && a->trial != NULL && !is_in(to_kill, n, a->trial->experiment->row.id))
+                to_kill[n++] = a->trial->experiment->row.id;
         }
+        for (size_t k = 0; k < n; k++)
+            soak_step(s, &(struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = to_kill[k]});
     }
 }

@@ -19,9 +19,9 @@ void choose_pools(struct soak *s)
             s->narrow[i] = i == STATIC_POOLS - 1 || once_in(s, 6);
             s->even[i] = s->narrow[i] || once_in(s, 2);
         }
-        *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100,
-                                     .equal_priorities = once_in(s, 5)};
-        p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : SCHED_BY_PRIORITY,
+        *p = (struct core_pool_opts){.name = names[i], .max_aux_containers_per_agent = once_in(s, 3) ? 3 : 100};
+        enum sched_policy in_order = once_in(s, 5) ? SCHED_BY_ROUND_ROBIN : SCHED_BY_PRIORITY;
+        p->sched = (struct sched_opts){.policy = s->narrow[i] || once_in(s, 3) ? SCHED_BY_FAIR_SHARE : in_order,
                                        .preemption = !once_in(s, 3), .fitting = once_in(s, 2) ? FITTING_WORST : FITTING_BEST,
                                        .allow_heterogeneous_fits = once_in(s, 4), .aging_us = once_in(s, 3) ? 600 * SECOND : 0};
         if (i == s->provider.pool)

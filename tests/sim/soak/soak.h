@@ -17,6 +17,7 @@
 
 #include "common/arena.h"
 #include "common/hash.h"
+#include "common/must.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
 #include "core/core.h"
@@ -203,7 +204,6 @@ struct soak {
 void soak_failed(const struct soak *s, const char *file, int line, const char *condition, const char *fmt, ...)
     __attribute__((format(printf, 5, 6), noreturn));
 
-void *must(void *allocated); /* or there is no memory, and no use going on */
 int one_of(struct soak *s, int n);
 bool once_in(struct soak *s, int n);
 int64_t about(struct soak *s, int64_t mean_us); /* exponentially distributed */

@@ -80,26 +80,25 @@ static void remove_open(struct soak *s, struct stored_experiment *x)
     last->place = x->place;
 }
 
+static void remove_over(struct soak *s, struct stored_experiment *x)
+{
+    struct stored_experiment *last = s->over[--s->over_n];
+    s->over[x->place] = last;
+    last->place = x->place;
+}
+
 /* The latest that are over are kept: they may be continued. */
 static void keep_over(struct soak *s, struct stored_experiment *x)
 {
     if (s->over == NULL)
         s->over = must(calloc(OVER_MAX, sizeof(struct stored_experiment *)));
     if (s->over_n == OVER_MAX) {
-        int i = one_of(s, OVER_MAX);
-        free_experiment(s, s->over[i]);
-        s->over[i] = s->over[--s->over_n];
-        s->over[i]->place = (size_t)i;
+        struct stored_experiment *gone = s->over[one_of(s, OVER_MAX)];
+        remove_over(s, gone);
+        free_experiment(s, gone);
     }
     x->place = s->over_n;
     s->over[s->over_n++] = x;
-}
-
-static void remove_over(struct soak *s, struct stored_experiment *x)
-{
-    struct stored_experiment *last = s->over[--s->over_n];
-    s->over[x->place] = last;
-    last->place = x->place;
 }
 
 static void put_experiment(struct soak *s, const struct core_effect *e)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sched/policy.h"
 #include "inside.h"
 
 static bool is_disabled(const struct agent *a, int32_t device)
@@ -30,7 +31,7 @@ static struct plain_agent offer_of(const struct soak *s, const struct agent *a, 
     return offer;
 }
 
-/* An agent counts where it is: known to the core, and in this pool. */
+/* An agent counts where it is: known to the core, in this pool, and not given up. */
 static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct view *v)
 {
     struct core_agent_view there;
@@ -39,7 +40,7 @@ static void look_at_agents(struct soak *s, int pool, struct arena *arena, struct
     for (int i = 0; i < s->agent_n; i++) {
         const struct agent *a = &s->agent[i];
         v->index[i] = -1;
-        if (!core_agent_by_id(s->core, a->id, &there) || strcmp(there.pool, s->pool[pool].name) != 0)
+        if (!core_agent_by_id(s->core, a->id, &there) || there.lost_us != 0 || strcmp(there.pool, s->pool[pool].name) != 0)
             continue;
         v->index[i] = (int)v->agent_n;
         v->agent[v->agent_n++] = offer_of(s, a, s->pool[pool].max_aux_containers_per_agent);
@@ -85,7 +86,7 @@ static struct plain_request of_trial(const struct soak *s, int pool, const struc
     const struct stored_experiment *x = a->trial->experiment;
     return (struct plain_request){
         .allocation_id = a->row.id, .job_id = x->row.job_id,
-        .priority = s->pool[pool].equal_priorities ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
+        .priority = s->pool[pool].sched.policy == SCHED_BY_ROUND_ROBIN ? SCHED_PRIORITY_DEFAULT : x->spec.priority,
         .queue_position = x->row.queue_position, .submitted_us = x->row.start_us, .request_us = a->row.request_us,
         .weight = x->spec.weight, .max_slots = x->spec.max_slots, .slots = a->row.slots,
         .single_agent = x->spec.single_node, .preemptible = true};
@@ -118,9 +119,8 @@ void view_look(struct soak *s, int pool, struct arena *arena, struct view *v)
 /* What was looked at, for when it is not as it should be. */
 void view_print(const struct view *v, const struct core_pool_opts *p)
 {
-    fprintf(stderr, "%s preemption %d fitting %d heterogeneous %d equal %d\n",
-            p->sched.policy == SCHED_BY_PRIORITY ? "priority" : "fair share", p->sched.preemption, p->sched.fitting,
-            p->sched.allow_heterogeneous_fits, p->equal_priorities);
+    fprintf(stderr, "%s preemption %d fitting %d heterogeneous %d\n", sched_policy_type(p->sched.policy)->name,
+            p->sched.preemption, p->sched.fitting, p->sched.allow_heterogeneous_fits);
     for (size_t i = 0; i < v->agent_n && i < 50; i++)
         fprintf(stderr, "  %s%s: %d of %d slots empty, aux %d of %d\n", v->agent[i].id, v->agent[i].open ? "" : " closed",
                 v->agent[i].empty_slots, v->agent[i].slots, v->agent[i].empty_aux, v->agent[i].aux);

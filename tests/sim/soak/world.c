@@ -33,13 +33,6 @@ void tick_clear(struct soak *s, struct tick *t)
     timer_clear(&s->timers, &t->timer);
 }
 
-void *must(void *allocated)
-{
-    if (allocated == NULL)
-        abort();
-    return allocated;
-}
-
 /* ---- after the commit -------------------------------------------------------------------------------------------- */
 
 static void start(struct soak *s, const struct core_start *e)

@@ -61,6 +61,23 @@ static void test_error__a_copy_says_the_same_and_leaves_the_original(void **stat
     assert_null(to.msg);
 }
 
+static void test_error__a_constraint_keeps_its_kind_and_name_until_another_error(void **state)
+{
+    struct error err cleanup_error = ERROR_INIT, copy cleanup_error = ERROR_INIT;
+    assert_int_equal(error_set_constraint(&err, CONSTRAINT_UNIQUE, "projects.key", "duplicate %s", "key"), -1);
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    error_wrap(&err, "project 3");
+    error_copy(&copy, &err);
+    assert_string_equal(error_msg(&copy), "project 3: duplicate key");
+    assert_true(error_is_constraint(&copy, CONSTRAINT_UNIQUE, "projects.key"));
+    assert_true(error_is_constraint(&copy, CONSTRAINT_UNIQUE, NULL));
+    assert_false(error_is_constraint(&copy, CONSTRAINT_UNIQUE, "projects.name"));
+    assert_false(error_is_constraint(&copy, CONSTRAINT_FOREIGN_KEY, NULL));
+    error_set(&copy, ERR_CONFLICT, "something else");
+    assert_false(error_is_constraint(&copy, CONSTRAINT_UNIQUE, NULL));
+    assert_false(error_is_constraint(NULL, CONSTRAINT_UNIQUE, NULL));
+}
+
 static void test_error__nobody_has_to_care(void **state)
 {
     assert_int_equal(error_set(NULL, ERR_IO, "x"), -1);
@@ -70,6 +87,17 @@ static void test_error__nobody_has_to_care(void **state)
     error_set(&from, ERR_IO, "x");
     error_move(NULL, &from);
     assert_null(from.msg);
+}
+
+static void test_error__each_status_has_its_own_text(void **state)
+{
+    assert_string_equal(error_http_text(ERR_NONE), "OK");
+    assert_string_equal(error_http_text(ERR_BAD_GATEWAY), "Bad Gateway");
+    assert_string_equal(error_http_text(ERR_DEADLINE), "Gateway Timeout");
+    for (int kind = ERR_NONE + 1; kind < ERR_NR; kind++)
+        for (int other = ERR_NONE + 1; other < ERR_NR; other++)
+            assert_int_equal(strcmp(error_http_text((enum error_kind)kind), error_http_text((enum error_kind)other)) == 0,
+                             error_http_status((enum error_kind)kind) == error_http_status((enum error_kind)other));
 }
 
 static void test_error__kinds_have_the_numbers_of_the_contract(void **state)
@@ -96,7 +124,9 @@ int main(void)
         cmocka_unit_test(test_error__errno_gives_kind_and_text),
         cmocka_unit_test(test_error__moves_and_leaves_nothing_behind),
         cmocka_unit_test(test_error__a_copy_says_the_same_and_leaves_the_original),
+        cmocka_unit_test(test_error__a_constraint_keeps_its_kind_and_name_until_another_error),
         cmocka_unit_test(test_error__nobody_has_to_care),
+        cmocka_unit_test(test_error__each_status_has_its_own_text),
         cmocka_unit_test(test_error__kinds_have_the_numbers_of_the_contract),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,14 +81,21 @@ class GeneratedNames(unittest.TestCase):
         self.assertIn("WIRE_THING_STATE_OLD = 1,", out["wire.h"])
         self.assertIn('{"partOf", "part_of", CODEC_MESSAGE, 0, offsetof(struct wire_thing, part_of), 0, &wire_msg_thing,',
                       out["wire.c"])
-        self.assertIn("int api_get_thing(struct req *r, const struct wire_get_thing_request *in, struct wire_thing *ret, "
+        self.assertIn("int api_get_thing(struct req *r, struct core *core, const struct wire_get_thing_request *in, struct wire_thing *ret, "
                       "struct error *err);", out["handlers.h"])
+
+    def test_handlers_are_given_what_their_place_may_touch(self):
+        for run, given in {"loop": "struct core *core, ", "read": "struct store *db, ", "search": "struct store *db, ",
+                           "write": "struct store *db, ", "work": ""}.items():
+            tables = small_contract()
+            tables["served.json"]["GetThing"]["run"] = run
+            self.assertIn(f"int api_get_thing(struct req *r, {given}const struct wire_get_thing_request *in", generate(tables)["handlers.h"])
 
     def test_streams_get_no_return_struct(self):
         tables = small_contract()
         tables["api.json"]["routes"][0]["stream"] = True
         tables["served.json"]["GetThing"]["run"] = "stream"
-        self.assertIn("int api_get_thing(struct req *r, const struct wire_get_thing_request *in, struct error *err);",
+        self.assertIn("int api_get_thing(struct req *r, struct core *core, const struct wire_get_thing_request *in, struct error *err);",
                       generate(tables)["handlers.h"])
 
     def test_rules_become_rows(self):

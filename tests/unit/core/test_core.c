@@ -298,6 +298,34 @@ static void test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other
     assert_false(log_says(f, " by ada"));
 }
 
+static void test_unknown_event__is_refused_rather_than_read_as_another_one(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_error struct error err = ERROR_INIT;
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EVENT_NR}, &err), -1);
+    assert_int_equal(err.kind, ERR_INTERNAL);
+    assert_int_equal(f->effects.n, 0);
+}
+
+/* Each end follows from the one before it, within the step, and nothing is told of what has gone. */
+static void test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(create(f, "default", 1, NULL), 0);
+    int32_t x = f->effects.experiment_id;
+    assert_int_equal(step(f, (struct core_event){.type = CORE_EXPERIMENT_KILL, .experiment_id = x}, NULL), 0);
+    const struct core_effect *experiment = effect_of(f, CORE_PUT_EXPERIMENT, 0), *trial = effect_of(f, CORE_PUT_TRIAL, 0);
+    const struct core_effect *task = effect_of(f, CORE_PUT_TASK, 0), *allocation = effect_of(f, CORE_PUT_ALLOCATION, 0);
+    assert_int_equal(experiment->experiment->state, RUN_CANCELED);
+    assert_int_equal(trial->trial->state, RUN_CANCELED);
+    assert_int_equal(task->task->end_us, f->now_us);
+    assert_int_equal(allocation->allocation->state, ALLOCATION_TERMINATED);
+    assert_non_null(effect_of(f, CORE_EXPERIMENT_ENDED, 0));
+    assert_null(effect_of(f, CORE_PUT_TRIAL, 1)); /* each row once */
+    struct core_experiment_view view;
+    assert_false(core_experiment(f->core, x, &view));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -312,6 +340,8 @@ int main(void)
         TEST(test_views__show_what_runs_where),
         TEST(test_actor__is_named_by_the_step_that_they_asked_for_and_by_no_other),
         TEST(test_bad_requests__are_refused_and_change_nothing),
+        TEST(test_unknown_event__is_refused_rather_than_read_as_another_one),
+        TEST(test_kill__ends_what_waits_its_trial_and_its_experiment_in_one_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void expect_shutdown(struct searcher_actions *a, bool cancel, bool failur
     searcher_actions_release(a);
 }
 
-/* ---- the books --------------------------------------------------------------------------------------------------- */
+/* ---- the trials --------------------------------------------------------------------------------------------------- */
 
 /* One trial that ends in some way, or well when `early` is false. */
 static void end_single(bool early, enum searcher_exit reason, bool cancel, bool failure)

@@ -1,4 +1,4 @@
-/* Pagination: the two families of the contract, row by row. */
+/* Pages of lists (docs/spec/wire.md#pages-of-lists), family by family. */
 #include "store/fixture.h"
 
 #include "store/page.h"

@@ -36,6 +36,30 @@ static void for_postgres_only(void)
         skip();
 }
 
+static void refused(struct fixture *f, const char *sql, enum error_constraint constraint, const char *name)
+{
+    assert_int_equal(store_engine(f->st)->ops->exec(store_engine(f->st), sql, &f->err), -1);
+    if (!error_is_constraint(&f->err, constraint, name))
+        fail_msg("%s: constraint %d \"%s\", %s", sql, f->err.constraint, f->err.constraint_name, error_msg(&f->err));
+    error_release(&f->err);
+}
+
+static void test_conflict__names_the_constraint_alike_in_both_engines(void **state)
+{
+    struct fixture *f = *state;
+    run_sql(f, "CREATE TABLE cats (id BIGINT PRIMARY KEY, tag TEXT UNIQUE, litter BIGINT NOT NULL, place BIGINT,"
+               " UNIQUE (litter, place))");
+    run_sql(f, "CREATE TABLE kittens (cat_id BIGINT REFERENCES cats (id))");
+    run_sql(f, "INSERT INTO cats (id, tag, litter, place) VALUES (1, 'a', 1, 1)");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (1, 'b', 2, 1)", CONSTRAINT_PRIMARY_KEY, "cats");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'a', 2, 1)", CONSTRAINT_UNIQUE, "cats.tag");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'b', 1, 1)", CONSTRAINT_UNIQUE, "cats.litter_place");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'b', NULL, 1)", CONSTRAINT_OTHER, "");
+    refused(f, "INSERT INTO kittens (cat_id) VALUES (7)", CONSTRAINT_FOREIGN_KEY, "");
+    run_sql(f, "CREATE UNIQUE INDEX cats_by_tag ON cats (lower(tag))");
+    refused(f, "INSERT INTO cats (id, tag, litter, place) VALUES (2, 'A', 2, 1)", CONSTRAINT_UNIQUE, "cats_by_tag");
+}
+
 static void test_open__brings_an_empty_directory_to_the_last_version(void **state)
 {
     struct fixture *f = *state;
@@ -404,6 +428,7 @@ int main(void)
         TEST(test_statements__are_all_valid),
         TEST(test_reader__sees_commits_and_cannot_write),
         TEST(test_savepoint__a_failing_job_does_not_sink_the_group),
+        TEST(test_conflict__names_the_constraint_alike_in_both_engines),
         TEST(test_epoch__grows_with_each_start),
         TEST(test_epoch__a_master_that_was_taken_over_writes_no_more),
         TEST(test_full_disk__is_told_apart_and_the_batch_can_be_tried_again),

@@ -1,4 +1,4 @@
-#include "common/codec_reader.h"
+#include "common/json_reader.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "common/number.h"
 #include "common/utf8.h"
 
-enum { DEPTH_MAX = 100, FOUND_CUT = READER_FOUND_MAX - 8 };
+enum { FOUND_CUT = READER_FOUND_MAX - 8 };
 
 /* --- errors --- */
 
@@ -57,16 +57,18 @@ const char *reader_found(const char *p, const char *end, char buf[READER_FOUND_M
 
 int reader_fail_syntax(struct reader *r, const char *expected)
 {
-    int line = 1;
-    const char *line_start = r->start;
-    for (const char *p = r->start; p < r->p; p++)
+    int line = 1, column = 1;
+    for (const char *p = r->start; p < r->p; p++) {
         if (*p == '\n') {
             line++;
-            line_start = p + 1;
+            column = 1;
+        } else if (((unsigned char)*p & 0xc0) != 0x80) { /* columns are characters */
+            column++;
         }
+    }
     char found[READER_FOUND_MAX];
-    return reader_fail(r, ERR_INVALID, "not valid JSON: line %d, column %zu: expected %s, found %s", line,
-                (size_t)(r->p - line_start) + 1, expected, reader_found(r->p, r->end, found));
+    return reader_fail(r, ERR_INVALID, "%sline %d, column %d: expected %s, found %s", r->syntax ? r->syntax : "", line, column,
+                       expected, reader_found(r->p, r->end, found));
 }
 
 int reader_fail_type(struct reader *r, const char *expected, const char *at)
@@ -237,22 +239,11 @@ int reader_number(struct reader *r, struct reader_slice *ret)
 
 /* --- walking objects and lists --- */
 
-static int enter(struct reader *r)
+int reader_enter(struct reader *r)
 {
     r->p++;
-    if (++r->depth > DEPTH_MAX)
-        return reader_fail(r, ERR_INVALID, "nested deeper than %d levels", DEPTH_MAX);
-    return 0;
-}
-
-/* After a member: 1 if there is another, 0 if that was the last. */
-static int more(struct reader *r, char close)
-{
-    if (take(r, ','))
-        return 1;
-    if (!take(r, close))
-        return reader_fail_syntax(r, close == '}' ? "',' or '}'" : "',' or ']'");
-    r->depth--;
+    if (++r->depth > READER_DEPTH_MAX)
+        return reader_fail(r, ERR_INVALID, "nested deeper than %d levels", READER_DEPTH_MAX);
     return 0;
 }
 
@@ -269,48 +260,50 @@ static int read_key(struct reader *r, struct reader_slice *ret)
     return 0;
 }
 
-int reader_object(struct reader *r, reader_member_fn *fn, void *ctx)
+int reader_next(struct reader *r, char close, bool first, struct reader_slice *key)
 {
-    if (enter(r) < 0)
-        return -1;
-    if (take(r, '}')) {
+    bool more = !first && take(r, ',');
+    if (!more && take(r, close)) {
         r->depth--;
         return 0;
     }
+    if (!more && !first)
+        return reader_fail_syntax(r, close == '}' ? "',' or '}'" : "',' or ']'");
+    return key != NULL && read_key(r, key) < 0 ? -1 : 1;
+}
+
+int reader_object(struct reader *r, reader_member_fn *fn, void *ctx)
+{
+    if (reader_enter(r) < 0)
+        return -1;
     const struct reader_step *outer = r->step;
-    int again;
-    do {
-        struct reader_slice key;
-        if (read_key(r, &key) < 0)
-            return -1;
+    struct reader_slice key;
+    int again = reader_next(r, '}', true, &key);
+    while (again > 0) {
         struct reader_step here = {outer, key.s, key.n, 0};
         r->step = &here;
         if (fn(r, &key, ctx) < 0)
             return -1;
         r->step = outer;
-        again = more(r, '}');
-    } while (again > 0);
+        again = reader_next(r, '}', false, &key);
+    }
     return again;
 }
 
 int reader_list(struct reader *r, reader_member_fn *fn, void *ctx)
 {
-    if (enter(r) < 0)
+    if (reader_enter(r) < 0)
         return -1;
-    if (take(r, ']')) {
-        r->depth--;
-        return 0;
-    }
     struct reader_step here = {r->step, NULL, 0, 0};
-    int again;
-    do {
+    int again = reader_next(r, ']', true, NULL);
+    while (again > 0) {
         r->step = &here;
         if (fn(r, NULL, ctx) < 0)
             return -1;
         r->step = here.parent;
         here.index++;
-        again = more(r, ']');
-    } while (again > 0);
+        again = reader_next(r, ']', false, NULL);
+    }
     return again;
 }
 
@@ -333,4 +326,10 @@ int reader_skip(struct reader *r)
     if (reader_word(r, "null") || reader_word(r, "true") || reader_word(r, "false"))
         return 0;
     return reader_number(r, &ignored);
+}
+
+int reader_end(struct reader *r)
+{
+    reader_peek(r);
+    return r->p == r->end ? 0 : reader_fail_syntax(r, "the end");
 }

@@ -1,6 +1,6 @@
 /* The inside of a searcher, for searcher.c and snapshot.c. */
-#ifndef DET_CORE_SEARCHER_BOOKS_H
-#define DET_CORE_SEARCHER_BOOKS_H
+#ifndef DET_CORE_SEARCHER_INTERNAL_H
+#define DET_CORE_SEARCHER_INTERNAL_H
 
 #include "core/searcher/method.h"
 
@@ -31,7 +31,7 @@ struct searcher {
     uint64_t event_n;
 };
 
-/* One create's worth of randomness, and its place in the books. ret_hparams NULL: nobody wants to know them. */
-void books_draw(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams);
+/* Adds a trial to the searcher's table, with as much randomness as one takes. ret_hparams NULL: nobody wants to know them. */
+void searcher_draw_trial(struct searcher *s, uint32_t *ret_seed, struct json_object **ret_hparams);
 
 #endif

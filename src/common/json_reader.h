@@ -1,11 +1,10 @@
-/* Strict JSON text, read piece by piece: the grammar half of the decoder (codec_decode.c is the half that knows
- * tables).
+/* The grammar of JSON, strictly: the only place that knows it. The decoder of messages (codec_decode.c), json_parse() (json.c)
+ * and the members of a stored metric (store/metric_value.c) read through it.
  *
  * A reader stands somewhere in a text that need not end in NUL. Each function takes one piece and moves on, or says
- * what is wrong, where, and at which JSON path. Nesting is bounded, so the recursion is, too. Included by codec*.c
- * only. */
-#ifndef DET_COMMON_CODEC_READER_H
-#define DET_COMMON_CODEC_READER_H
+ * what is wrong, where, and at which JSON path. Nesting is bounded, so the recursion is, too. */
+#ifndef DET_COMMON_JSON_READER_H
+#define DET_COMMON_JSON_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +12,8 @@
 #include "common/arena.h"
 #include "common/error.h"
 #include "common/strbuf.h"
+
+enum { READER_DEPTH_MAX = 100 };
 
 /* Where the reader is, for errors: a chain through the callers' frames. */
 struct reader_step {
@@ -23,8 +24,9 @@ struct reader_step {
 
 struct reader {
     const char *start, *p, *end;
-    struct arena *a;
+    struct arena *a; /* for texts that have escapes, and what callers put there */
     struct error *err;
+    const char *syntax; /* opens the sentence about a text that is no JSON; NULL: nothing does */
     const struct reader_step *step;
     int depth;
     size_t blanks;      /* seen so far, outside strings */
@@ -54,6 +56,14 @@ int reader_string(struct reader *r, struct reader_slice *ret);
 const char *reader_text(struct reader *r, struct reader_slice *in);
 const char *reader_text_with_nul(struct reader *r, struct reader_slice *in); /* U+0000 becomes UTF8_NUL instead of U+FFFD */
 int reader_number(struct reader *r, struct reader_slice *ret);
+
+/* Nothing but blanks may be left. */
+int reader_end(struct reader *r);
+
+/* One value after the other: reader_enter() at the opening brace or bracket, then reader_next() before each value, which the
+ * caller takes. 1: the reader stands at a value, and *key is its name, unescaped (of a list key is NULL); 0: that was all. */
+int reader_enter(struct reader *r);
+int reader_next(struct reader *r, char close, bool first, struct reader_slice *key);
 
 /* At the opening brace or bracket; fn takes each value. `key` is unescaped, and NULL in a list. */
 typedef int reader_member_fn(struct reader *r, const struct reader_slice *key, void *ctx);

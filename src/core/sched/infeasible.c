@@ -1,8 +1,13 @@
-/* Which requests nothing would help, whatever were stopped for them. To find that out by stopping one after the other on
- * the indexes takes as long as there is something to stop, for each kind of request and at each event. Counting takes one
- * look at each: of every agent, how much room it would have if all that may be stopped for a priority were gone, from the
- * least important priority up. Blocked agents and sizes that add up are not looked at: what is not hopeless here may be so
- * yet. */
+/* Which waiting requests are infeasible: they would have no place even if everything were stopped that may be
+ * stopped for them.
+ *
+ * To find that out on the indexes, a pass would have to stop one running request after the other, for each kind of
+ * waiting request and at each event. Instead this file counts. It goes from the least important priority to the most
+ * important one and adds up, for every agent, how much room the agent would have if all that may be stopped for that
+ * priority were gone. Each running request is looked at once.
+ *
+ * The count leaves out blocked agents and gangs over agents of several sizes. So a request that is not infeasible
+ * here may still turn out to have no place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,21 +34,21 @@ struct outlook {
 
 static struct agent_size *size_of(struct sched *s, int slots)
 {
-    struct agent_size *size = s->later.places.sizes;
+    struct agent_size *size = s->projection.places.sizes;
     while (size != NULL && size->slots != slots)
         size = size->next;
     return size;
 }
 
-/* What leaves has gone. */
+/* Begins with the pool as it will be once what is on its way out has gone. */
 static void look_at_what_will_be_free(struct outlook *o)
 {
     struct sched *s = o->s;
     s->outlooks++;
     o->most = 0;
-    for (struct agent_size *size = s->later.places.sizes; size != NULL; size = size->next)
+    for (struct agent_size *size = s->projection.places.sizes; size != NULL; size = size->next)
         size->whole = 0;
-    for (const struct sched_bucket *b = s->later.places.for_slots.first; b != NULL; b = b->next) {
+    for (const struct sched_bucket *b = s->projection.places.for_slots.first; b != NULL; b = b->next) {
         if (b->n == 0)
             continue;
         o->most = b->key.empty > o->most ? b->key.empty : o->most;
@@ -55,7 +60,7 @@ static void look_at_what_will_be_free(struct outlook *o)
 static void would_give_back(struct outlook *o, const struct sched_request *r)
 {
     for (size_t i = 0; i < r->share_n; i++) {
-        struct sched_agent *agent = r->share[i].agent->shadow;
+        struct sched_agent *agent = r->share[i].agent->projected;
         if (!agent->open || r->share[i].slots == 0)
             continue;
         if (agent->outlook != o->s->outlooks)
@@ -80,12 +85,12 @@ static bool helps(const struct outlook *o, const struct sched_shape *shape)
         return true;
     if (shape->key.single_agent)
         return false;
-    for (const struct agent_size *size = o->s->later.places.sizes; size != NULL && size->slots > 0; size = size->next) {
+    for (const struct agent_size *size = o->s->projection.places.sizes; size != NULL && size->slots > 0; size = size->next) {
         if (slots % size->slots == 0 && size->whole >= (size_t)(slots / size->slots))
             return true;
         all += size->whole * (size_t)size->slots;
     }
-    return o->s->later.places.allow_heterogeneous_fits && all >= (size_t)slots;
+    return o->s->projection.places.allow_heterogeneous_fits && all >= (size_t)slots;
 }
 
 static int latest_first(const void *pa, const void *pb)
@@ -96,7 +101,8 @@ static int latest_first(const void *pa, const void *pb)
     return x > y ? -1 : x < y;
 }
 
-/* Of its own priority, a request may have only that stopped which stands behind it. */
+/* For a request, running requests of its own priority may be stopped only if their jobs stand behind its job in the
+ * queue. */
 static void look_at_level(struct outlook *o, struct pass *p, struct sched_level *l)
 {
     struct sched_shape **shape = arena_array(p->arena, struct sched_shape *, l->shape_n + 1);
@@ -111,7 +117,7 @@ static void look_at_level(struct outlook *o, struct pass *p, struct sched_level 
             if (r->released_in != p->s->pass)
                 would_give_back(o, r);
         if (i < n)
-            shape[i]->hopeless = !helps(o, shape[i]);
+            shape[i]->infeasible = !helps(o, shape[i]);
     }
 }
 
@@ -123,7 +129,7 @@ static void look(struct pass *p)
         look_at_level(&o, p, &p->s->with_slots[priority]);
 }
 
-/* Would it fit into what is free and what leaves by itself? */
+/* Sets too_large: the request would not even fit into what is free together with what is on its way out. */
 static void look_at_what_leaves(struct pass *p)
 {
     struct outlook o = {.s = p->s};
@@ -141,25 +147,25 @@ bool pass_is_too_large(struct pass *p, const struct sched_shape *shape)
     return shape->too_large || shape_set_has(&p->too_large, shape);
 }
 
-bool pass_is_hopeless(struct pass *p, const struct sched_shape *shape)
+bool pass_is_infeasible(struct pass *p, const struct sched_shape *shape)
 {
-    if (shape_set_has(&p->hopeless, shape))
+    if (shape_set_has(&p->infeasible, shape))
         return true;
     if (shape->key.slots == 0 || (shape->key.slots == 1 && shape->key.own == NULL))
         return false; /* the first thing that may be stopped is enough: trying is quicker than looking */
     if (!p->has_outlook)
         look(p);
     p->has_outlook = true;
-    return shape->hopeless;
+    return shape->infeasible;
 }
 
-void pass_note_hopeless(struct pass *p, const struct sched_shape *shape)
+void pass_note_infeasible(struct pass *p, const struct sched_shape *shape)
 {
-    shape_set_add(&p->hopeless, shape);
+    shape_set_add(&p->infeasible, shape);
 }
 
-void pass_forget_hopeless(struct pass *p)
+void pass_forget_infeasible(struct pass *p)
 {
-    p->hopeless.n = p->unfit.n = 0;
+    p->infeasible.n = p->unfit.n = 0;
     p->has_outlook = false;
 }

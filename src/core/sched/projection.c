@@ -1,0 +1,111 @@
+#include "core/sched/projection.h"
+
+#include <stdlib.h>
+
+#include "common/must.h"
+#include "core/sched/policy.h"
+
+void projection_init(struct projection *pr, const struct sched_opts *opts)
+{
+    pr->kept = sched_policy_type(opts->policy)->plans_on_projection && opts->preemption;
+    places_init(&pr->places, opts);
+}
+
+void projection_free(struct projection *pr)
+{
+    struct sched_agent *projected, *next;
+    HASH_ITER(hh, pr->places.by_id, projected, next) { /* of agents that have not left */
+        HASH_DEL(pr->places.by_id, projected);
+        free(projected);
+    }
+    places_free(&pr->places);
+}
+
+static int at_most(int n, int most)
+{
+    return n < most ? n : most;
+}
+
+/* The agent's offer once what leaves has gone. Some of the slots that come free may have been disabled, so there is
+ * a limit. */
+static struct sched_agent offer_of(const struct sched_agent *agent)
+{
+    struct sched_agent offer = *agent;
+    if (!agent->open)
+        return offer;
+    offer.empty_slots = at_most(agent->empty_slots + agent->leaving_slots, agent->slots);
+    offer.empty_aux = at_most(agent->empty_aux + agent->leaving_aux, agent->aux);
+    return offer;
+}
+
+void projection_join(struct projection *pr, struct sched_agent *agent)
+{
+    agent->leaving_slots = agent->leaving_aux = 0;
+    agent->projected = NULL;
+    if (!pr->kept)
+        return;
+    agent->projected = must_calloc(1, sizeof *agent->projected);
+    *agent->projected = (struct sched_agent){.id = agent->id, .projects = agent, .open = agent->open, .slots = agent->slots,
+                                          .empty_slots = agent->empty_slots, .aux = agent->aux, .empty_aux = agent->empty_aux};
+    places_add(&pr->places, agent->projected);
+}
+
+void projection_leave(struct projection *pr, struct sched_agent *agent)
+{
+    if (agent->projected == NULL)
+        return;
+    places_remove(&pr->places, agent->projected);
+    free(agent->projected);
+    agent->projected = NULL;
+}
+
+void projection_follow(struct projection *pr, struct sched_agent *agent)
+{
+    struct sched_agent offer = offer_of(agent);
+    if (agent->projected != NULL)
+        places_set(&pr->places, agent->projected, &offer);
+}
+
+void projection_leaves(struct projection *pr, const struct sched_share *share, int by)
+{
+    share->agent->leaving_slots += by * share->slots;
+    share->agent->leaving_aux += share->slots == 0 ? by : 0;
+    projection_follow(pr, share->agent);
+}
+
+size_t projection_fit(struct projection *pr, const struct sched_request *r, struct sched_share *ret)
+{
+    size_t n = places_fit(&pr->places, r, ret);
+    for (size_t i = 0; i < n; i++)
+        ret[i].agent = ret[i].agent->projects;
+    return n;
+}
+
+static struct sched_share projected_share(const struct sched_share *share)
+{
+    return (struct sched_share){share->agent->projected, share->slots};
+}
+
+void projection_take(struct projection *pr, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct sched_share projected = projected_share(&share[i]);
+        places_take(&pr->places, &projected, 1);
+    }
+}
+
+void projection_give(struct projection *pr, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct sched_share projected = projected_share(&share[i]);
+        places_give(&pr->places, &projected, 1);
+    }
+}
+
+void projection_taken(struct projection *pr, const struct sched_share *share, size_t n)
+{
+    for (size_t i = 0; i < n && pr->kept; i++) {
+        struct sched_agent offer = offer_of(share[i].agent);
+        places_plan(&pr->places, share[i].agent->projected, offer.empty_slots, offer.empty_aux);
+    }
+}
