@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/must.h"
+
 static int is_tail(unsigned char c)
 {
     return (c & 0xc0) == 0x80;
@@ -78,9 +80,7 @@ char *utf8_with_zeros(const char *s, size_t n, size_t *ret_n)
     nul = nul ? memmem(nul, n - (size_t)(nul - s), UTF8_NUL, 2) : NULL;
     if (!nul)
         return NULL;
-    char *text = malloc(n), *out = text;
-    if (!text)
-        abort();
+    char *text = must_malloc(n), *out = text;
     for (const char *end = s + n; nul; nul = memmem(s, (size_t)(end - s), UTF8_NUL, 2)) {
         out = mempcpy(out, s, (size_t)(nul - s));
         *out++ = '\0';

@@ -130,7 +130,7 @@ static void remember_word(struct loader *l, bool is_key, const char *text, struc
         p->word_n == YAML_WORDS_MAX || l->path.n > YAML_PATH_MAX)
         return;
     struct yaml_word *word = &p->word[p->word_n++];
-    *word = (struct yaml_word){.path = strdup(strbuf_str(&l->path)), .is_key = is_key, .value = json_object_get_boolean(v),
+    *word = (struct yaml_word){.path = must_strdup(strbuf_str(&l->path)), .is_key = is_key, .value = json_object_get_boolean(v),
                                .mark = mark_of(l->event.start_mark)};
     if (!word->path)
         abort();
@@ -504,9 +504,7 @@ static int parse_without_positions(const char *text, size_t n, struct json_objec
 {
     if (parse(text, n, ret, NULL, NULL) == 0)
         return 0;
-    struct yaml_positions *positions = calloc(1, sizeof *positions);
-    if (!positions)
-        abort();
+    struct yaml_positions *positions = must_calloc(1, sizeof *positions);
     int r = parse(text, n, ret, positions, err);
     yaml_positions_free(positions);
     return r;

@@ -33,7 +33,7 @@ static struct trial *new_trial(struct core *c, struct experiment *x, const struc
     t->row = *row;
     t->row.hparams = t->hparams = must_strdup(row->hparams);
     t->row.excluded_agents = t->excluded = row->excluded_agents != NULL ? must_strdup(row->excluded_agents) : NULL;
-    if (t->hparams == NULL || (t->excluded == NULL) != (row->excluded_agents == NULL))
+    if ((t->excluded == NULL) != (row->excluded_agents == NULL))
         abort();
     record_init(&t->record, RECORD_TRIAL, &t->row, stored);
     SET_TEXT(t->task.id, row->task_id);
