@@ -10,7 +10,7 @@
 #ifndef DET_API_ACCESS_H
 #define DET_API_ACCESS_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 enum access_word {
     ACCESS_NO,

@@ -6,7 +6,7 @@
 #ifndef DET_API_EXPERIMENT_ACTIONS_H
 #define DET_API_EXPERIMENT_ACTIONS_H
 
-#include "api/api.h"
+#include "api/handler.h"
 #include "core/core.h"
 #include "store/experiments.h"
 

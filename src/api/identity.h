@@ -10,7 +10,7 @@
 #ifndef DET_API_IDENTITY_H
 #define DET_API_IDENTITY_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 #define TOKEN_TEXT_MAX 64
 #define TOKEN_HASH_BYTES 32

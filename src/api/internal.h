@@ -3,6 +3,7 @@
 #define DET_API_INTERNAL_H
 
 #include "api/api.h"
+#include "api/handler.h"
 
 struct agent_texts;
 struct continuing;

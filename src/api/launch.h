@@ -2,7 +2,7 @@
 #ifndef DET_API_LAUNCH_H
 #define DET_API_LAUNCH_H
 
-#include "api/api.h"
+#include "api/handler.h"
 #include "core/expconf.h"
 
 /* The cluster's part of a configuration. Each request parses its own: trees of json-c count their users without

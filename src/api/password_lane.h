@@ -11,7 +11,7 @@
 #ifndef DET_API_PASSWORD_LANE_H
 #define DET_API_PASSWORD_LANE_H
 
-#include "api/api.h"
+#include "api/handler.h"
 #include "api/login_limits.h"
 
 enum { PASSWORD_WAITING_MAX = 32 }; /* two to three seconds of the thread: the longest wait that is worth anybody's while */

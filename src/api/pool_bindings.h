@@ -2,7 +2,7 @@
 #ifndef DET_API_POOL_BINDINGS_H
 #define DET_API_POOL_BINDINGS_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 /* Refuses it if not. Read and write steps. */
 int pool_check_workspace(struct req *r, struct store *db, const char *pool, int32_t workspace_id, struct error *err);

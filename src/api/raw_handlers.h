@@ -2,7 +2,7 @@
 #ifndef DET_API_RAW_HANDLERS_H
 #define DET_API_RAW_HANDLERS_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 int raw_root(struct req *r, struct core *core, struct error *err);
 int raw_info(struct req *r, struct core *core, struct error *err);

@@ -2,7 +2,7 @@
 #ifndef DET_API_REQUEST_H
 #define DET_API_REQUEST_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 /* The JSON body of an error: {"error":{code, reason, error}} for RPC routes, {"error":{grpcCode, httpCode, …}} for
  * their streams, {"message": …} for all others. */

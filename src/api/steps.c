@@ -1,4 +1,4 @@
-/* From step to step, and the end. A step runs at its place (api.h); when the last one finishes, the reply is encoded
+/* From step to step, and the end. A step runs at its place (handler.h); when the last one finishes, the reply is encoded
  * right there if that is a worker's thread, and sent from the loop, after the commit of what the request wrote. */
 #include "api/request_run.h"
 

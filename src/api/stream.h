@@ -10,7 +10,7 @@
 #ifndef DET_API_STREAM_H
 #define DET_API_STREAM_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 enum stream_next {
     STREAM_MORE, /* there may be more at once */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/handler.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
 #include "store/metrics.h"

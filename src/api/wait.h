@@ -6,7 +6,7 @@
 #ifndef DET_API_WAIT_H
 #define DET_API_WAIT_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 enum { WAIT_TOPIC_MAX = 192 };
 

@@ -2,7 +2,7 @@
 #ifndef DET_API_WORKSPACES_H
 #define DET_API_WORKSPACES_H
 
-#include "api/api.h"
+#include "api/handler.h"
 #include "store/places.h"
 #include "store/workspaces.h"
 

@@ -4,6 +4,7 @@
 
 #include "core/expconf.h"
 #include "core/spec.h"
+#include "gen/wire.h"
 #include "master/master.h"
 #include "store/agents.h"
 #include "store/experiments.h"

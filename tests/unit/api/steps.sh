@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a step may touch is its type (src/api/api.h): a step at a place for which it was not written must not compile, and a request
+# What a step may touch is its type (src/api/handler.h): a step at a place for which it was not written must not compile, and a request
 # must not lead to the core or the store. steps.sh SOURCE-DIR BUILD-DIR COMPILER…
 set -u
 source=$1 build=$2
