@@ -3,7 +3,7 @@
 #ifndef DET_API_EXPERIMENT_LIVE_H
 #define DET_API_EXPERIMENT_LIVE_H
 
-#include "api/api.h"
+#include "api/handler.h"
 
 /* The last step of a list's handler, on any thread but the loop: asks the core on the loop, a part at a time, and has the reply
  * encoded by a worker. The experiments are those of the reply, which are still to be changed. */
