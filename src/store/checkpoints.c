@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "store/list.h"
 #include "store/metric_seal.h"
+#include "store/take.h"
 
 /* ---- counters: a checkpoint counts while it has files ---- */
 

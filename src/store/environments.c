@@ -1,6 +1,7 @@
 #include "store/environments.h"
 
 #include "store/query.h"
+#include "store/take.h"
 
 /* FNV-1a; texts that have it in common are still told apart. */
 static int64_t fingerprint(const char *text)

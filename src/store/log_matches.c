@@ -4,6 +4,7 @@
 
 #include "store/query.h"
 #include "store/trials.h"
+#include "store/take.h"
 
 static const char *const actions[LOG_POLICY_ACTION_NR] = {
     [LOG_POLICY_NONE] = "", [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries", [LOG_POLICY_EXCLUDE_NODE] = "exclude_node"};

@@ -6,6 +6,7 @@
 #include "store/log_block.h"
 #include "store/log_words.h"
 #include "store/query.h"
+#include "store/take.h"
 
 struct sealed {
     int64_t first_id;

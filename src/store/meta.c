@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "store/query.h"
+#include "store/take.h"
 
 static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 

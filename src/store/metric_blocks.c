@@ -2,6 +2,7 @@
 
 #include "store/metric_chart.h"
 #include "store/metric_summary.h"
+#include "store/take.h"
 
 void read_metric_block_row(struct query *q, struct arena *a, void *row)
 {

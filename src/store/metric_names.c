@@ -6,6 +6,7 @@
 #include "store/list.h"
 #include "store/metric_blocks.h"
 #include "store/metric_rows.h"
+#include "store/take.h"
 
 static void read_name(struct query *q, struct arena *a, void *row)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "store/metric_blocks.h"
+#include "store/take.h"
 
 enum { BLOCKS_BEFORE = 16 /* more cannot fit: each is at least as large as the next */ };
 

@@ -9,6 +9,7 @@
 #include "store/metric_chart.h"
 #include "store/metric_rows.h"
 #include "store/thin.h"
+#include "store/take.h"
 
 enum {
     DIRECT_POINTS = 400000, /* of all names together; unpacking them takes about 30 ms */

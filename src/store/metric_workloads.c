@@ -8,6 +8,7 @@
 
 #include "store/metric_blocks.h"
 #include "store/metric_rows.h"
+#include "store/take.h"
 
 enum { ROWS_PAGE = 1000, SPARE = 1024 };
 enum { ANY, CHECKPOINT, VALIDATION, CHECKPOINT_OR_VALIDATION }; /* api.v1.GetTrialWorkloadsRequest.FilterOption */

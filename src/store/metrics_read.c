@@ -6,6 +6,7 @@
 #include "store/metric_rows.h"
 #include "store/metric_seal.h"
 #include "store/metric_summary.h"
+#include "store/take.h"
 
 void read_report(struct query *q, struct arena *a, void *row)
 {

@@ -1,6 +1,7 @@
 #include "store/owners.h"
 
 #include "store/query.h"
+#include "store/take.h"
 
 static const enum sql_query queries[] = {
     [STORE_OWNED_EXPERIMENT] = Q_OWNERS_OF_EXPERIMENT, [STORE_OWNED_TRIAL] = Q_OWNERS_OF_TRIAL,

@@ -1,6 +1,7 @@
 #include "store/places.h"
 
 #include "store/query.h"
+#include "store/take.h"
 
 #define PLACE_ARGS(p) sql_int((p).project_id ? (p).project_id : -1), sql_int((p).workspace_id ? (p).workspace_id : -1)
 

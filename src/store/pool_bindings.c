@@ -1,6 +1,7 @@
 #include "store/pool_bindings.h"
 
 #include "store/query.h"
+#include "store/take.h"
 
 int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err)
 {

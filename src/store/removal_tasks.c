@@ -4,6 +4,7 @@
 #include "store/checkpoints.h"
 #include "store/query.h"
 #include "store/removals.h"
+#include "store/take.h"
 
 enum { CLAIMED_AT_ONCE = 1000, TRIES_TO_LONGEST_PAUSE = 6 };
 #define SHORTEST_PAUSE_US 60000000ll

@@ -2,6 +2,7 @@
 
 #include "store/checkpoints.h"
 #include "store/query.h"
+#include "store/take.h"
 
 int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err)
 {

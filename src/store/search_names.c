@@ -1,5 +1,6 @@
 /* Names of a project that only its data know: hyperparameters, metadata and metrics. */
 #include "store/search_internal.h"
+#include "store/take.h"
 
 const char *const search_qualifier_name[SEARCH_QUALIFIER_NR] = {"min", "max", "mean", "last"};
 

@@ -6,6 +6,7 @@
 
 #include "store/metric_value.h"
 #include "store/search_paths.h"
+#include "store/take.h"
 
 enum { PAGE = 5000 };
 /* The kinds of migrations/0021. */

@@ -4,6 +4,7 @@
 #include "store/list.h"
 #include "store/metrics.h"
 #include "store/search_internal.h"
+#include "store/take.h"
 
 /* Kept changes: more than can come between two looks of a connection that is in use. */
 enum { CHANGES_KEPT = 100000, CHANGES_AT_ONCE = 5000 };
@@ -82,8 +83,7 @@ int store_experiments_shown(struct store *st, struct store_ints ids, struct aren
                             size_t *ret_n, struct error *err)
 {
     struct store_experiment *rows = NULL;
-    if (query_all(st, Q_EXPERIMENTS_SHOWN, SQL_ARGS(sql_text(json_of_ints(a, ids))), store_read_experiment, sizeof(*rows), a,
-                  &rows, ret_n, err) < 0)
+    if (list_experiments_shown(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &rows, ret_n, err) < 0)
         return -1;
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
     return 0;

@@ -6,6 +6,7 @@
 #include "store/log_masks.h"
 #include "store/log_seal.h"
 #include "store/query.h"
+#include "store/take.h"
 
 /* ---- the state of a task's log: last line, distinct values of the fields ---- */
 

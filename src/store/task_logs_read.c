@@ -8,6 +8,7 @@
 #include "store/log_block.h"
 #include "store/log_filter.h"
 #include "store/query.h"
+#include "store/take.h"
 
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */

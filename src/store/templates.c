@@ -1,6 +1,7 @@
 #include "store/templates.h"
 
 #include "store/list.h"
+#include "store/take.h"
 
 static void read_template(struct query *q, struct arena *a, void *row)
 {

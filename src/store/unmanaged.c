@@ -2,6 +2,7 @@
 
 #include "store/query.h"
 #include "store/removals.h"
+#include "store/take.h"
 
 int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
                              struct error *err)

@@ -1,11 +1,19 @@
--- define: user_columns
-u.id, u.username, u.display_name, u.password_hash, u.admin, u.active, u.remote,
-u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_us, u.last_auth_us
+-- The account on the agents that the tasks of a user run as.
+-- row: store_agent_user_group of users u
+u.agent_uid AS uid: i32?set, u.agent_gid AS gid: i32 if set, u.agent_user AS user: text if set,
+u.agent_group AS group: text if set
+
+-- row: store_user of users u
+u.id,
+u.username,      -- unique without regard to case
+u.display_name,  -- NULL: none
+u.password_hash, -- argon2id text; NULL: cannot log in with a password
+u.admin: bool, u.active: bool, u.remote: bool,
+{store_agent_user_group} AS agent,
+u.modified_us, u.last_auth_us
 
 -- name: users_insert
-INSERT INTO users (id, username, display_name, password_hash, admin, active, remote,
-                   agent_uid, agent_gid, agent_user, agent_group, modified_us, last_auth_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+INSERT INTO {insert store_user};
 
 -- NULL leaves a column as it is: what others change at the same time stays.
 -- name: users_patch
@@ -24,16 +32,16 @@ WHERE u.id <> $2 AND (lower(u.username) = lower($1) OR lower(u.display_name) = l
 UPDATE users SET last_auth_us = $2 WHERE id = $1;
 
 -- name: users_by_id
-SELECT {user_columns} FROM users u WHERE u.id = $1;
+SELECT {store_user} FROM users u WHERE u.id = $1;
 
 -- name: users_by_name
-SELECT {user_columns} FROM users u WHERE lower(u.username) = lower($1);
+SELECT {store_user} FROM users u WHERE lower(u.username) = lower($1);
 
 -- fragment: users_count
 SELECT count(*) FROM users u WHERE 1 = 1
 
 -- fragment: users_rows
-SELECT {user_columns} FROM users u WHERE 1 = 1
+SELECT {store_user} FROM users u WHERE 1 = 1
 
 -- fragment: users_filter_name
 -- sqlite: AND (instr(lower(u.username), lower($1)) > 0 OR instr(lower(u.display_name), lower($1)) > 0)
@@ -86,12 +94,16 @@ ORDER BY u.remote DESC, u.id DESC
 -- fragment: limit_offset
 LIMIT $1 OFFSET $2
 
+-- A setting of the web pages.
+-- row: store_user_setting of user_settings s
+s.key, s.storage_path, s.value
+
 -- name: user_settings_set
 INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
 ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 
 -- name: user_settings_all
-SELECT key, storage_path, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key;
+SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $1 ORDER BY storage_path, key;
 
 -- name: user_settings_reset
 DELETE FROM user_settings WHERE user_id = $1;
