@@ -14,7 +14,7 @@ NUMBERS = ("i32", "i64", "real")
 # Parameters that are fields of no record: how they come, and what is bound.
 PARAMETERS = {"id": ("int64_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_int(%s)"), "i64": ("int64_t %s", "sql_int(%s)"),
               "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
-              "text": ("const char *%s", "sql_text(%s)"), "strbuf": ("const struct strbuf *%s", "sql_blob(strbuf_str(%s), %s->n)")}
+              "text": ("const char *%s", "sql_text(%s)"), "strbuf": ("const struct strbuf *%s", "sql_strbuf(%s)")}
 SELECT_ROW = re.compile(r"SELECT (?:DISTINCT )?\{(\w+)(?: \w+)?\}(?=\s+FROM\b|\s*$)")
 PLACE = re.compile(r"\{(\w+)(?: (\w+))?\}")
 PARAMETER = re.compile(r"\$([a-z_][a-z_0-9.]*)(\?)?")
@@ -259,7 +259,7 @@ class Row:
     def select(self, alias):
         mine = next(iter(self.tables), None)
         items = [i.moved(mine, alias, None) for i in self.read_items()]
-        return ", ".join(i.expression + (f" AS {i.shown_as}" if i.shown_as else "") for i in items)
+        return ", ".join(i.expression + (f' AS "{i.shown_as}"' if i.shown_as else "") for i in items)
 
     def by_field(self, where, field):
         for item in self.items:
@@ -271,8 +271,8 @@ class Row:
         lines = [f"/* {self.comment} */"] if self.comment else []
         lines.append(f"struct {self.name} {{")
         for member in self.members:
-            if isinstance(member, Item) and "." in member.field:
-                continue # of a struct that is declared beside it
+            if isinstance(member, Item) and ("." in member.field or member.by):
+                continue # it is declared beside (also: …)
             text = member if isinstance(member, str) else member.declaration()
             comment = "" if isinstance(member, str) else member.comment
             lines.append(f"    {text}" + (f" /* {comment} */" if comment else ""))
@@ -303,10 +303,11 @@ class Statement:
         self.source = rows[source] if source in rows else fail(where, f"there is no row '{source}'") if source else None
         self.result = rows[result] if result in rows else fail(where, f"there is no row '{result}'") if result else None
         self.extra = dict(p.split(": ") for p in extra.split(", ")) if extra else {}
-        self.parameters, self.arguments = [], []
         for type in self.extra.values():
             if type not in PARAMETERS:
                 fail(where, f"'{type}' is no type of a parameter: {', '.join(PARAMETERS)}")
+        self.parameters = [f"${name}" for name in self.extra]
+        self.arguments = [PARAMETERS[type][1].replace("%s", name) for name, type in self.extra.items()]
 
     def expand(self, sql):
         """Rows become columns, named parameters numbers."""
@@ -324,20 +325,18 @@ class Statement:
             if not SELECT_ROW.search(sql):
                 fail(self.where, f"{{{m[1]}}} is a row: it is all that a SELECT selects")
         sql = PLACE.sub(lambda m: self.rows[m[1]].select(m[2]), sql)
+        for name in self.extra:
+            if not re.search(rf"\${name}\b", sql):
+                fail(self.where, f"the parameter ${name} is not used")
         return PARAMETER.sub(self.number, sql)
 
     def number(self, m):
         if m[0] not in self.parameters:
             self.parameters.append(m[0])
-            self.arguments.append(self.argument(m[1], bool(m[2])))
+            if not self.source:
+                fail(self.where, f"{m[0]} is a field of no row, and is not named after 'with'")
+            self.arguments.append(self.source.by_field(self.where, m[1]).value(bool(m[2])))
         return f"${1 + self.parameters.index(m[0])}"
-
-    def argument(self, name, may_be_null):
-        if name in self.extra:
-            return PARAMETERS[self.extra[name]][1].replace("%s", name)
-        if not self.source:
-            fail(self.where, f"${name} is a field of no row, and not named after 'with'")
-        return self.source.by_field(self.where, name).value(may_be_null)
 
     def check_columns(self, sql):
         """A statement that spells its columns out: they are the row's, by name and in their order."""

@@ -88,10 +88,7 @@ int store_experiment_patch(struct store *st, int32_t id, const struct store_expe
 {
     if (p->labels && count_labels(st, id, -1, err) < 0)
         return -1;
-    if (query_exec_one(st, Q_EXPERIMENTS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->name),
-                                                         sql_opt_text(p->description),
-                                                         sql_opt_text(p->notes), sql_opt_text(p->labels)),
-                       err, "experiment %d", id) < 0)
+    if (query_exec_one(st, Q_EXPERIMENTS_PATCH, ARGS_EXPERIMENTS_PATCH(p, id), err, "experiment %d", id) < 0)
         return -1;
     return p->labels ? count_labels(st, id, 1, err) : 0;
 }

@@ -28,8 +28,6 @@ int store_experiment_set_archived(struct store *st, int32_t id, bool archived, s
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
                                 struct error *err);
-/* A NULL field stays as it is. */
-struct store_experiment_patch { const char *name, *description, *notes, *labels; };
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
 /* With everything that hangs on it: trials, metrics, checkpoints, tasks, logs; or one of its trials (trial_id 0: all). At most
  * `limit` rows at a time: *ret_more tells to call again. */

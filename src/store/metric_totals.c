@@ -5,7 +5,6 @@
 #include "common/hash.h"
 #include "store/metric_summary.h"
 #include "store/metric_value.h"
-#include "store/take.h"
 
 enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
 
@@ -148,9 +147,9 @@ static int rebuild_blocks(struct store *st, int32_t trial_id, struct rebuilt *b,
         return -1;
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
-        struct metric_summary *s = summary_of(b, take_text(&q, &a));
-        take_skip(&q);
-        if (metric_summary_read(s, take_text(&q, &a), err) < 0) {
+        struct column_summary column;
+        read_column_summary(&q, &a, &column);
+        if (metric_summary_read(summary_of(b, column.group), column.summary, err) < 0) {
             rc = -1;
             break;
         }
@@ -172,7 +171,7 @@ static int rebuild_page(struct store *st, int32_t trial_id, const struct metric_
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct report_row row;
-        read_report(&q, &a, &row);
+        read_report_row(&q, &a, &row);
         add_metrics(summary_of(b, row.group), row.avg_metrics, row.steps);
         if (metric_group_is_validation(row.group))
             rebuild_validation(b, t, &row);

@@ -48,6 +48,8 @@ static inline struct sql_value sql_blob(const void *v, size_t n)
 {
     return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n};
 }
+/* NULL for no buffer; an empty one is an empty blob. */
+static inline struct sql_value sql_strbuf(const struct strbuf *b) { return b ? sql_blob(strbuf_str(b), b->n) : sql_null(); }
 static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
 static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
 static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */

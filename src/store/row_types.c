@@ -64,3 +64,17 @@ const char *disabled_slots_write(const struct agent_row *x, struct arena *a)
     strbuf_addc(&out, ']');
     return arena_strndup(a, out.s, out.n);
 }
+
+/* ---- what a log policy has done about a line ---- */
+
+static const char *const actions[LOG_POLICY_ACTION_NR] = {
+    [LOG_POLICY_NONE] = "", [LOG_POLICY_CANCEL_RETRIES] = "cancel_retries", [LOG_POLICY_EXCLUDE_NODE] = "exclude_node"};
+
+void log_match_action_read(const char *text, struct store_log_match *x)
+{
+    for (int i = 0; i < LOG_POLICY_ACTION_NR; i++)
+        if (strcmp(text, actions[i]) == 0)
+            x->action = (enum log_policy_action)i;
+}
+
+const char *log_match_action_write(const struct store_log_match *x, struct arena *a) { return actions[x->action]; }

@@ -4,8 +4,8 @@
 #ifndef DET_STORE_ROW_TYPES_H
 #define DET_STORE_ROW_TYPES_H
 
-#include "core/rows.h"
 #include "common/arena.h"
+#include "store/rows.h"
 
 /* [PORT, …], in the order of core_port_names */
 void allocation_ports_read(const char *text, struct allocation_row *x);
@@ -18,5 +18,9 @@ const char *container_devices_write(const struct container_row *x, struct arena 
 /* [[DEVICE_ID, DRAINING], …] */
 void disabled_slots_read(const char *text, struct agent_row *x);
 const char *disabled_slots_write(const struct agent_row *x, struct arena *a);
+
+/* "", "cancel_retries", "exclude_node" */
+void log_match_action_read(const char *text, struct store_log_match *x);
+const char *log_match_action_write(const struct store_log_match *x, struct arena *a);
 
 #endif

@@ -11,14 +11,7 @@ int store_user_insert(struct store *st, const struct store_user *u, struct error
 
 int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us, struct error *err)
 {
-    const struct store_agent_user_group *g = &p->agent;
-    if (query_exec_one(st, Q_USERS_PATCH, SQL_ARGS(sql_int(id), sql_opt_text(p->username), sql_opt_text(p->display_name),
-                                                   sql_opt_text(p->password_hash), sql_opt_int(p->has_admin, p->admin),
-                                                   sql_opt_int(p->has_active, p->active), sql_opt_int(p->has_remote, p->remote),
-                                                   sql_opt_int(g->set, g->uid), sql_opt_int(g->set, g->gid),
-                                                   sql_opt_text(g->set ? g->user : NULL), sql_opt_text(g->set ? g->group : NULL),
-                                                   sql_int(now_us)),
-                       err, "user %d", id) < 0)
+    if (query_exec_one(st, Q_USERS_PATCH, ARGS_USERS_PATCH(p, id, now_us), err, "user %d", id) < 0)
         return p->username ? explain_conflict(err, "user \"%s\" already exists", p->username) : -1;
     return 0;
 }

@@ -6,12 +6,6 @@
 #include "store/rows.h"
 
 int store_user_insert(struct store *st, const struct store_user *u, struct error *err); /* ERR_CONFLICT: name taken */
-/* What a change of an account names; all other columns stay as they are in the store at that moment. */
-struct store_user_patch {
-    const char *username, *display_name, *password_hash; /* NULL: as it is */
-    bool has_admin, admin, has_active, active, has_remote, remote;
-    struct store_agent_user_group agent; /* not set: as it is */
-};
 int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us,
                      struct error *err); /* ERR_CONFLICT: name taken */
 /* How many users other than `but` have this user name or display name, without regard to case. */

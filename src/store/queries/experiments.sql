@@ -135,10 +135,15 @@ UPDATE experiments SET resource_pool = $2 WHERE id = $1;
 -- name: experiment_documents_set_config
 UPDATE experiment_documents SET config = $2 WHERE experiment_id = $1;
 
--- name: experiments_patch
-UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
-    labels = coalesce($5, labels)
-WHERE id = $1;
+-- A NULL field stays as it is.
+-- row: store_experiment_patch of experiments x
+-- write only
+x.name: text?, x.description: text?, x.notes: text?, x.labels: text?
+
+-- name: experiments_patch from store_experiment_patch with id: id
+UPDATE experiments SET name = coalesce($name, name), description = coalesce($description, description),
+    notes = coalesce($notes, notes), labels = coalesce($labels, labels)
+WHERE id = $id;
 
 -- name: experiments_add_trials
 UPDATE experiments SET num_trials = num_trials + $2 WHERE id = $1;

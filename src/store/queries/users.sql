@@ -15,13 +15,20 @@ u.modified_us, u.last_auth_us
 -- name: users_insert
 INSERT INTO {insert store_user};
 
--- NULL leaves a column as it is: what others change at the same time stays.
--- name: users_patch
-UPDATE users SET username = coalesce($2, username), display_name = coalesce($3, display_name),
-    password_hash = coalesce($4, password_hash), admin = coalesce($5, admin), active = coalesce($6, active),
-    remote = coalesce($7, remote), agent_uid = coalesce($8, agent_uid), agent_gid = coalesce($9, agent_gid),
-    agent_user = coalesce($10, agent_user), agent_group = coalesce($11, agent_group), modified_us = $12
-WHERE id = $1;
+-- What a change of an account names. All other columns stay as they are in the store at that moment.
+-- row: store_user_patch of users u
+-- write only
+u.username: text?, u.display_name, u.password_hash, -- NULL: as it is
+u.admin: bool?, u.active: bool?, u.remote: bool?,
+{store_agent_user_group} AS agent -- not set: as it is
+
+-- name: users_patch from store_user_patch with id: id, now_us: us
+UPDATE users SET username = coalesce($username, username), display_name = coalesce($display_name, display_name),
+    password_hash = coalesce($password_hash, password_hash), admin = coalesce($admin, admin),
+    active = coalesce($active, active), remote = coalesce($remote, remote), agent_uid = coalesce($agent.uid, agent_uid),
+    agent_gid = coalesce($agent.gid, agent_gid), agent_user = coalesce($agent.user, agent_user),
+    agent_group = coalesce($agent.group, agent_group), modified_us = $now_us
+WHERE id = $id;
 
 -- Whether anybody but user $2 is shown, or logs in, under this name.
 -- name: users_count_shown_as
