@@ -209,7 +209,7 @@ static void gather_checkpoints(struct gathering *g)
 
 static int fill_from_row(struct gathering *g, const struct item *i, struct store_workload *ret, struct error *err)
 {
-    struct report_row r;
+    struct report_row r = {.group = ""};
     if (get_workload_report(g->st, SQL_ARGS(sql_int(i->tie)), g->a, &r, err) < 0)
         return -1;
     *ret = (struct store_workload){

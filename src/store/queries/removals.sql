@@ -76,7 +76,7 @@ JOIN experiments x ON x.id = t.experiment_id
 WHERE r.next_us <= $1 AND r.by_task = 1 AND r.task_id IS NULL AND {removal_unused}
 ORDER BY r.next_us, r.uuid, r.globs LIMIT 1;
 
--- name: removals_claim from store_removal_group with task_id: text, now_us: us, most: i64
+-- name: removals_claim from store_removal_group with task_id: text, now_us: i64, most: i64
 UPDATE checkpoint_removals SET task_id = $task_id
 WHERE globs = $globs AND task_id IS NULL AND by_task = 1 AND next_us <= $now_us AND uuid IN (
     SELECT r.uuid FROM checkpoint_removals r

@@ -125,7 +125,7 @@ m.action: by log_match_action,
 -- write only
 m.task_id
 
--- name: log_matches_add from store_log_match with now_us: us
+-- name: log_matches_add from store_log_match with now_us: i64
 INSERT INTO log_matches (task_id, agent_id, pattern, policy, action, trial_id, matched_us)
 VALUES ($task_id, $agent_id, $pattern, $policy, $action, $trial_id, $now_us)
 ON CONFLICT (task_id, agent_id, pattern) DO NOTHING;

@@ -22,7 +22,7 @@ u.username: text?, u.display_name, u.password_hash, -- NULL: as it is
 u.admin: bool?, u.active: bool?, u.remote: bool?,
 {store_agent_user_group} AS agent -- not set: as it is
 
--- name: users_patch from store_user_patch with id: id, now_us: us
+-- name: users_patch from store_user_patch with id: id, now_us: i64
 UPDATE users SET username = coalesce($username, username), display_name = coalesce($display_name, display_name),
     password_hash = coalesce($password_hash, password_hash), admin = coalesce($admin, admin),
     active = coalesce($active, active), remote = coalesce($remote, remote), agent_uid = coalesce($agent.uid, agent_uid),
