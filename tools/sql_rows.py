@@ -11,6 +11,7 @@ TYPES = {"id": "int32_t %s;", "i32": "int32_t %s;", "i64": "int64_t %s;", "us": 
          "real": "double %s;", "text": "const char *%s;", "blob": "const void *%s; size_t %s_n;",
          "borrowed": "const void *%s; size_t %s_n;", "chars": "char %s[];", "bytes": "uint8_t %s[];"}
 NUMBERS = ("i32", "i64", "real")
+IN_MEMORY = {"number": "N", "text": "T", "labels": "L", "document": "D"}
 # Parameters that are fields of no record: how they come, and what is bound.
 PARAMETERS = {"id": ("int64_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_int(%s)"), "i64": ("int64_t %s", "sql_int(%s)"),
               "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
@@ -78,7 +79,7 @@ class Item:
         if not self.field:
             fail(where, f"'{text}' is an expression: give it a name (AS …)")
         self.shown_as = self.field if explicit and not self.name and "." not in self.field else None
-        self.type = self.type or self.usual_type(column)
+        self.type = self.type or self.usual_type(column, row)
         self.may_be_null = marked or bool(column and column.may_be_null)
         if marked and self.type in (*NUMBERS, "bool"):
             self.flag = self.beside(m[6] or "has_" + self.leaf().removesuffix("_id"))
@@ -86,7 +87,9 @@ class Item:
         if self.may_be_null and self.type in (*NUMBERS, "bool") and not (self.flag or self.only_if or self.mode):
             fail(where, f"{self.expression} may be NULL: '{self.type}?' tells so in a field of its own")
 
-    def usual_type(self, column):
+    def usual_type(self, column, row):
+        if row.in_memory and column and self.name != "id":
+            return "text" if column.type == "TEXT" else "number"
         if not column:
             fail(self.where, f"'{self.expression}' is an expression: give it a type (: text, i32, i64, us, id, bool, real …)")
         if column.type != "INTEGER":
@@ -175,9 +178,9 @@ class Item:
 
 
 class Row:
-    """Made of the lines of a `-- row:` block: (number, text, comment)."""
-    def __init__(self, path, number, head, comment, lines, schema, rows):
-        self.where, self.schema, self.mode = (path, number), schema, ""
+    """Made of the lines of a `-- row:` block: (number, text, comment). in_memory: of a `-- columns:` block, which is no struct."""
+    def __init__(self, path, number, head, comment, lines, schema, rows, in_memory=False):
+        self.where, self.schema, self.mode, self.in_memory = (path, number), schema, "", in_memory
         m = re.fullmatch(r"(\w+)(?: in (\S+\.h))?(?: into (\w+))?(?: of (.*))?", head)
         if not m:
             fail(self.where, f"'{head}' is not NAME [in HEADER | into ROW] of TABLE ALIAS, …")
@@ -277,6 +280,21 @@ class Row:
             comment = "" if isinstance(member, str) else member.comment
             lines.append(f"    {text}" + (f" /* {comment} */" if comment else ""))
         return "\n".join(lines) + "\n};\n"
+
+    def column_names(self):
+        return [i.leaf() for i in self.items[1:] if i.type != "document"]
+
+    def columns_text(self):
+        """The places of columns in memory, after the id, and a letter for what each of them holds."""
+        prefix = self.name.rpartition("_")[2].upper()
+        names = "".join(f"{prefix}_{name.upper()}, " for name in self.column_names())
+        return (f"/* {self.comment} */\n" if self.comment else "") + f"enum {self.name} {{ {names}{prefix}_NR }};\n" \
+            f"extern const char {self.name}_types[]; /* N: number, T: text, L: labels, D: document, which comes last */\n"
+
+    def column_types_text(self):
+        if self.items[0].type != "id":
+            fail(self.where, "columns begin with an id")
+        return f'const char {self.name}_types[] = "{"".join(IN_MEMORY[i.type] for i in self.items[1:])}";'
 
     def reader_text(self):
         items = self.read_items()
@@ -391,24 +409,26 @@ def runners(name, row):
 
 
 def public_header(rows):
-    made = [r for r in rows.values() if r.struct == r.name and not r.header and r.name.startswith("store_")]
+    made = [r for r in rows.values() if r.struct == r.name and not r.header and not r.in_memory and r.name.startswith("store_")]
     return ("/* The records that the store hands out. */\n#ifndef DET_STORE_ROWS_H\n#define DET_STORE_ROWS_H\n\n"
             '#include "core/rows.h"\n#include "store/store.h"\n\n' + "\n".join(r.struct_text() for r in made) + "\n#endif\n")
 
 
 def inner_header(rows, statements, copies):
+    columns = [r for r in rows.values() if r.in_memory]
+    rows = {name: r for name, r in rows.items() if not r.in_memory}
     own = [r for r in rows.values() if r.struct == r.name and not r.header and not r.name.startswith("store_")]
     headers = sorted({r.header for r in rows.values() if r.header})
     h = ["/* Within the store: reading and binding the records of queries, statement by statement. */",
          "#ifndef DET_STORE_ROW_IO_H\n#define DET_STORE_ROW_IO_H\n", '#include "store/query.h"\n#include "store/rows.h"']
     h += [f'#include "{x}"' for x in headers] + [""]
-    h += [r.struct_text() for r in own]
+    h += [r.columns_text() for r in columns] + [r.struct_text() for r in own]
     h += [f"void read_{r.name}(struct query *q, struct arena *a, void *row);" for r in rows.values() if r.read_items()] + [""]
     for name, s in {**statements, **copies}.items():
         if s.arguments:
             declaration, _, macro = binder(name, s)
             h += [declaration, macro]
-        if s.result and name in statements:
+        if s.result and not s.result.in_memory and name in statements:
             h.append(runners(name, s.result))
     h += [f"enum {{ COPY_{name.upper()}_COLUMNS = {len(s.arguments)} }};" for name, s in copies.items() if s.source]
     return "\n".join(h) + "\n#endif\n"
@@ -416,6 +436,7 @@ def inner_header(rows, statements, copies):
 
 def source(rows, statements, copies):
     c = ['#include "store/row_io.h"\n\n#include "store/row_types.h"\n#include "store/take.h"\n']
-    c += [r.reader_text() for r in rows.values() if r.read_items()]
+    c += [r.column_types_text() + "\n" for r in rows.values() if r.in_memory]
+    c += [r.reader_text() for r in rows.values() if r.read_items() and not r.in_memory]
     c += [binder(name, s)[1] for name, s in {**statements, **copies}.items() if s.arguments]
     return "\n".join(c)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "store/metric_value.h"
-#include "store/row_io.h"
 #include "store/search_paths.h"
 #include "store/take.h"
 
@@ -92,12 +91,9 @@ static size_t rows_bytes(const struct search_rows *rows)
 
 /* ---- from the database ------------------------------------------------------------------------------------------- */
 
-/* What the columns of each table hold: numbers, texts, labels. */
 static const char *const column_types[SEARCH_TABLE_NR] = {
-    [SEARCH_TABLE_EXPERIMENTS] = "TTLTTNNTNNNNTNNNNTNN",
-    [SEARCH_TABLE_RUNS] = "NNNTNNNTN",
-    [SEARCH_TABLE_USERS] = "TTT",
-    [SEARCH_TABLE_PROJECTS] = "TN",
+    [SEARCH_TABLE_EXPERIMENTS] = search_x_types, [SEARCH_TABLE_RUNS] = search_t_types, [SEARCH_TABLE_USERS] = search_u_types,
+    [SEARCH_TABLE_PROJECTS] = search_p_types,
 };
 
 static void set_labels(struct column *c, uint32_t place, const char *json)
@@ -136,22 +132,18 @@ static void take_column(struct query *q, char type, struct column *c, uint32_t p
         column_set_text(c, place, text, n);
 }
 
-/* One row of whatever table; of a run its documents, too. */
+/* One row of whatever table. A run's documents come last, hyperparameters before metadata. */
 static int32_t take_row(struct search_tables *t, enum search_table which, struct query *q, const char *only_path)
 {
     struct search_rows *rows = &t->table[which];
     int32_t id = take_i32(q);
     uint32_t place = take_place(rows, id);
-    const char *types = column_types[which];
-    for (size_t i = 0; types[i]; i++)
-        take_column(q, types[i], &rows->column[i], place);
-    if (which != SEARCH_TABLE_RUNS)
-        return id;
+    const char *type = column_types[which];
+    for (size_t i = 0; *type && *type != 'D'; i++)
+        take_column(q, *type++, &rows->column[i], place);
     size_t n;
-    const char *hparams = take_borrowed(q, &n);
-    search_document(t, SEARCH_HPARAMS, place, hparams, only_path);
-    const char *metadata = take_borrowed(q, &n);
-    search_document(t, SEARCH_METADATA_OF_RUN, place, metadata, only_path);
+    for (int kind = SEARCH_HPARAMS; *type == 'D'; kind = SEARCH_METADATA_OF_RUN, type++)
+        search_document(t, kind, place, take_borrowed(q, &n), only_path);
     return id;
 }
 

@@ -1,7 +1,7 @@
 /* Columns of the current row, in their order. NULL reads as 0, "" or false; take_opt_* tell.
  *
  * This is for the readers that tools/gen-sql makes: who takes columns by hand takes the wrong one when a column comes or
- * goes (tools/check-deps lists those who still do). */
+ * goes (tools/check-deps knows who may). */
 #ifndef DET_STORE_TAKE_H
 #define DET_STORE_TAKE_H
 

@@ -5,13 +5,17 @@
 -- row: search_summary_row of metric_summaries s
 s.trial_id, s.group_name AS group: borrowed, s.metrics: borrowed
 
--- ---- columns in memory, in the order of search_tables.h ----
+-- ---- columns in memory (search_tables.h) ----
+
+-- columns: search_x of experiments x
+x.id, x.name, x.description, x.labels: labels, x.searcher_type, x.searcher_metric, x.start_us AS start, x.end_us AS end, x.state,
+x.num_trials, coalesce(x.progress, 0) * 100 AS progress: number, x.user_id AS user, x.parent_id AS parent, x.resource_pool AS pool,
+x.project_id AS project, x.checkpoint_size, x.checkpoint_count, x.best_metric AS metric, x.external_id AS external,
+x.best_trial_id AS best_run, x.archived
+
 -- Of all rows a page at a time, for PostgreSQL's results are held whole.
 -- define: search_experiments
-SELECT x.id, x.name, x.description, x.labels, x.searcher_type, x.searcher_metric, x.start_us, x.end_us, x.state, x.num_trials,
-    coalesce(x.progress, 0) * 100, x.user_id, x.parent_id, x.resource_pool, x.project_id, x.checkpoint_size, x.checkpoint_count,
-    x.best_metric, x.external_id, x.best_trial_id, x.archived
-FROM experiments x
+SELECT {search_x} FROM experiments x
 
 -- name: search_experiments_after
 {search_experiments} WHERE x.id > $1 ORDER BY x.id LIMIT $2;
@@ -21,10 +25,12 @@ FROM experiments x
 -- sqlite: WHERE x.id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint);
 
+-- columns: search_t of trials t
+t.id, t.experiment_id AS experiment, t.start_us AS start, t.end_us AS end, t.state, t.checkpoint_size, t.checkpoint_count,
+t.best_metric AS metric, t.external_id AS external, t.archived, t.hparams: document, t.metadata: document
+
 -- define: search_runs
-SELECT t.id, t.experiment_id, t.start_us, t.end_us, t.state, t.checkpoint_size, t.checkpoint_count, t.best_metric,
-    t.external_id, t.archived, t.hparams, t.metadata
-FROM trials t
+SELECT {search_t} FROM trials t
 
 -- name: search_runs_after
 {search_runs} WHERE t.id > $1 ORDER BY t.id LIMIT $2;
@@ -43,12 +49,19 @@ SELECT {search_summary_row} FROM metric_summaries s
 -- sqlite: WHERE s.trial_id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE s.trial_id IN (SELECT json_array_elements_text($1::json)::bigint);
 
+-- Shown: the name by which a user is shown, the one or the other.
+-- columns: search_u of users u
+u.id, coalesce(u.display_name, u.username) AS shown: text, u.username, u.display_name
+
 -- name: search_users
-SELECT id, coalesce(display_name, username), username, display_name FROM users;
+SELECT {search_u} FROM users u;
+
+-- Archived: or its workspace is.
+-- columns: search_p of projects p, workspaces w
+p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS archived: number
 
 -- name: search_projects
-SELECT p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END
-FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
+SELECT {search_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
 
 -- ---- changes ----
 -- Of two extremes in one SELECT, SQLite would read all rows.

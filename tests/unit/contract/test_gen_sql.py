@@ -80,6 +80,13 @@ class GenSql(unittest.TestCase):
         self.assertIn("bind_pets_rename(struct sql_value *v, const struct store_pet *x, int64_t now_us)\n{\n"
                       "    v[0] = sql_time(now_us);\n    v[1] = sql_text(x->name);\n    v[2] = sql_int(x->id);", made["row_io.c"])
 
+    def test_columns_in_memory_are_an_enum_and_their_types(self):
+        made = generate(ROW + QUERIES + "\n-- columns: seen_y of pets p\np.id, p.name, p.tame, p.weight AS heavy, p.nickname: document\n"
+                        "\n-- name: seen\nSELECT {seen_y} FROM pets p;\n")[2]
+        self.assertIn("enum seen_y { Y_NAME, Y_TAME, Y_HEAVY, Y_NR };", made["row_io.h"])
+        self.assertIn('seen_y_types[] = "TNND";', made["row_io.c"])
+        self.assertIn("SELECT p.id, p.name, p.tame, p.weight, p.nickname FROM pets p", made["sql.c"])
+
     def test_the_same_input_gives_the_same_output(self):
         self.assertEqual(generate(), generate())
 
