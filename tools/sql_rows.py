@@ -414,6 +414,13 @@ def public_header(rows):
             '#include "core/rows.h"\n#include "store/store.h"\n\n' + "\n".join(r.struct_text() for r in made) + "\n#endif\n")
 
 
+def fragment_rows(fragments):
+    """What reads the rows of lists that are put together."""
+    lines = [f"    [F_{name.upper()}] = {{ read_{s.result.name}, sizeof(struct {s.result.struct}) }},"
+             for name, s in fragments.items() if s.result]
+    return "const struct sql_row_type sql_fragment_rows[F_NR] = {\n" + "\n".join(lines) + "\n};\n"
+
+
 def inner_header(rows, statements, copies):
     columns = [r for r in rows.values() if r.in_memory]
     rows = {name: r for name, r in rows.items() if not r.in_memory}
@@ -430,13 +437,16 @@ def inner_header(rows, statements, copies):
             h += [declaration, macro]
         if s.result and not s.result.in_memory and name in statements:
             h.append(runners(name, s.result))
+    h.append("/* The rows that a fragment selects; none: read is NULL. */\nstruct sql_row_type { row_fn *read; size_t size; };\n"
+             "extern const struct sql_row_type sql_fragment_rows[F_NR];\n")
     h += [f"enum {{ COPY_{name.upper()}_COLUMNS = {len(s.arguments)} }};" for name, s in copies.items() if s.source]
     return "\n".join(h) + "\n#endif\n"
 
 
-def source(rows, statements, copies):
+def source(rows, statements, copies, fragments):
     c = ['#include "store/row_io.h"\n\n#include "store/row_types.h"\n#include "store/take.h"\n']
     c += [r.column_types_text() + "\n" for r in rows.values() if r.in_memory]
     c += [r.reader_text() for r in rows.values() if r.read_items() and not r.in_memory]
     c += [binder(name, s)[1] for name, s in {**statements, **copies}.items() if s.arguments]
+    c.append(fragment_rows(fragments))
     return "\n".join(c)

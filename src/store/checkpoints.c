@@ -226,7 +226,7 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
         .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
         .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, LIST_ROWS(store_checkpoint),
+        .page = f->page, .window = page_of_memory_list,
     };
     bool own;
     if (metric_reading_begin(st, &own, err) < 0)

@@ -13,7 +13,7 @@ struct list_sort {
 };
 
 struct list_spec {
-    enum sql_fragment count, rows; /* up to WHERE, with a first condition */
+    enum sql_fragment count, rows; /* up to WHERE, with a first condition; `rows` selects a row of queries/NAME.sql */
     void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */
     void (*add_filters)(struct compose *c, const void *filter, struct arena *a); /* AND … */
     const void *filter;
@@ -24,12 +24,9 @@ struct list_spec {
     bool descending;
     struct page page;
     int (*window)(struct page asked, int64_t total, struct page_window *ret, struct error *err);
-    row_fn *read; /* LIST_ROWS(row): the row that `rows` selects */
-    size_t row_size;
 };
 
-#define LIST_ROWS(row) .read = read_##row, .row_size = sizeof(struct row)
-
+/* ret_rows: a list of what `rows` selects. */
 int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
              struct page_window *ret_window, struct error *err);
 

@@ -60,7 +60,6 @@ int store_template_list(struct store *st, const struct store_template_filter *f,
     const struct list_spec spec = {
         .count = F_TEMPLATES_COUNT, .rows = F_TEMPLATES_ROWS, .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = 1, .descending = f->descending, .page = f->page, .window = page_of_query_list,
-        LIST_ROWS(store_template),
     };
     return list_run(st, &spec, a, &ret->template, &ret->template_n, &ret->window, err);
 }

@@ -197,7 +197,7 @@ int store_trial_list(struct store *st, const struct store_trial_filter *f, int64
             .filter = &filter,
         .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list, LIST_ROWS(store_trial),
+        .page = f->page, .window = page_of_query_list,
     };
     if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
         return -1;

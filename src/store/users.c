@@ -68,7 +68,7 @@ int store_user_list(struct store *st, const struct store_user_filter *f, struct 
     const struct list_spec spec = {
         .count = F_USERS_COUNT, .rows = F_USERS_ROWS, .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, LIST_ROWS(store_user),
+        .page = f->page, .window = page_of_memory_list,
     };
     return list_run(st, &spec, a, &ret->user, &ret->user_n, &ret->window, err);
 }

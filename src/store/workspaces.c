@@ -95,7 +95,7 @@ int store_workspace_list(struct store *st, const struct store_workspace_filter *
         .add_filters = add_workspace_filters, .filter = f,
         .sort = workspace_sorts, .sort_n = sizeof(workspace_sorts) / sizeof(*workspace_sorts),
         .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, LIST_ROWS(store_workspace),
+        .page = f->page, .window = page_of_memory_list,
     };
     return list_run(st, &spec, a, &ret->workspace, &ret->workspace_n, &ret->window, err);
 }
@@ -189,7 +189,7 @@ int store_project_list(struct store *st, const struct store_project_filter *f, s
         .count = F_PROJECTS_COUNT, .rows = F_PROJECTS_ROWS, .add_filters = add_project_filters, .filter = f,
         .sort = project_sorts, .sort_n = sizeof(project_sorts) / sizeof(*project_sorts),
         .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, LIST_ROWS(store_project),
+        .page = f->page, .window = page_of_memory_list,
     };
     return list_run(st, &spec, a, &ret->project, &ret->project_n, &ret->window, err);
 }

@@ -80,6 +80,10 @@ class GenSql(unittest.TestCase):
         self.assertIn("bind_pets_rename(struct sql_value *v, const struct store_pet *x, int64_t now_us)\n{\n"
                       "    v[0] = sql_time(now_us);\n    v[1] = sql_text(x->name);\n    v[2] = sql_int(x->id);", made["row_io.c"])
 
+    def test_a_fragment_knows_its_rows(self):
+        made = generate(ROW + QUERIES + "\n-- fragment: pets_rows\nSELECT {store_pet} FROM pets p WHERE 1 = 1\n")[2]
+        self.assertIn("[F_PETS_ROWS] = { read_store_pet, sizeof(struct store_pet) },", made["row_io.c"])
+
     def test_columns_in_memory_are_an_enum_and_their_types(self):
         made = generate(ROW + QUERIES + "\n-- columns: seen_y of pets p\np.id, p.name, p.tame, p.weight AS heavy, p.nickname: document\n"
                         "\n-- name: seen\nSELECT {seen_y} FROM pets p;\n")[2]
