@@ -18,6 +18,7 @@ PARAMETERS = {"id": ("int64_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_in
               "text": ("const char *%s", "sql_text(%s)"), "strbuf": ("const struct strbuf *%s", "sql_strbuf(%s)")}
 SELECT_ROW = re.compile(r"SELECT (?:DISTINCT )?\{(\w+)(?: \w+)?\}(?=\s+FROM\b|\s*$)")
 PLACE = re.compile(r"\{(\w+)(?: (\w+))?\}")
+REPLACE = re.compile(r"ON CONFLICT \(([a-z_, ]+)\) DO UPDATE SET \{replace (\w+)\}")
 PARAMETER = re.compile(r"\$([a-z_][a-z_0-9.]*)(\?)?")
 ITEM_TYPE = re.compile(r'(?s)(.*[^:\s])\s*:\s*(by )?([a-z_]\w*)(?:\[(\w+)\])?(?:(\?)(\w*))?(?: if (\w+))?(?: or "([^"]*)")?')
 ITEM_FIELD = re.compile(r"(?s)(.*\S)\s+AS\s+([a-z_][\w.\[\]]*)")
@@ -337,6 +338,10 @@ class Statement:
             names = [i.name for i in self.source.written()]
             values = ", ".join(f"${i.field}" for i in self.source.written())
             sql = sql.replace(m[0], f"{self.source.table()} ({', '.join(names)})\nVALUES ({values})")
+        if m := REPLACE.search(sql):
+            row = self.rows.get(m[2]) or fail(self.where, f"there is no row '{m[2]}'")
+            names = [i.name for i in row.written() if i.name not in m[1].split(", ")]
+            sql = sql.replace(f"{{replace {m[2]}}}", ", ".join(f"{name} = excluded.{name}" for name in names))
         for m in PLACE.finditer(sql):
             if m[1] not in self.rows:
                 fail(self.where, f"{{{m[1]}}} is not defined")

@@ -3,9 +3,7 @@ g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots:
 
 -- name: agents_put
 INSERT INTO {insert agent_row}
-ON CONFLICT (id) DO UPDATE SET pool = excluded.pool, enabled = excluded.enabled, draining = excluded.draining,
-    disabled_slots = excluded.disabled_slots, instance = excluded.instance,
-    lost_us = excluded.lost_us;
+ON CONFLICT (id) DO UPDATE SET {replace agent_row};
 
 -- name: agents_delete
 DELETE FROM agents WHERE id = $1;

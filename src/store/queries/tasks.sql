@@ -83,8 +83,7 @@ a.task_id, a.pool AS resource_pool
 
 -- name: accelerators_set
 INSERT INTO {insert store_accelerator}
-ON CONFLICT (allocation_id, container_id) DO UPDATE SET node_name = excluded.node_name,
-    accelerator_type = excluded.accelerator_type, uuids = excluded.uuids;
+ON CONFLICT (allocation_id, container_id) DO UPDATE SET {replace store_accelerator};
 
 -- name: accelerators_of_task
 SELECT {store_accelerator} FROM allocation_accelerators x JOIN allocations a ON a.id = x.allocation_id

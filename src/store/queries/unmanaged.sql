@@ -47,8 +47,7 @@ s.model_id: i32?, s.model_version: i32?has_version
 
 -- name: trial_source_infos_insert
 INSERT INTO {insert store_trial_source}
-ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET model_id = excluded.model_id,
-    model_version = excluded.model_version;
+ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET {replace store_trial_source};
 
 -- $2 is one type, or empty.
 -- name: trial_source_infos_of_checkpoint

@@ -74,6 +74,12 @@ class GenSql(unittest.TestCase):
                       "    v[4] = sql_opt_real(x->has_weight, x->weight);\n    v[5] = sql_opt_int(x->born_us != 0, x->born_us);\n",
                       made["row_io.c"])
 
+    def test_a_row_that_is_there_takes_over_all_but_its_key(self):
+        made = generate(ROW + QUERIES + "\n-- name: pets_put\nINSERT INTO {insert store_pet}\n"
+                        "ON CONFLICT (id) DO UPDATE SET {replace store_pet};\n")[2]
+        self.assertIn("ON CONFLICT (id) DO UPDATE SET name = excluded.name, nickname = excluded.nickname, tame = excluded.tame, "
+                      "weight = excluded.weight, born_us = excluded.born_us", made["sql.c"])
+
     def test_parameters_have_names(self):
         made = generate()[2]
         self.assertIn("UPDATE pets SET name = ?2, born_us = coalesce(born_us, ?1) WHERE id = ?3", made["sql.c"])
