@@ -6,32 +6,14 @@
 
 /* ---- counters: a checkpoint counts while it has files ---- */
 
-struct counted {
-    bool has_trial;
-    int32_t trial_id, experiment_id;
-    const char *state;
-    int64_t size;
-    const char *resources;
-};
-
-static void read_counted(struct query *q, struct arena *a, void *row)
-{
-    struct counted *c = row;
-    c->has_trial = take_opt_i32(q, &c->trial_id);
-    c->experiment_id = take_i32(q);
-    c->state = take_text(q, a);
-    c->size = take_int(q);
-    c->resources = take_text(q, a);
-}
-
 static bool counts(const char *state)
 {
     return strcmp(state, "COMPLETED") == 0 || strcmp(state, "PARTIALLY_DELETED") == 0;
 }
 
-static int add_to_counters(struct store *st, const struct counted *c, int sign, struct error *err)
+static int add_to_counters(struct store *st, const struct counted_checkpoint *c, int sign, struct error *err)
 {
-    if (!c->has_trial || !counts(c->state))
+    if (!c->trial_id || !counts(c->state))
         return 0;
     const struct sql_value n = sql_int(sign), size = sql_int(sign * c->size);
     if (query_send(st, Q_TRIALS_ADD_CHECKPOINT, SQL_ARGS(sql_int(c->trial_id), n, size), err) < 0)
@@ -43,11 +25,11 @@ static int add_to_counters(struct store *st, const struct counted *c, int sign, 
 static int change(struct store *st, const char *uuid, enum sql_query name, struct sql_args args, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct counted before, after;
-    int had = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &before, err);
+    struct counted_checkpoint before, after;
+    int had = get_checkpoints_counted(st, SQL_ARGS(sql_text(uuid)), &a, &before, err);
     if (had < 0 || (had && add_to_counters(st, &before, -1, err) < 0) || query_exec(st, name, args, NULL, err) < 0)
         return -1;
-    int has = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &after, err);
+    int has = get_checkpoints_counted(st, SQL_ARGS(sql_text(uuid)), &a, &after, err);
     if (has == 0)
         return error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid);
     return has < 0 ? -1 : add_to_counters(st, &after, 1, err);
@@ -73,19 +55,10 @@ static int parse_resources(const char *resources, int64_t *ret_size, int *ret_n,
 
 /* ---- whose they are ---- */
 
-static void read_owner(struct query *q, struct arena *a, void *row)
-{
-    struct store_checkpoint_owner *o = row;
-    o->trial_id = take_i32(q);
-    o->task_id = take_text(q, a);
-    o->experiment_id = take_i32(q);
-    o->user_id = take_i32(q);
-}
-
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err)
 {
-    int rc = query_one(st, Q_CHECKPOINTS_OWNER, SQL_ARGS(sql_text(uuid)), read_owner, a, ret, err);
+    int rc = get_checkpoints_owner(st, SQL_ARGS(sql_text(uuid)), a, ret, err);
     *ret_found = rc > 0;
     return rc < 0 ? -1 : 0;
 }
@@ -107,16 +80,12 @@ int store_checkpoint_check_trial(struct store *st, const char *uuid, int32_t tri
 
 int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, struct error *err)
 {
-    const char *resources = c->resources ? c->resources : "{}";
-    int64_t size;
+    struct store_checkpoint row = *c;
     int n;
-    if (parse_resources(resources, &size, &n, err) < 0 || store_checkpoint_check_trial(st, c->uuid, c->trial_id, err) < 0)
+    if (parse_resources(c->resources ? c->resources : "{}", &row.size, &n, err) < 0 ||
+        store_checkpoint_check_trial(st, c->uuid, c->trial_id, err) < 0)
         return -1;
-    if (change(st, c->uuid, Q_CHECKPOINTS_PUT,
-               SQL_ARGS(sql_text(c->uuid), sql_text(c->task_id), sql_opt_text(c->allocation_id),
-                        sql_opt_int(c->trial_id != 0, c->trial_id), sql_int(c->report_us), sql_text(c->state),
-                        sql_text(resources), sql_text(c->metadata ? c->metadata : "{}"), sql_int(size),
-                        sql_int(c->steps_completed), sql_opt_int(c->has_storage, c->storage_id)), err) < 0)
+    if (change(st, c->uuid, Q_CHECKPOINTS_PUT, ARGS_CHECKPOINTS_PUT(&row), err) < 0)
         return explain_conflict(err, "checkpoint %s: trial %d, storage %d or state \"%s\" does not exist", c->uuid,
                                 c->trial_id, c->storage_id, c->state);
     return 0;
@@ -131,13 +100,11 @@ int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct counted before;
+    struct counted_checkpoint before;
     int64_t size, old_size;
     int n, old_n;
-    int rc = query_one(st, Q_CHECKPOINTS_COUNTED, SQL_ARGS(sql_text(uuid)), read_counted, &a, &before, err);
-    if (rc <= 0)
-        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : -1;
-    if (parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
+    int rc = get_checkpoints_counted(st, SQL_ARGS(sql_text(uuid)), &a, &before, err);
+    if (query_found(rc, err, "checkpoint '%s'", uuid) < 0 || parse_resources(resources, &size, &n, err) < 0 || parse_resources(before.resources, &old_size, &old_n, err) < 0)
         return -1;
     const char *state = n == 0 ? "DELETED" : n < old_n ? "PARTIALLY_DELETED" : before.state;
     return change(st, uuid, Q_CHECKPOINTS_SET_RESOURCES,
@@ -145,29 +112,6 @@ int store_checkpoint_set_resources(struct store *st, const char *uuid, const cha
 }
 
 /* ---- reading ---- */
-
-static void read_checkpoint(struct query *q, struct arena *a, void *row)
-{
-    struct store_checkpoint *c = row;
-    c->uuid = take_text(q, a);
-    c->task_id = take_text(q, a);
-    c->allocation_id = take_opt_text(q, a);
-    c->trial_id = take_i32(q);
-    c->report_us = take_int(q);
-    c->state = take_text(q, a);
-    c->resources = take_text(q, a);
-    c->metadata = take_text(q, a);
-    c->size = take_int(q);
-    c->steps_completed = take_i32(q);
-    c->has_storage = take_opt_i32(q, &c->storage_id);
-    c->experiment_id = take_i32(q);
-    c->owner_id = take_i32(q);
-    c->hparams = take_opt_text(q, a);
-    c->experiment_config = take_opt_text(q, a);
-    c->training_metrics = take_opt_text(q, a);
-    c->validation_metrics = take_opt_text(q, a);
-    c->has_searcher_metric = take_opt_real(q, &c->searcher_metric);
-}
 
 /* Training metrics of the checkpoint's step that were not found in a row may have been sealed. */
 static int add_sealed_metrics(struct store *st, struct store_checkpoint *c, size_t n, struct arena *a,
@@ -189,7 +133,7 @@ static int add_sealed_metrics(struct store *st, struct store_checkpoint *c, size
 static int get_checkpoint(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint *ret,
                           struct error *err)
 {
-    int rc = query_one(st, Q_CHECKPOINTS_BY_UUID, SQL_ARGS(sql_text(uuid)), read_checkpoint, a, ret, err);
+    int rc = get_checkpoints_by_uuid(st, SQL_ARGS(sql_text(uuid)), a, ret, err);
     return rc > 0 && add_sealed_metrics(st, ret, 1, a, err) < 0 ? -1 : rc;
 }
 
@@ -201,16 +145,7 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
         return -1;
     int rc = get_checkpoint(st, uuid, a, ret, err);
     metric_reading_end(st, own);
-    return rc == 0 ? error_set(err, ERR_NOT_FOUND, "checkpoint '%s' not found", uuid) : rc < 0 ? -1 : 0;
-}
-
-struct uuid_range { const char *first, *last; };
-
-static void read_range(struct query *q, struct arena *a, void *row)
-{
-    struct uuid_range *r = row;
-    r->first = take_text(q, a);
-    r->last = take_text(q, a);
+    return query_found(rc, err, "checkpoint '%s'", uuid);
 }
 
 int store_checkpoint_find(struct store *st, const char *beginning, struct arena *a, const char **ret, struct error *err)
@@ -221,7 +156,7 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
     *ret = beginning;
     if (n < BEGINNING_MIN || n >= CORE_UUID_MAX - 1 || strspn(beginning, "0123456789abcdef-") != n)
         return 0; /* a whole uuid, or none: whoever looks for it says so */
-    if (query_one(st, Q_CHECKPOINTS_BY_BEGINNING, SQL_ARGS(sql_text(beginning)), read_range, a, &r, err) < 0)
+    if (get_checkpoints_by_beginning(st, SQL_ARGS(sql_text(beginning)), a, &r, err) < 0)
         return -1;
     if (strcmp(r.first, r.last) != 0)
         return error_set(err, ERR_INVALID, "several checkpoints begin with '%s', such as %s and %s; give more of the UUID",
@@ -230,17 +165,10 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
     return 0;
 }
 
-static void read_latest(struct query *q, struct arena *a, void *row)
-{
-    struct store_latest_checkpoint *l = row;
-    take_chars(q, l->uuid, sizeof(l->uuid));
-    l->steps_completed = take_i32(q);
-}
-
 int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err)
 {
     *ret = (struct store_latest_checkpoint){0};
-    return query_one(st, Q_CHECKPOINTS_LATEST, SQL_ARGS(sql_int(trial_id)), read_latest, NULL, ret, err) < 0 ? -1 : 0;
+    return get_checkpoints_latest(st, SQL_ARGS(sql_int(trial_id)), NULL, ret, err) < 0 ? -1 : 0;
 }
 
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
@@ -298,8 +226,7 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
         .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
         .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list, .read = read_checkpoint,
-        .row_size = sizeof(struct store_checkpoint),
+        .page = f->page, .window = page_of_memory_list,
     };
     bool own;
     if (metric_reading_begin(st, &own, err) < 0)
@@ -311,34 +238,20 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
     return rc;
 }
 
-static void read_gc_row(struct query *q, struct arena *a, void *row)
-{
-    struct store_gc_row *g = row;
-    g->uuid = take_text(q, a);
-    g->trial_id = take_i32(q);
-    g->steps_completed = take_i32(q);
-    g->has_metric = take_opt_real(q, &g->metric);
-    g->validation_id = take_int(q);
-    g->in_use = take_bool(q);
-}
-
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
                              size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_CHECKPOINTS_FOR_GC, SQL_ARGS(sql_int(experiment_id)), read_gc_row, sizeof(**ret), a, ret,
-                     ret_n, err);
+    return list_checkpoints_for_gc(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
 }
 
 /* ---- storage backends ---- */
 
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err)
 {
-    int64_t id;
-    if (query_exec(st, Q_STORAGE_BACKENDS_PUT, SQL_ARGS(sql_text(config)), NULL, err) < 0 ||
-        query_int(st, Q_STORAGE_BACKENDS_ID, SQL_ARGS(sql_text(config)), &id, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_text(config));
+    if (query_exec(st, Q_STORAGE_BACKENDS_PUT, args, NULL, err) < 0)
         return -1;
-    *ret = (int32_t)id;
-    return 0;
+    return query_i32(st, Q_STORAGE_BACKENDS_ID, args, ret, err);
 }
 
 int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err)
@@ -348,9 +261,5 @@ int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_
 
 int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err)
 {
-    int64_t n;
-    if (query_int(st, Q_TRIAL_STORAGES_HAS, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), &n, err) < 0)
-        return -1;
-    *ret = n > 0;
-    return 0;
+    return query_bool(st, Q_TRIAL_STORAGES_HAS, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), ret, err);
 }

@@ -2,33 +2,9 @@
 #ifndef DET_STORE_CHECKPOINTS_H
 #define DET_STORE_CHECKPOINTS_H
 
-#include "core/rows.h"
 #include "store/page.h"
-#include "store/store.h"
+#include "store/rows.h"
 
-struct store_checkpoint {
-    const char *uuid;
-    const char *task_id, *allocation_id; /* allocation_id NULL: none */
-    int32_t trial_id;                    /* 0: not of a trial */
-    int64_t report_us;
-    const char *state;     /* ACTIVE, COMPLETED, ERROR, DELETED, PARTIALLY_DELETED */
-    const char *resources; /* JSON object path → bytes */
-    const char *metadata;  /* JSON object */
-    int64_t size;          /* sum of resources; reckoned by the store */
-    int32_t steps_completed;
-    bool has_storage; int32_t storage_id;
-    /* read only, from the trial, its experiment and the validation at the same step */
-    int32_t experiment_id, owner_id; /* of the experiment; 0: of none */
-    const char *hparams, *experiment_config;    /* JSON */
-    const char *training_metrics, *validation_metrics; /* JSON avg_metrics; NULL: none at this step */
-    bool has_searcher_metric; double searcher_metric;
-};
-
-/* Whose a checkpoint is: the trial's that reported it first. */
-struct store_checkpoint_owner {
-    int32_t trial_id, experiment_id, user_id; /* 0: of no trial */
-    const char *task_id;                      /* the trial's task */
-};
 int store_checkpoint_owner(struct store *st, const char *uuid, struct arena *a, struct store_checkpoint_owner *ret,
                            bool *ret_found, struct error *err);
 /* ERR_CONFLICT if it is another trial's. One that nobody has reported may be anybody's. */
@@ -41,8 +17,6 @@ int store_checkpoint_get(struct store *st, const char *uuid, struct arena *a, st
                          struct error *err);
 /* The whole uuid of the one checkpoint that begins so, at least 4 characters of it; a whole uuid is itself. */
 int store_checkpoint_find(struct store *st, const char *beginning, struct arena *a, const char **ret, struct error *err);
-/* A trial's latest one that is still there: what was there once may have been collected. Its uuid is "" if there is none. */
-struct store_latest_checkpoint { char uuid[CORE_UUID_MAX]; int32_t steps_completed; };
 int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err);
 int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err);
 /* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
@@ -64,14 +38,6 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
                               struct store_checkpoint **ret, size_t *ret_n, struct error *err);
 
-/* What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first. */
-struct store_gc_row {
-    const char *uuid;
-    int32_t trial_id, steps_completed;
-    bool has_metric; double metric;
-    int64_t validation_id;
-    bool in_use; /* its trial goes on from it */
-};
 int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
                              size_t *ret_n, struct error *err);
 

@@ -1,6 +1,6 @@
 #include "store/environments.h"
 
-#include "store/query.h"
+#include "store/row_io.h"
 
 /* FNV-1a; texts that have it in common are still told apart. */
 static int64_t fingerprint(const char *text)
@@ -44,21 +44,8 @@ int store_environments_forget(struct store *st, struct error *err)
     return query_exec(st, Q_ENVIRONMENTS_FORGET, SQL_NO_ARGS, NULL, err);
 }
 
-static void read_environment(struct query *q, struct arena *a, void *row)
-{
-    struct store_environment *e = row;
-    e->allocation_id = take_text(q, a);
-    e->container_id = take_text(q, a);
-    e->run_id = take_i32(q);
-    e->agent_id = take_text(q, a);
-    e->rank = take_i32(q);
-    e->host = take_opt_text(q, a);
-    e->python = take_opt_text(q, a);
-}
-
 int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
                                 size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_ENVIRONMENTS_OF_TRIAL, SQL_ARGS(sql_int(trial_id)), read_environment, sizeof(**ret), a, ret, ret_n,
-                     err);
+    return list_environments_of_trial(st, SQL_ARGS(sql_int(trial_id)), a, ret, ret_n, err);
 }

@@ -7,15 +7,7 @@
 #ifndef DET_STORE_ENVIRONMENTS_H
 #define DET_STORE_ENVIRONMENTS_H
 
-#include "store/store.h"
-
-struct store_environment {
-    const char *allocation_id, *container_id;
-    const char *host, *python;  /* NULL: not known, or not to be changed */
-    bool python_seen;           /* by the agent: only until the task itself says something */
-    const char *agent_id;       /* these are read only */
-    int32_t run_id, rank;
-};
+#include "store/rows.h"
 
 int store_environment_put(struct store *st, const struct store_environment *e, struct error *err);
 int store_environments_forget(struct store *st, struct error *err); /* what no allocation refers to any more */

@@ -4,38 +4,8 @@
 #ifndef DET_STORE_EXPERIMENTS_H
 #define DET_STORE_EXPERIMENTS_H
 
-#include "core/rows.h"
 #include "store/page.h"
-#include "store/store.h"
-
-struct store_experiment {
-    int32_t id;
-    const char *job_id;
-    const char *state; /* ACTIVE, PAUSED, STOPPING_…, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED */
-    int32_t user_id, project_id;
-    const char *name, *description, *notes;
-    const char *labels; /* JSON list of strings */
-    bool archived, unmanaged;
-    bool has_parent; int32_t parent_id; /* forked from */
-    bool has_progress; double progress;
-    int64_t start_us, end_us;
-    int64_t queue_position;
-    const char *searcher_type, *searcher_metric;
-    bool smaller_is_better;
-    const char *resource_pool;
-    const char *external_id; /* unmanaged: unique; NULL: none */
-    /* read only, kept by the store */
-    int32_t num_trials, checkpoint_count;
-    int64_t checkpoint_size, model_definition_size;
-    bool has_best; int32_t best_trial_id; double best_metric;
-    const char *username, *display_name, *project_name, *workspace_name;
-    int32_t workspace_id, project_owner_id;
-    bool parent_archived; /* of its project or workspace */
-    const char *failure;  /* why it ended in ERROR; NULL: it did not, or nobody knows */
-    /* only when asked for */
-    const char *config;          /* JSON: the effective configuration */
-    const char *original_config; /* YAML: as submitted */
-};
+#include "store/rows.h"
 
 /* With its job and its documents: config and original_config must be set; model_definition is a gzipped tar. */
 int store_experiment_insert(struct store *st, const struct store_experiment *x, const void *model_definition,
@@ -58,8 +28,6 @@ int store_experiment_set_archived(struct store *st, int32_t id, bool archived, s
 int store_experiment_set_project(struct store *st, int32_t id, int32_t project_id, struct error *err);
 int store_experiment_set_config(struct store *st, int32_t id, const char *config, const char *resource_pool,
                                 struct error *err);
-/* A NULL field stays as it is. */
-struct store_experiment_patch { const char *name, *description, *notes, *labels; };
 int store_experiment_patch(struct store *st, int32_t id, const struct store_experiment_patch *p, struct error *err);
 /* Deletes an experiment with all that belongs to it: trials, metrics, checkpoints, tasks, logs; or one of its trials (trial_id; 0: the
  * whole experiment). At most `limit` rows in one call. *ret_more: call it again. */
@@ -70,8 +38,6 @@ int store_run_deletion_add(struct store *st, int32_t experiment_id, int32_t tria
 int store_run_deletion_failed(struct store *st, int32_t trial_id, const char *reason, struct error *err);
 /* Withdraws a deletion that was asked for and has not begun. */
 int store_run_deletion_forget(struct store *st, int32_t trial_id, struct error *err);
-/* Deletions of runs that a starting master goes on with. */
-struct store_run_deletion { int32_t experiment_id, trial_id; };
 int store_run_deletions_open(struct store *st, struct arena *a, struct store_run_deletion **ret, size_t *ret_n,
                              struct error *err);
 /* How many deletions of runs of the experiment have been asked for, those done included. */
@@ -83,14 +49,6 @@ int store_experiment_checkpoint_count(struct store *st, int32_t id, int32_t tria
 /* Sets how many days the logs of all its trials are kept; -1: for ever. */
 int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
 
-/* What actions on experiments need to know of them. */
-struct store_experiment_brief {
-    int32_t id;
-    enum run_state state;
-    int32_t user_id, project_id;
-    char username[128]; /* its owner's */
-    bool archived, unmanaged, place_archived; /* its project, or the workspace of that */
-};
 int store_experiment_brief(struct store *st, int32_t id, struct store_experiment_brief *ret, struct error *err);
 /* The experiments with these ids, in the order of their ids. Ids without an experiment are left out. */
 int store_experiment_briefs(struct store *st, struct store_ints ids, struct arena *a,

@@ -38,7 +38,8 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
     else
         compose_add(&c, sort, SQL_NO_ARGS);
     compose_add(&c, F_LIMIT_OFFSET, SQL_ARGS(sql_int(w->end - w->start), sql_int(w->start)));
-    return query_all_composed(st, &c, s->read, s->row_size, a, ret_rows, ret_n, err);
+    const struct sql_row_type *row = &sql_fragment_rows[s->rows];
+    return query_all_composed(st, &c, row->read, row->size, a, ret_rows, ret_n, err);
 }
 
 static int run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,

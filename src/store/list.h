@@ -4,7 +4,7 @@
 #define DET_STORE_LIST_H
 
 #include "store/page.h"
-#include "store/query.h"
+#include "store/row_io.h"
 #include "store/users.h"
 
 struct list_sort {
@@ -13,7 +13,7 @@ struct list_sort {
 };
 
 struct list_spec {
-    enum sql_fragment count, rows; /* up to WHERE, with a first condition */
+    enum sql_fragment count, rows; /* up to WHERE, with a first condition; `rows` selects a row of queries/NAME.sql */
     void (*start)(struct compose *c, enum sql_fragment f, const void *filter); /* when those two have parameters */
     void (*add_filters)(struct compose *c, const void *filter, struct arena *a); /* AND … */
     const void *filter;
@@ -24,18 +24,10 @@ struct list_spec {
     bool descending;
     struct page page;
     int (*window)(struct page asked, int64_t total, struct page_window *ret, struct error *err);
-    row_fn *read;
-    size_t row_size;
 };
 
+/* ret_rows: a list of what `rows` selects. */
 int list_run(struct store *st, const struct list_spec *s, struct arena *a, void *ret_rows, size_t *ret_n,
              struct page_window *ret_window, struct error *err);
-
-/* Parameters and columns agent_uid, agent_gid, agent_user, agent_group. */
-#define AGENT_ARGS(g)                                                                                          \
-    sql_opt_int((g)->set, (g)->uid), sql_opt_int((g)->set, (g)->gid),                                          \
-        sql_opt_text((g)->set ? (g)->user : NULL), sql_opt_text((g)->set ? (g)->group : NULL)
-
-void store_read_experiment(struct query *q, struct arena *a, void *row); /* of {experiment_columns} */
 
 #endif

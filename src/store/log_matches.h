@@ -3,15 +3,7 @@
 #define DET_STORE_LOG_MATCHES_H
 
 #include "core/states.h"
-#include "store/store.h"
-
-struct store_log_match {
-    int32_t trial_id;
-    const char *task_id; /* not of those that are read */
-    const char *agent_id, *pattern;
-    const char *policy; /* its name; NULL: none */
-    enum log_policy_action action;
-};
+#include "store/rows.h"
 
 /* Stores a match, once for each task, node and pattern. *ret_new: it was not stored before. The policy's name becomes the trial's
  * log_policy_matched. */

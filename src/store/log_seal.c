@@ -6,7 +6,7 @@
 #include "common/must.h"
 #include "store/log_block.h"
 #include "store/log_words.h"
-#include "store/query.h"
+#include "store/row_io.h"
 
 struct sealed {
     int64_t first_id;
@@ -85,16 +85,15 @@ static int take_head(struct query *q, struct log_seal *s, struct log_block *bloc
 {
     struct store_log_line *line;
     const char *text;
-    size_t data_n, text_n, n;
-    int64_t first_id = take_int(q), last_id = take_int(q);
-    take_skip(q);
-    const void *data = take_borrowed(q, &data_n);
-    if (log_block_open(block, data, data_n, &text, &text_n, err) < 0 ||
-        log_block_lines(block, first_id, &line, &n, err) < 0)
-        return error_wrap(err, "logs of task %s from line %lld on", s->task_id, (long long)first_id);
+    size_t text_n, n;
+    struct log_lines row;
+    read_log_lines(q, NULL, &row);
+    if (log_block_open(block, row.lines, row.lines_n, &text, &text_n, err) < 0 ||
+        log_block_lines(block, row.first_id, &line, &n, err) < 0)
+        return error_wrap(err, "logs of task %s from line %lld on", s->task_id, (long long)row.first_id);
     lines_add(all, line, n);
-    s->first_id = s->size.heads == 0 ? first_id : s->first_id;
-    s->last_id = last_id;
+    s->first_id = s->size.heads == 0 ? row.first_id : s->first_id;
+    s->last_id = row.last_id;
     s->size.heads++;
     return 0;
 }
@@ -195,16 +194,8 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
 
 /* ---- what waits ---- */
 
-static void read_waiting(struct query *q, struct arena *a, void *row)
-{
-    struct store_log_waiting *w = row;
-    w->task_id = take_text(q, a);
-    w->size.text_bytes = take_int(q);
-    w->size.heads = take_int(q);
-}
-
 int store_log_waiting(struct store *st, struct arena *a, struct store_log_waiting **ret, size_t *ret_n,
                       struct error *err)
 {
-    return query_all(st, Q_TASK_LOG_HEADS_BY_TASK, SQL_NO_ARGS, read_waiting, sizeof(**ret), a, ret, ret_n, err);
+    return list_task_log_heads_by_task(st, SQL_NO_ARGS, a, ret, ret_n, err);
 }

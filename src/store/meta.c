@@ -5,12 +5,9 @@
 
 #include "store/query.h"
 
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
-
 int store_kv_get(struct store *st, const char *key, struct arena *a, const char **ret, struct error *err)
 {
-    *ret = NULL;
-    return query_one(st, Q_KV_GET, SQL_ARGS(sql_text(key)), read_text, a, ret, err) < 0 ? -1 : 0;
+    return query_text(st, Q_KV_GET, SQL_ARGS(sql_text(key)), a, ret, err);
 }
 
 int store_kv_set(struct store *st, const char *key, const char *value, struct error *err)

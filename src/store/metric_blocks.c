@@ -2,61 +2,30 @@
 
 #include "store/metric_chart.h"
 #include "store/metric_summary.h"
-
-void read_metric_block_row(struct query *q, struct arena *a, void *row)
-{
-    struct metric_block_row *b = row;
-    b->id = take_int(q);
-    b->group = take_text(q, a);
-    b->n = (size_t)take_int(q);
-    b->first.steps = take_int(q);
-    b->first.id = take_int(q);
-    b->last.steps = take_int(q);
-    b->last.id = take_int(q);
-    b->least_run = take_i32(q);
-    b->greatest_run = take_i32(q);
-    b->least_us = take_int(q);
-    b->greatest_us = take_int(q);
-}
+#include "store/row_io.h"
 
 int metric_blocks_from(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key from,
                        int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err)
 {
     if (!group)
-        return query_all(st, Q_METRIC_BLOCKS_OF_TRIAL_FROM,
-                         SQL_ARGS(sql_int(trial_id), sql_bool(archived), sql_int(from.steps), sql_int(from.id),
-                                  sql_int(limit)),
-                         read_metric_block_row, sizeof(**ret), a, ret, ret_n, err);
-    return query_all(st, Q_METRIC_BLOCKS_FROM,
-                     SQL_ARGS(sql_int(trial_id), sql_bool(archived), sql_text(group), sql_int(from.steps),
-                              sql_int(from.id), sql_int(limit)),
-                     read_metric_block_row, sizeof(**ret), a, ret, ret_n, err);
+        return list_metric_blocks_of_trial_from(st, ARGS_METRIC_BLOCKS_OF_TRIAL_FROM(trial_id, archived, from.steps, from.id, limit),
+                                                a, ret, ret_n, err);
+    return list_metric_blocks_from(st, ARGS_METRIC_BLOCKS_FROM(trial_id, archived, group, from.steps, from.id, limit), a, ret,
+                                   ret_n, err);
 }
 
 int metric_blocks_before(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key key,
                          int limit, struct arena *a, struct metric_block_row **ret, size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_METRIC_BLOCKS_BEFORE,
-                     SQL_ARGS(sql_int(trial_id), sql_bool(archived), sql_text(group), sql_int(key.steps),
-                              sql_int(key.id), sql_int(limit)),
-                     read_metric_block_row, sizeof(**ret), a, ret, ret_n, err);
+    return list_metric_blocks_before(st, ARGS_METRIC_BLOCKS_BEFORE(trial_id, archived, group, key.steps, key.id, limit), a, ret,
+                                     ret_n, err);
 }
 
 /* ---- reading ---- */
 
-struct blob { const void *data; size_t n; };
-struct blobs { struct blob reports, batches; };
-
-static void read_blobs(struct query *q, struct arena *a, void *row)
+static int read_reports(struct store *st, int64_t id, struct arena *a, struct metric_block_packed *ret, struct error *err)
 {
-    struct blobs *b = row;
-    b->reports.data = take_blob(q, a, &b->reports.n);
-    b->batches.data = take_blob(q, a, &b->batches.n);
-}
-
-static int read_reports(struct store *st, int64_t id, struct arena *a, struct blobs *ret, struct error *err)
-{
-    int rc = query_one(st, Q_METRIC_BLOCK_REPORTS, SQL_ARGS(sql_int(id)), read_blobs, a, ret, err);
+    int rc = get_metric_block_reports(st, SQL_ARGS(sql_int(id)), a, ret, err);
     if (rc == 0)
         return error_set(err, ERR_NOT_FOUND, "block %lld of metrics does not exist", (long long)id);
     return rc < 0 ? -1 : 0;
@@ -66,22 +35,22 @@ int metric_block_open(struct store *st, struct packer *p, int64_t id, struct are
                       struct error *err)
 {
     cleanup_arena struct arena packed = ARENA_INIT;
-    struct blobs blobs;
-    if (read_reports(st, id, &packed, &blobs, err) < 0)
+    struct metric_block_packed packed_block;
+    if (read_reports(st, id, &packed, &packed_block, err) < 0)
         return -1;
-    return metric_block_unpack_reports(p, blobs.reports.data, blobs.reports.n, a, ret, err);
+    return metric_block_unpack_reports(p, packed_block.reports, packed_block.reports_n, a, ret, err);
 }
 
 /* The rows of a column query into an open block. */
-static int take_columns(struct query *q, struct packer *p, struct arena *a, struct metric_block *b, struct error *err)
+static int unpack_columns(struct query *q, struct packer *p, struct arena *a, struct metric_block *b, struct error *err)
 {
     cleanup_arena struct arena names = ARENA_INIT;
     int rc;
     while ((rc = query_next(q, err)) > 0) {
-        size_t n;
-        long place = metric_block_column(b, take_text(q, &names));
-        const void *content = take_borrowed(q, &n);
-        if (place >= 0 && metric_column_unpack(p, content, n, b->n, a, &b->column[place], err) < 0)
+        struct metric_column_packed c;
+        read_metric_column_packed(q, &names, &c);
+        long place = metric_block_column(b, c.name);
+        if (place >= 0 && metric_column_unpack(p, c.content, c.content_n, b->n, a, &b->column[place], err) < 0)
             return -1;
     }
     return rc;
@@ -93,7 +62,7 @@ int metric_block_load_column(struct store *st, struct packer *p, int64_t id, con
     struct query q;
     if (query_start(st, Q_METRIC_BLOCK_COLUMN, SQL_ARGS(sql_int(id), sql_text(name)), &q, err) < 0)
         return -1;
-    int rc = take_columns(&q, p, a, b, err);
+    int rc = unpack_columns(&q, p, a, b, err);
     query_end(&q);
     return rc;
 }
@@ -110,14 +79,14 @@ int metric_block_load(struct store *st, struct packer *p, int64_t id, struct are
                       struct error *err)
 {
     cleanup_arena struct arena packed = ARENA_INIT;
-    struct blobs blobs;
+    struct metric_block_packed packed_block;
     struct query q;
-    if (read_reports(st, id, &packed, &blobs, err) < 0 ||
-        metric_block_unpack_reports(p, blobs.reports.data, blobs.reports.n, a, ret, err) < 0 ||
-        metric_block_unpack_batches(p, blobs.batches.data, blobs.batches.n, a, ret, err) < 0 ||
+    if (read_reports(st, id, &packed, &packed_block, err) < 0 ||
+        metric_block_unpack_reports(p, packed_block.reports, packed_block.reports_n, a, ret, err) < 0 ||
+        metric_block_unpack_batches(p, packed_block.batches, packed_block.batches_n, a, ret, err) < 0 ||
         query_start(st, Q_METRIC_BLOCK_COLUMNS, SQL_ARGS(sql_int(id)), &q, err) < 0)
         return -1;
-    int rc = take_columns(&q, p, a, ret, err);
+    int rc = unpack_columns(&q, p, a, ret, err);
     query_end(&q);
     return rc < 0 ? -1 : check_complete(ret, err);
 }
@@ -178,23 +147,17 @@ void metric_packed_release(struct metric_packed *k)
     *k = (struct metric_packed){0};
 }
 
-static struct sql_value blob_of(const struct strbuf *b) { return sql_blob(strbuf_str(b), b->n); }
-
 int metric_packed_store(struct store *st, int32_t trial_id, bool archived, const char *group,
                         const struct metric_packed *k, struct error *err)
 {
-    const struct metric_block_row *r = &k->row;
+    const struct sql_args args = ARGS_METRIC_BLOCKS_INSERT(&k->row, trial_id, archived, group, &k->reports, &k->batches);
     int64_t id;
-    if (query_int(st, Q_METRIC_BLOCKS_INSERT,
-                  SQL_ARGS(sql_int(trial_id), sql_text(group), sql_bool(archived), sql_int((int64_t)r->n),
-                           sql_int(r->first.steps), sql_int(r->first.id), sql_int(r->last.steps), sql_int(r->last.id),
-                           sql_int(r->least_run), sql_int(r->greatest_run), sql_int(r->least_us),
-                           sql_int(r->greatest_us), blob_of(&k->reports), blob_of(&k->batches)), &id, err) < 0)
+    if (query_int(st, Q_METRIC_BLOCKS_INSERT, args, &id, err) < 0)
         return -1;
     for (size_t i = 0; i < k->column_n; i++) {
         const struct metric_packed_column *c = &k->column[i];
-        if (query_exec(st, Q_METRIC_COLUMNS_INSERT, SQL_ARGS(sql_int(id), sql_text(c->name), sql_text(c->summary),
-                                                             blob_of(&c->chart), blob_of(&c->content)), NULL, err) < 0)
+        if (query_exec(st, Q_METRIC_COLUMNS_INSERT, ARGS_METRIC_COLUMNS_INSERT(id, c->name, c->summary, &c->chart, &c->content),
+                       NULL, err) < 0)
             return -1;
     }
     return 0;

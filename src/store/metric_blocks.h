@@ -3,26 +3,7 @@
 #define DET_STORE_METRIC_BLOCKS_H
 
 #include "store/metric_block.h"
-
-/* A place among the reports of a trial: they are in order of (step, id). */
-struct metric_key { int64_t steps, id; };
-static inline int metric_key_compare(struct metric_key a, struct metric_key b)
-{
-    if (a.steps != b.steps)
-        return a.steps < b.steps ? -1 : 1;
-    return (a.id > b.id) - (a.id < b.id);
-}
-
-struct metric_block_row {
-    int64_t id;
-    const char *group;
-    size_t n;
-    struct metric_key first, last;
-    int32_t least_run, greatest_run;
-    int64_t least_us, greatest_us;
-};
-
-void read_metric_block_row(struct query *q, struct arena *a, void *row); /* columns {block_columns} */
+#include "store/row_io.h"
 
 /* Blocks that end at `from` or later, in order; group NULL: of all groups, in order of their beginnings. */
 int metric_blocks_from(struct store *st, int32_t trial_id, bool archived, const char *group, struct metric_key from,

@@ -7,18 +7,10 @@
 #include "store/metric_blocks.h"
 #include "store/metric_rows.h"
 
-static void read_name(struct query *q, struct arena *a, void *row)
-{
-    struct store_metric_name *m = row;
-    m->group = take_text(q, a);
-    m->name = take_text(q, a);
-}
-
 int store_metric_names(struct store *st, struct store_ints experiment_ids, struct arena *a,
                        struct store_metric_name **ret, size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_METRIC_NAMES, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), read_name, sizeof(**ret),
-                     a, ret, ret_n, err);
+    return list_metric_names(st, SQL_ARGS(sql_text(json_of_ints(a, experiment_ids))), a, ret, ret_n, err);
 }
 
 /* ---- the steps at which a metric was reported ---- */
@@ -77,21 +69,14 @@ static int steps_of_block(struct store *st, struct packer *p, int64_t id, const 
     return 0;
 }
 
-static void read_id(struct query *q, struct arena *a, void *row)
-{
-    (void)a;
-    *(int64_t *)row = take_int(q);
-}
-
 static int sealed_steps(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
                         struct steps *ret, struct error *err)
 {
     int64_t *block;
     size_t n;
     struct packer *p;
-    if (query_all(st, Q_METRIC_BLOCKS_WITH, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name),
-                                                     sql_int(after)),
-                  read_id, sizeof(*block), ret->a, &block, &n, err) < 0 || packer_new(&p, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name), sql_int(after));
+    if (query_ints(st, Q_METRIC_BLOCKS_WITH, args, ret->a, &block, &n, err) < 0 || packer_new(&p, err) < 0)
         return -1;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
@@ -103,15 +88,14 @@ static int sealed_steps(struct store *st, int32_t experiment_id, const char *gro
 static int steps_in_rows(struct store *st, int32_t experiment_id, const char *group, const char *name, int32_t after,
                          struct steps *ret, struct error *err)
 {
-    struct query q;
-    int rc;
-    if (query_start(st, Q_METRIC_BATCHES, SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name),
-                                                   sql_int(after)), &q, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(experiment_id), sql_text(group), sql_text(name), sql_int(after));
+    int32_t *steps;
+    size_t n;
+    if (query_ids(st, Q_METRIC_BATCHES, args, ret->a, &steps, &n, err) < 0)
         return -1;
-    while ((rc = query_next(&q, err)) > 0)
-        add_steps(ret, take_i32(&q));
-    query_end(&q);
-    return rc;
+    for (size_t i = 0; i < n; i++)
+        add_steps(ret, steps[i]);
+    return 0;
 }
 
 static void drop_steps_up_to(struct steps *s, int32_t after)

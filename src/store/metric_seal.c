@@ -9,11 +9,7 @@ enum { BLOCKS_BEFORE = 16 /* more cannot fit: each is at least as large as the n
 
 struct metric_seal {
     struct arena a; /* names, ids */
-    int32_t trial_id;
-    bool archived;
-    const char *group;
-    /* What is taken: rows from first to last, and blocks. */
-    struct metric_key first, last;
+    struct report_range rows; /* what is taken: these, and blocks */
     int64_t row_n, row_bytes;
     int64_t *block;
     size_t block_n;
@@ -36,27 +32,12 @@ size_t store_seal_reports(const struct metric_seal *s) { return (size_t)s->row_n
 
 /* ---- preparing: which rows and blocks ---- */
 
-struct heads_count {
-    const char *group;
-    bool archived;
-    int64_t n;
-};
-
-static void read_heads_count(struct query *q, struct arena *a, void *row)
-{
-    struct heads_count *c = row;
-    c->group = take_text(q, a);
-    c->archived = take_bool(q);
-    c->n = take_int(q);
-}
-
 static const struct heads_count *find_group(struct store *st, int32_t trial_id, int at_least, struct arena *a,
                                             struct error *err)
 {
     struct heads_count *count;
     size_t n;
-    if (query_all(st, Q_METRIC_HEADS_COUNT, SQL_ARGS(sql_int(trial_id)), read_heads_count, sizeof(*count), a, &count,
-                  &n, err) < 0)
+    if (list_metric_heads_count(st, SQL_ARGS(sql_int(trial_id)), a, &count, &n, err) < 0)
         return NULL;
     for (size_t i = 0; i < n; i++)
         if (count[i].n >= at_least)
@@ -82,7 +63,7 @@ static int take_overlapping(struct store *st, const struct metric_seal *s, struc
     struct metric_block_row *found;
     struct metric_key first = key_of_row(&u->row[0]);
     size_t n;
-    if (metric_blocks_from(st, s->trial_id, s->archived, s->group, first, 2, u->a, &found, &n, err) < 0)
+    if (metric_blocks_from(st, s->rows.trial_id, s->rows.archived, s->rows.group, first, 2, u->a, &found, &n, err) < 0)
         return -1;
     if (n && metric_key_compare(found[0].first, first) < 0) {
         u->block[u->block_n++] = *found++;
@@ -98,7 +79,7 @@ static int take_before(struct store *st, const struct metric_seal *s, struct uni
 {
     struct metric_block_row *found;
     size_t n, total = u->row_n;
-    if (metric_blocks_before(st, s->trial_id, s->archived, s->group, key_of_row(&u->row[0]), BLOCKS_BEFORE, u->a,
+    if (metric_blocks_before(st, s->rows.trial_id, s->rows.archived, s->rows.group, key_of_row(&u->row[0]), BLOCKS_BEFORE, u->a,
                              &found, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n && found[i].n <= total && total + found[i].n <= METRIC_BLOCK_REPORTS; i++) {
@@ -112,9 +93,9 @@ static int take_before(struct store *st, const struct metric_seal *s, struct uni
 
 static int choose(struct store *st, const struct metric_seal *s, struct unit *u, struct error *err)
 {
-    if (query_all(st, Q_METRIC_HEADS, SQL_ARGS(sql_int(s->trial_id), sql_bool(s->archived), sql_text(s->group),
-                                               sql_int(STORE_SEAL_REPORTS)),
-                  read_report, sizeof(*u->row), u->a, &u->row, &u->row_n, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(s->rows.trial_id), sql_bool(s->rows.archived), sql_text(s->rows.group),
+                                          sql_int(STORE_SEAL_REPORTS));
+    if (list_metric_heads(st, args, u->a, &u->row, &u->row_n, err) < 0)
         return -1;
     if (u->row_n == 0)
         return 0;
@@ -188,8 +169,8 @@ static int pour(struct store *st, struct pouring *p, struct error *err)
 
 static void note_taken(struct metric_seal *s, const struct unit *u)
 {
-    s->first = key_of_row(&u->row[0]);
-    s->last = key_of_row(&u->row[u->row_n - 1]);
+    s->rows.first = key_of_row(&u->row[0]);
+    s->rows.last = key_of_row(&u->row[u->row_n - 1]);
     s->row_n = (int64_t)u->row_n;
     for (size_t i = 0; i < u->row_n; i++)
         s->row_bytes += (int64_t)(strlen(u->row[i].avg_metrics) +
@@ -221,9 +202,9 @@ static int prepare_group(struct store *st, int32_t trial_id, const struct heads_
     if (packer_new(&u.packer, err) < 0)
         return -1;
     struct metric_seal *s = must_calloc(1, sizeof(*s));
-    s->trial_id = trial_id;
-    s->archived = group->archived;
-    s->group = arena_strdup(&s->a, group->group);
+    s->rows.trial_id = trial_id;
+    s->rows.archived = group->archived;
+    s->rows.group = arena_strdup(&s->a, group->group);
     int rc = prepare(st, s, &u, err);
     packer_free(u.packer);
     if (rc == 0 && s->row_n > 0) {
@@ -252,46 +233,26 @@ int store_seal_prepare(struct store *st, int32_t trial_id, int at_least, struct 
     return error_wrap(err, "sealing metrics of trial %d", trial_id);
 }
 
-static void read_trial_id(struct query *q, struct arena *a, void *row)
-{
-    (void)a;
-    *(int32_t *)row = take_i32(q);
-}
-
 int store_seal_trials(struct store *st, int32_t from_trial_id, int at_least, int limit, struct arena *a, int32_t **ret,
                       size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_METRIC_HEADS_TRIALS, SQL_ARGS(sql_int(from_trial_id), sql_int(at_least), sql_int(limit)),
-                     read_trial_id, sizeof(**ret), a, ret, ret_n, err);
+    const struct sql_args args = SQL_ARGS(sql_int(from_trial_id), sql_int(at_least), sql_int(limit));
+    return query_ids(st, Q_METRIC_HEADS_TRIALS, args, a, ret, ret_n, err);
 }
 
 /* ---- committing ---- */
 
-struct measure { int64_t n, bytes; };
-
-static void read_measure(struct query *q, struct arena *a, void *row)
-{
-    struct measure *m = row;
-    (void)a;
-    m->n = take_int(q);
-    m->bytes = take_int(q);
-}
-
-#define ROWS_OF(s)                                                                                                \
-    SQL_ARGS(sql_int((s)->trial_id), sql_bool((s)->archived), sql_text((s)->group), sql_int((s)->first.steps),    \
-             sql_int((s)->first.id), sql_int((s)->last.steps), sql_int((s)->last.id))
-
 static int is_unchanged(struct store *st, const struct metric_seal *s, bool *ret, struct error *err)
 {
-    struct measure now;
+    struct heads_measure now;
     *ret = false;
-    if (query_one(st, Q_METRIC_HEADS_MEASURE, ROWS_OF(s), read_measure, NULL, &now, err) < 0)
+    if (get_metric_heads_measure(st, ARGS_METRIC_HEADS_MEASURE(&s->rows), NULL, &now, err) < 0)
         return -1;
     if (now.n != s->row_n || now.bytes != s->row_bytes)
         return 0;
     for (size_t i = 0; i < s->block_n; i++) {
         int64_t archived;
-        if (query_int(st, Q_METRIC_BLOCKS_COUNT, SQL_ARGS(sql_int(s->block[i]), sql_bool(s->archived)), &archived,
+        if (query_int(st, Q_METRIC_BLOCKS_COUNT, SQL_ARGS(sql_int(s->block[i]), sql_bool(s->rows.archived)), &archived,
                       err) < 0)
             return -1;
         if (archived != 1)
@@ -310,13 +271,13 @@ int store_seal_commit(struct store *st, const struct metric_seal *s, bool *ret_d
     if (!unchanged)
         return 0;
     if (query_exec(st, Q_REPORTS_MARK_LAST_ID, SQL_NO_ARGS, NULL, err) < 0 ||
-        query_exec(st, Q_METRIC_HEADS_DELETE, ROWS_OF(s), NULL, err) < 0)
+        query_exec(st, Q_METRIC_HEADS_DELETE, ARGS_METRIC_HEADS_DELETE(&s->rows), NULL, err) < 0)
         return -1;
     for (size_t i = 0; i < s->block_n; i++)
         if (query_exec(st, Q_METRIC_BLOCKS_DELETE, SQL_ARGS(sql_int(s->block[i])), NULL, err) < 0)
             return -1;
     for (size_t i = 0; i < s->packed_n; i++)
-        if (metric_packed_store(st, s->trial_id, s->archived, s->group, &s->packed[i], err) < 0)
+        if (metric_packed_store(st, s->rows.trial_id, s->rows.archived, s->rows.group, &s->packed[i], err) < 0)
             return -1;
     *ret_done = true;
     return 0;
@@ -332,10 +293,10 @@ static int insert_rows(struct store *st, int32_t trial_id, const char *group, co
         const struct metric_report *r = &b->report[i];
         strbuf_reset(&avg);
         metric_block_print(b, i, &avg);
-        if (query_exec(st, Q_REPORTS_UNSEAL,
-                       SQL_ARGS(sql_int(r->id), sql_int(trial_id), sql_int(r->run_id), sql_text(group),
-                                sql_int(r->steps), sql_bool(r->stepless), sql_int(r->report_us),
-                                sql_text_n(avg.s, avg.n), sql_opt_text(r->batch_metrics)), NULL, err) < 0)
+        const struct report_row row = {
+            .id = r->id, .trial_id = trial_id, .run_id = r->run_id, .group = group, .steps = r->steps, .stepless = r->stepless,
+            .report_us = r->report_us, .avg_metrics = strbuf_str(&avg), .batch_metrics = r->batch_metrics};
+        if (query_exec(st, Q_REPORTS_UNSEAL, ARGS_REPORTS_UNSEAL(&row), NULL, err) < 0)
             return -1;
     }
     return 0;
@@ -357,8 +318,8 @@ static int find_at(struct store *st, struct packer *p, int32_t trial_id, const c
 {
     struct metric_block_row *row;
     size_t n;
-    if (query_all(st, Q_METRIC_BLOCKS_AT_STEP, SQL_ARGS(sql_int(trial_id), sql_text(group), sql_int(steps)),
-                  read_metric_block_row, sizeof(*row), a, &row, &n, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(trial_id), sql_text(group), sql_int(steps));
+    if (list_metric_blocks_at_step(st, args, a, &row, &n, err) < 0)
         return -1;
     for (size_t k = 0; k < n; k++) {
         struct metric_block b;
@@ -431,8 +392,8 @@ int metric_blocks_archive(struct store *st, int32_t trial_id, int32_t run_id, in
     struct metric_block_row *row;
     struct packer *p = NULL;
     size_t n;
-    if (query_all(st, Q_METRIC_BLOCKS_TO_ARCHIVE, SQL_ARGS(sql_int(trial_id), sql_int(run_id), sql_int(steps)),
-                  read_metric_block_row, sizeof(*row), &a, &row, &n, err) < 0 || (n && packer_new(&p, err) < 0))
+    const struct sql_args args = SQL_ARGS(sql_int(trial_id), sql_int(run_id), sql_int(steps));
+    if (list_metric_blocks_to_archive(st, args, &a, &row, &n, err) < 0 || (n && packer_new(&p, err) < 0))
         return -1;
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {

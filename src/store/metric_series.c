@@ -122,9 +122,9 @@ static int read_charts(const struct series *s, const struct line *l, struct aren
     size_t n = 0, cap = 0;
     int rc;
     *ret = NULL;
-    if (query_start(s->st, Q_METRIC_CHARTS,
-                    SQL_ARGS(sql_int(q->trial_id), sql_text(q->group), sql_text(l->name), sql_int(q->start_batches),
-                             sql_int(end_batches(q)), sql_int(q->start_us), sql_int(end_us(q))), &rows, err) < 0)
+    const struct sql_args args = ARGS_METRIC_CHARTS(q->trial_id, q->group, l->name, q->start_batches, end_batches(q), q->start_us,
+                                                    end_us(q));
+    if (query_start(s->st, Q_METRIC_CHARTS, args, &rows, err) < 0)
         return -1;
     while ((rc = query_next(&rows, err)) > 0) {
         if (n == cap) {
@@ -134,10 +134,10 @@ static int read_charts(const struct series *s, const struct line *l, struct aren
             *ret = more;
         }
         struct charted *c = &(*ret)[n++];
-        size_t size;
-        read_metric_block_row(&rows, a, &c->row);
-        const void *chart = take_borrowed(&rows, &size);
-        if (metric_chart_unpack(chart, size, a, &c->point, &c->n, err) < 0) {
+        struct metric_chart_row row;
+        read_metric_chart_row(&rows, a, &row);
+        c->row = row.block;
+        if (metric_chart_unpack(row.chart, row.chart_n, a, &c->point, &c->n, err) < 0) {
             rc = -1;
             break;
         }
@@ -206,9 +206,9 @@ static int add_rows(const struct series *s, struct error *err)
         cleanup_arena struct arena a = ARENA_INIT;
         struct report_row *row;
         size_t n;
-        if (query_all(s->st, Q_REPORTS_OF_GROUP,
-                      SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group), sql_int(after.steps), sql_int(after.id),
-                               sql_int(ROWS_PAGE)), read_report, sizeof(*row), &a, &row, &n, err) < 0)
+        const struct sql_args args = SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group), sql_int(after.steps),
+                                              sql_int(after.id), sql_int(ROWS_PAGE));
+        if (list_reports_of_group(s->st, args, &a, &row, &n, err) < 0)
             return -1;
         for (size_t i = 0; i < n; i++)
             add_row(s, &row[i]);
@@ -315,21 +315,11 @@ static void merge_lines(const struct series *s, struct arena *a, struct store_po
 
 /* ---- the query ---- */
 
-struct name_row { const char *group, *name; };
-
-static void read_name(struct query *q, struct arena *a, void *row)
-{
-    struct name_row *n = row;
-    n->group = take_text(q, a);
-    n->name = take_text(q, a);
-}
-
 static int all_names(struct series *s, struct arena *a, struct error *err)
 {
-    struct name_row *row;
+    struct store_metric_name *row;
     size_t n;
-    if (query_all(s->st, Q_METRIC_NAMES_OF_TRIAL, SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group)), read_name,
-                  sizeof(*row), a, &row, &n, err) < 0)
+    if (list_metric_names_of_trial(s->st, SQL_ARGS(sql_int(s->q->trial_id), sql_text(s->q->group)), a, &row, &n, err) < 0)
         return -1;
     s->line = arena_array(a, struct line, n + 1);
     for (size_t i = 0; i < n; i++)

@@ -9,31 +9,11 @@
 
 enum { REBUILD_PAGE = 1000 }; /* reports in memory at a time */
 
-static void read_trial(struct query *q, struct arena *a, void *row)
-{
-    struct metric_trial *t = row;
-    char state[32];
-    t->experiment_id = take_i32(q);
-    t->searcher_metric = take_text(q, a);
-    t->smaller_is_better = take_bool(q);
-    t->report_run_id = take_i32(q);
-    t->stale_steps = take_i32(q);
-    t->total_batches = take_i32(q);
-    t->run_id = take_i32(q);
-    take_chars(q, state, sizeof(state));
-    t->state = RUN_ACTIVE;
-    run_state_parse(state, &t->state);
-    t->has_best = take_opt_real(q, &t->best);
-    t->summary = take_opt_text(q, a);
-}
-
 int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
                      struct error *err)
 {
-    int rc = query_one(st, Q_TRIALS_SEARCHER, SQL_ARGS(sql_int(trial_id), sql_text(group)), read_trial, a, ret, err);
-    if (rc == 0)
-        return error_set(err, ERR_NOT_FOUND, "trial '%d' not found", trial_id);
-    return rc < 0 ? -1 : 0;
+    int rc = get_trials_searcher(st, SQL_ARGS(sql_int(trial_id), sql_text(group)), a, ret, err);
+    return query_found(rc, err, "trial '%d'", trial_id);
 }
 
 /* ---- summaries ---- */
@@ -166,9 +146,9 @@ static int rebuild_blocks(struct store *st, int32_t trial_id, struct rebuilt *b,
         return -1;
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
-        struct metric_summary *s = summary_of(b, take_text(&q, &a));
-        take_skip(&q);
-        if (metric_summary_read(s, take_text(&q, &a), err) < 0) {
+        struct column_summary column;
+        read_column_summary(&q, &a, &column);
+        if (metric_summary_read(summary_of(b, column.group), column.summary, err) < 0) {
             rc = -1;
             break;
         }
@@ -190,7 +170,7 @@ static int rebuild_page(struct store *st, int32_t trial_id, const struct metric_
     while ((rc = query_next(&q, err)) > 0) {
         cleanup_arena struct arena a = ARENA_INIT;
         struct report_row row;
-        read_report(&q, &a, &row);
+        read_report_row(&q, &a, &row);
         add_metrics(summary_of(b, row.group), row.avg_metrics, row.steps);
         if (metric_group_is_validation(row.group))
             rebuild_validation(b, t, &row);

@@ -2,20 +2,10 @@
 #ifndef DET_STORE_METRIC_TOTALS_H
 #define DET_STORE_METRIC_TOTALS_H
 
-#include "core/states.h"
 #include "store/metric_rows.h"
 #include "store/metrics.h"
+#include "store/row_io.h"
 
-/* A trial as a report sees it. */
-struct metric_trial {
-    int32_t experiment_id;
-    const char *searcher_metric;
-    bool smaller_is_better;
-    int32_t report_run_id, stale_steps, total_batches, run_id;
-    enum run_state state;
-    bool has_best; double best; /* validation */
-    const char *summary; /* of the report's group, as it is kept; NULL: none yet */
-};
 /* ERR_NOT_FOUND if there is no such trial. */
 int metric_trial_get(struct store *st, int32_t trial_id, const char *group, struct arena *a, struct metric_trial *ret,
                      struct error *err);

@@ -141,8 +141,7 @@ static int gather_rows(struct gathering *g, struct error *err)
         struct sql_value v[7];
         struct report_row *row;
         size_t n;
-        if (query_all(g->st, Q_WORKLOAD_REPORTS_NEXT, row_args(g, v, after), read_report, sizeof(*row), &a, &row, &n,
-                      err) < 0)
+        if (list_workload_reports_next(g->st, row_args(g, v, after), &a, &row, &n, err) < 0)
             return -1;
         for (size_t i = 0; i < n; i++)
             add_row(g, &row[i]);
@@ -207,15 +206,16 @@ static void gather_checkpoints(struct gathering *g)
 
 /* ---- filling the page ---- */
 
-static void fill_from_row(struct query *q, struct arena *a, void *row)
+static int fill_from_row(struct gathering *g, const struct item *i, struct store_workload *ret, struct error *err)
 {
-    struct store_workload *w = row;
-    struct report_row r;
-    read_report(q, a, &r);
-    *w = (struct store_workload){
+    struct report_row r = {.group = ""};
+    if (get_workload_report(g->st, SQL_ARGS(sql_int(i->tie)), g->a, &r, err) < 0)
+        return -1;
+    *ret = (struct store_workload){
         .kind = strcmp(r.group, "validation") == 0 ? STORE_WORKLOAD_VALIDATION : STORE_WORKLOAD_TRAINING,
         .total_batches = r.steps, .end_us = r.report_us, .avg_metrics = r.avg_metrics,
-        .batch_metrics = r.batch_metrics};
+        .batch_metrics = g->f->batch_metrics ? r.batch_metrics : NULL};
+    return 0;
 }
 
 /* The block that was unpacked last: neighbours on a page mostly share it. */
@@ -253,12 +253,7 @@ static int fill(struct gathering *g, const struct item *i, struct unpacked *u, s
         *ret = g->checkpoint[i->at];
         return 0;
     }
-    if (i->source == FROM_BLOCK)
-        return fill_from_block(g, i, u, ret, err);
-    int found = query_one(g->st, Q_WORKLOAD_REPORT, SQL_ARGS(sql_int(i->tie)), fill_from_row, g->a, ret, err);
-    if (!g->f->batch_metrics)
-        ret->batch_metrics = NULL;
-    return found < 0 ? -1 : 0;
+    return i->source == FROM_BLOCK ? fill_from_block(g, i, u, ret, err) : fill_from_row(g, i, ret, err);
 }
 
 static int fill_page(struct gathering *g, struct store_workload_list *ret, struct error *err)
@@ -276,18 +271,6 @@ static int fill_page(struct gathering *g, struct store_workload_list *ret, struc
 
 /* ---- the list ---- */
 
-static void read_checkpoint(struct query *q, struct arena *a, void *row)
-{
-    struct store_workload *w = row;
-    *w = (struct store_workload){.kind = STORE_WORKLOAD_CHECKPOINT};
-    w->total_batches = take_i32(q);
-    w->end_us = take_int(q);
-    w->uuid = take_opt_text(q, a);
-    w->state = take_opt_text(q, a);
-    w->resources = take_opt_text(q, a);
-    w->metadata = take_opt_text(q, a);
-}
-
 static int count_all(struct gathering *g, int64_t *ret, struct error *err)
 {
     const struct store_workload_filter *f = g->f;
@@ -295,13 +278,14 @@ static int count_all(struct gathering *g, int64_t *ret, struct error *err)
     int64_t rows;
     row_args(g, v, (struct metric_key){0});
     if (query_int(g->st, Q_WORKLOAD_REPORTS_COUNT, (struct sql_args){v, 4}, &rows, err) < 0 ||
-        query_all(g->st, Q_WORKLOAD_BLOCKS, (struct sql_args){v, 3}, read_metric_block_row, sizeof(*g->block), g->a,
-                  &g->block, &g->block_n, err) < 0)
+        list_workload_blocks(g->st, (struct sql_args){v, 3}, g->a, &g->block, &g->block_n, err) < 0)
         return -1;
     if (takes_checkpoints(f) &&
-        query_all(g->st, Q_WORKLOAD_CHECKPOINTS, SQL_ARGS(v[0], sql_bool(!f->remove_deleted_checkpoints)),
-                  read_checkpoint, sizeof(*g->checkpoint), g->a, &g->checkpoint, &g->checkpoint_n, err) < 0)
+        list_workload_checkpoints(g->st, SQL_ARGS(v[0], sql_bool(!f->remove_deleted_checkpoints)), g->a, &g->checkpoint,
+                                  &g->checkpoint_n, err) < 0)
         return -1;
+    for (size_t i = 0; i < g->checkpoint_n; i++)
+        g->checkpoint[i].kind = STORE_WORKLOAD_CHECKPOINT;
     *ret = rows + (int64_t)g->checkpoint_n;
     for (size_t i = 0; i < g->block_n; i++)
         *ret += (int64_t)g->block[i].n;

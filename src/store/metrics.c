@@ -181,13 +181,13 @@ static int find_stored(struct store *st, const struct store_report *r, const str
     if (!r->has_steps || r->steps > t->total_batches)
         return 0;
     const struct sql_args args = SQL_ARGS(sql_int(r->trial_id), sql_text(r->group), sql_int(r->steps));
-    int found = query_one(st, Q_REPORTS_TO_MERGE, args, read_report, a, ret, err);
+    int found = get_reports_to_merge(st, args, a, ret, err);
     if (found != 0)
         return found;
     if (!may_unseal)
         return metric_sealed_at(st, r->trial_id, r->group, r->steps, a, ret, err);
     found = metric_unseal_at(st, r->trial_id, r->group, r->steps, err);
-    return found <= 0 ? found : query_one(st, Q_REPORTS_TO_MERGE, args, read_report, a, ret, err);
+    return found <= 0 ? found : get_reports_to_merge(st, args, a, ret, err);
 }
 
 static int merge(struct store *st, const struct store_report *r, const struct report_row *stored,
@@ -196,17 +196,19 @@ static int merge(struct store *st, const struct store_report *r, const struct re
     join(stored->avg_metrics, fresh, ret_all);
     if (fresh->n == 0 && !r->batch_metrics)
         return 0; /* said before, and said again */
-    return query_send(st, Q_REPORTS_MERGE,
-                      SQL_ARGS(sql_int(stored->id), sql_int(r->run_id), sql_int(r->report_us), sql_text(ret_all->s),
-                               sql_opt_text(r->batch_metrics ? r->batch_metrics : stored->batch_metrics)), err);
+    const struct report_row merged = {
+        .id = stored->id, .run_id = r->run_id, .report_us = r->report_us, .avg_metrics = ret_all->s,
+        .batch_metrics = r->batch_metrics ? r->batch_metrics : stored->batch_metrics};
+    return query_send(st, Q_REPORTS_MERGE, ARGS_REPORTS_MERGE(&merged), err);
 }
 
 /* Only a validation's id is waited for: its trial refers to it. */
 static int insert(struct store *st, const struct store_report *r, int64_t *ret_id, struct error *err)
 {
-    const struct sql_args args = SQL_ARGS(sql_int(r->trial_id), sql_int(r->run_id), sql_text(r->group),
-                                          sql_int(r->has_steps ? r->steps : r->batch), sql_bool(!r->has_steps),
-                                          sql_int(r->report_us), sql_text(r->avg_metrics), sql_opt_text(r->batch_metrics));
+    const struct report_row row = {
+        .trial_id = r->trial_id, .run_id = r->run_id, .group = r->group, .steps = r->has_steps ? r->steps : r->batch,
+        .stepless = !r->has_steps, .report_us = r->report_us, .avg_metrics = r->avg_metrics, .batch_metrics = r->batch_metrics};
+    const struct sql_args args = ARGS_REPORTS_INSERT(&row);
     return metric_group_is_validation(r->group) ? query_int(st, Q_REPORTS_INSERT, args, ret_id, err)
                                                 : query_send(st, Q_REPORTS_INSERT, args, err);
 }

@@ -7,21 +7,6 @@
 #include "store/metric_seal.h"
 #include "store/metric_summary.h"
 
-void read_report(struct query *q, struct arena *a, void *row)
-{
-    struct report_row *r = row;
-    r->id = take_int(q);
-    r->trial_id = take_i32(q);
-    r->run_id = take_i32(q);
-    r->group = take_text(q, a);
-    r->steps = take_i32(q);
-    r->report_us = take_int(q);
-    r->stepless = take_bool(q);
-    r->archived = take_bool(q);
-    r->avg_metrics = take_text(q, a);
-    r->batch_metrics = take_opt_text(q, a);
-}
-
 int metric_reading_begin(struct store *st, bool *ret_own, struct error *err)
 {
     *ret_own = !store_in_transaction(st);
@@ -49,13 +34,6 @@ static void show_row(const struct report_row *r, struct arena *a, struct store_m
         .end_us = r->report_us, .archived = r->archived,
         .metrics = shown_metrics(r->group, r->avg_metrics, r->batch_metrics, a),
     };
-}
-
-static void read_metric_row(struct query *q, struct arena *a, void *row)
-{
-    struct report_row r;
-    read_report(q, a, &r);
-    show_row(&r, a, row);
 }
 
 /* ---- a page of reports: first where they are, then what they hold ---- */
@@ -86,15 +64,20 @@ static int find_rows(struct page_of_reports *p, struct error *err)
 {
     const struct sql_value steps = sql_int(p->from.steps), id = sql_int(p->from.id - 1);
     const struct sql_value limit = sql_int((int64_t)p->limit);
-    int rc = p->group ? query_all(p->st, Q_REPORTS_OF_GROUP,
-                                  SQL_ARGS(sql_int(p->trial_id), sql_text(p->group), steps, id, limit),
-                                  read_metric_row, sizeof(*p->row), p->a, &p->row, &p->place_n, err)
-                      : query_all(p->st, Q_REPORTS_OF_TRIAL, SQL_ARGS(sql_int(p->trial_id), steps, id, limit),
-                                  read_metric_row, sizeof(*p->row), p->a, &p->row, &p->place_n, err);
+    const struct sql_value trial = sql_int(p->trial_id);
+    struct report_row *row;
+    int rc = p->group ? list_reports_of_group(p->st, SQL_ARGS(trial, sql_text(p->group), steps, id, limit), p->a, &row,
+                                              &p->place_n, err)
+                      : list_reports_of_trial(p->st, SQL_ARGS(trial, steps, id, limit), p->a, &row, &p->place_n, err);
+    if (rc < 0)
+        return -1;
+    p->row = arena_array(p->a, struct store_metric_row, p->place_n + 1);
+    for (size_t i = 0; i < p->place_n; i++)
+        show_row(&row[i], p->a, &p->row[i]);
     p->place = arena_array(p->a, struct place, 2 * p->limit);
-    for (size_t i = 0; rc == 0 && i < p->place_n; i++)
+    for (size_t i = 0; i < p->place_n; i++)
         p->place[i] = (struct place){{p->row[i].total_batches, p->row[i].id}, FROM_ROWS, i};
-    return rc;
+    return 0;
 }
 
 /* Merges sorted `more` into the places, and drops what is beyond the limit. */
@@ -217,19 +200,6 @@ int store_metrics_next(struct store *st, int32_t trial_id, const char *group, st
 
 /* ---- summaries ---- */
 
-struct summary_row {
-    int32_t trial_id;
-    const char *group, *metrics;
-};
-
-static void read_summary(struct query *q, struct arena *a, void *row)
-{
-    struct summary_row *s = row;
-    s->trial_id = take_i32(q);
-    s->group = take_text(q, a);
-    s->metrics = take_text(q, a);
-}
-
 static const char *summary_key(const char *group)
 {
     if (strcmp(group, "training") == 0)
@@ -267,8 +237,7 @@ int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct 
 {
     struct summary_row *row;
     size_t n;
-    if (query_all(st, Q_SUMMARIES_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, trial_ids))), read_summary, sizeof(*row), a, &row, &n,
-                  err) < 0)
+    if (list_summaries_of_trials(st, SQL_ARGS(sql_text(json_of_ints(a, trial_ids))), a, &row, &n, err) < 0)
         return -1;
     *ret = arena_array(a, const char *, trial_ids.n + 1);
     for (size_t i = 0; i < trial_ids.n; i++) {
@@ -279,20 +248,10 @@ int store_summary_metrics(struct store *st, struct store_ints trial_ids, struct 
     return 0;
 }
 
-struct best_row { int32_t trial_id; double metric; };
-
-static void read_best(struct query *q, struct arena *a, void *row)
-{
-    struct best_row *b = row;
-    (void)a;
-    b->trial_id = take_i32(q);
-    b->metric = take_real(q);
-}
-
 int store_best_metric(struct store *st, int32_t experiment_id, double *ret, int32_t *ret_trial_id, struct error *err)
 {
     struct best_row b;
-    int rc = query_one(st, Q_BEST_METRIC, SQL_ARGS(sql_int(experiment_id)), read_best, NULL, &b, err);
+    int rc = get_best_metric(st, SQL_ARGS(sql_int(experiment_id)), NULL, &b, err);
     if (rc <= 0)
         return rc == 0 ? error_set(err, ERR_NOT_FOUND, "experiment %d has no validation with its searcher metric yet",
                                    experiment_id) : -1;

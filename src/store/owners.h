@@ -2,18 +2,11 @@
 #ifndef DET_STORE_OWNERS_H
 #define DET_STORE_OWNERS_H
 
-#include "store/store.h"
+#include "store/rows.h"
 
 enum store_owned {
     STORE_OWNED_EXPERIMENT, STORE_OWNED_TRIAL, STORE_OWNED_TASK, STORE_OWNED_ALLOCATION, STORE_OWNED_CHECKPOINT,
     STORE_OWNED_WORKSPACE, STORE_OWNED_PROJECT, STORE_OWNED_TEMPLATE,
-};
-
-struct store_owner {
-    int32_t user_id;       /* 0: nobody's */
-    const char *username;  /* NULL: nobody's */
-    int32_t experiment_id; /* that it belongs to, or is; 0: none */
-    int32_t trial_id;      /* the same */
 };
 
 /* The owner of the object with this number, or with this text if `text` is not NULL. 1; 0: there is no such object; or -1. */

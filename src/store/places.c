@@ -17,15 +17,13 @@ int store_place_check(struct store *st, struct store_place p, int32_t user_id, s
     return 0;
 }
 
-static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
-
 int store_place_delete(struct store *st, struct store_place p, struct arena *a, struct store_ints *ret,
                        struct error *err)
 {
     const struct sql_value deleting = sql_text("DELETING"), no_reason = sql_null();
     int32_t *id = NULL;
     size_t n = 0;
-    if (query_all(st, Q_PLACES_EXPERIMENTS, SQL_ARGS(PLACE_ARGS(p)), read_id, sizeof(*id), a, &id, &n, err) < 0 ||
+    if (query_ids(st, Q_PLACES_EXPERIMENTS, SQL_ARGS(PLACE_ARGS(p)), a, &id, &n, err) < 0 ||
         query_exec(st, Q_PLACES_EXPERIMENTS_DELETE, SQL_ARGS(PLACE_ARGS(p)), NULL, err) < 0 ||
         query_exec(st, Q_PLACES_PROJECTS_SET_STATE, SQL_ARGS(PLACE_ARGS(p), deleting, no_reason), NULL, err) < 0 ||
         query_exec(st, Q_PLACES_WORKSPACE_SET_STATE, SQL_ARGS(sql_int(p.workspace_id), deleting, no_reason), NULL,

@@ -2,7 +2,7 @@
 #ifndef DET_STORE_POOL_BINDINGS_H
 #define DET_STORE_POOL_BINDINGS_H
 
-#include "store/store.h"
+#include "store/rows.h"
 
 /* What is bound already stays bound. */
 int store_pool_bind(struct store *st, const char *pool, const int32_t *workspace_id, size_t n, struct error *err);
@@ -14,11 +14,6 @@ int store_pool_workspaces(struct store *st, const char *pool, struct arena *a, i
 int store_pools_bound(struct store *st, struct arena *a, const char ***ret, size_t *ret_n, struct error *err);
 int store_pool_allows(struct store *st, const char *pool, int32_t workspace_id, bool *ret, struct error *err);
 
-/* An experiment that is not over, and whose pool may not be used by the workspace to which it is to be moved. */
-struct store_stranded {
-    int32_t experiment_id; /* 0: there is none */
-    const char *pool;
-};
 /* The first such experiment of a project; or only that experiment of it (experiment_id; 0: any). An experiment that stays in its
  * workspace is not one. */
 int store_pool_stranded(struct store *st, int32_t project_id, int32_t experiment_id, int32_t workspace_id, struct arena *a,

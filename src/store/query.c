@@ -1,4 +1,4 @@
-#include "store/query.h"
+#include "store/take.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -132,16 +132,64 @@ int query_one(struct store *st, enum sql_query name, struct sql_args args, row_f
     return one(&q, read, a, ret, err);
 }
 
-static void read_int(struct query *q, struct arena *a, void *row)
+int query_found(int rc, struct error *err, const char *fmt, ...)
 {
-    (void)a;
-    *(int64_t *)row = take_int(q);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    char what[256];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    return error_set(err, ERR_NOT_FOUND, "%s not found", what);
 }
+
+static void read_int(struct query *q, struct arena *a, void *row) { *(int64_t *)row = take_int(q); }
+static void read_i32(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
+static void read_bool(struct query *q, struct arena *a, void *row) { *(bool *)row = take_bool(q); }
+static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
 
 int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err)
 {
     *ret = 0;
     return query_one(st, name, args, read_int, NULL, ret, err) < 0 ? -1 : 0;
+}
+
+int query_i32(struct store *st, enum sql_query name, struct sql_args args, int32_t *ret, struct error *err)
+{
+    *ret = 0;
+    return query_one(st, name, args, read_i32, NULL, ret, err) < 0 ? -1 : 0;
+}
+
+int query_bool(struct store *st, enum sql_query name, struct sql_args args, bool *ret, struct error *err)
+{
+    *ret = false;
+    return query_one(st, name, args, read_bool, NULL, ret, err) < 0 ? -1 : 0;
+}
+
+int query_text(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char **ret,
+               struct error *err)
+{
+    *ret = NULL;
+    return query_one(st, name, args, read_text, a, ret, err) < 0 ? -1 : 0;
+}
+
+int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret, size_t *ret_n,
+               struct error *err)
+{
+    return query_all(st, name, args, read_int, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret, size_t *ret_n,
+              struct error *err)
+{
+    return query_all(st, name, args, read_i32, sizeof(**ret), a, ret, ret_n, err);
+}
+
+int query_texts(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char ***ret,
+                size_t *ret_n, struct error *err)
+{
+    return query_all(st, name, args, read_text, sizeof(**ret), a, ret, ret_n, err);
 }
 
 static int all(struct query *q, row_fn *read, size_t row_size, struct arena *a, void *ret, size_t *ret_n,
@@ -186,6 +234,13 @@ bool take_bool(struct query *q) { return take_int(q) != 0; }
 double take_real(struct query *q) { return ops(q)->real(q->stmt, q->column++); }
 void take_skip(struct query *q) { q->column++; }
 
+bool take_opt_int(struct query *q, int64_t *ret)
+{
+    bool has = !ops(q)->is_null(q->stmt, q->column);
+    *ret = take_int(q);
+    return has;
+}
+
 bool take_opt_i32(struct query *q, int32_t *ret)
 {
     bool has = !ops(q)->is_null(q->stmt, q->column);
@@ -224,6 +279,15 @@ void take_chars(struct query *q, char *buf, size_t size)
     if (n)
         memcpy(buf, text, n);
     buf[n] = '\0';
+}
+
+void take_bytes(struct query *q, uint8_t *buf, size_t size)
+{
+    size_t n;
+    const void *data = take_borrowed(q, &n);
+    memset(buf, 0, size);
+    if (data)
+        memcpy(buf, data, n < size ? n : size);
 }
 
 const void *take_blob(struct query *q, struct arena *a, size_t *ret_n)

@@ -1,11 +1,12 @@
-/* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql) and reading their
- * rows.
+/* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql).
  *
  *     query_exec(st, Q_USERS_TOUCH, SQL_ARGS(sql_int(id), sql_time(now_us)), NULL, err)
  *
- *     static void read_user(struct query *q, struct arena *a, void *row);     columns are taken in their order
- *     query_one(st, Q_USERS_BY_ID, SQL_ARGS(sql_int(id)), read_user, a, &user, err)     1, 0 (no such row) or -1
- *     query_all(st, Q_USERS_ALL, SQL_NO_ARGS, read_user, sizeof(user), a, &list, &n, err)
+ * Records are declared as rows in queries/NAME.sql. What reads and binds them is made of that, in store/row_io.h:
+ *
+ *     get_users_by_id(st, SQL_ARGS(sql_int(id)), a, &user, err)           1, 0 (there is no such row) or -1
+ *     list_users_of_team(st, SQL_ARGS(sql_int(team)), a, &list, &n, err)  all of them, in the arena
+ *     query_exec(st, Q_USERS_INSERT, ARGS_USERS_INSERT(&user), NULL, err)
  *
  * Lists with filters that come and go are composed from fragments (F_…), each with its own $1, $2 …:
  *
@@ -47,6 +48,8 @@ static inline struct sql_value sql_blob(const void *v, size_t n)
 {
     return (struct sql_value){.type = SQL_BLOB, .data = v, .n = n};
 }
+/* NULL for no buffer; an empty one is an empty blob. */
+static inline struct sql_value sql_strbuf(const struct strbuf *b) { return b ? sql_blob(strbuf_str(b), b->n) : sql_null(); }
 static inline struct sql_value sql_opt_int(bool has, int64_t v) { return has ? sql_int(v) : sql_null(); }
 static inline struct sql_value sql_opt_real(bool has, double v) { return has ? sql_real(v) : sql_null(); }
 static inline struct sql_value sql_time(int64_t us) { return sql_opt_int(us != 0, us); } /* 0 is NULL */
@@ -78,32 +81,34 @@ int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *r
 /* As query_exec, and fails with ERR_NOT_FOUND `WHAT ID does not exist` when it wrote no row. */
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
+/* What 1, 0 or -1 of a get_NAME() is to a caller who needs the row: 0, `WHAT not found` (ERR_NOT_FOUND) or -1. */
+int query_found(int rc, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* The first column of the first row; 0, false or NULL if there is none. */
+int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);
+int query_i32(struct store *st, enum sql_query name, struct sql_args args, int32_t *ret, struct error *err);
+int query_bool(struct store *st, enum sql_query name, struct sql_args args, bool *ret, struct error *err);
+int query_text(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char **ret,
+               struct error *err);
+/* The first column of all rows. */
+int query_ints(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int64_t **ret, size_t *ret_n,
+               struct error *err);
+int query_ids(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, int32_t **ret, size_t *ret_n,
+              struct error *err);
+int query_texts(struct store *st, enum sql_query name, struct sql_args args, struct arena *a, const char ***ret,
+                size_t *ret_n, struct error *err);
+
+/* What get_NAME() and list_NAME() are made of. *ret of query_all is an array in the arena; NULL when there are no rows. */
 int query_one(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, struct arena *a, void *ret,
               struct error *err);
-/* The first column of the first row; 0 if there is none. */
-int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);
-/* *ret is an array of rows of row_size in the arena; NULL when there are none. */
 int query_all(struct store *st, enum sql_query name, struct sql_args args, row_fn *read, size_t row_size,
               struct arena *a, void *ret, size_t *ret_n, struct error *err);
 
-/* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). */
+/* Step by step, for rows that are handed on one at a time: start, next until it is not 1, end (always). A row is read with
+ * read_ROW() of store/row_io.h. */
 int query_start(struct store *st, enum sql_query name, struct sql_args args, struct query *ret, struct error *err);
 int query_next(struct query *q, struct error *err);
 void query_end(struct query *q);
-
-/* Columns of the current row, in their order. NULL reads as 0, "" or false; take_opt_* tell. */
-int64_t take_int(struct query *q);
-int32_t take_i32(struct query *q);
-bool take_bool(struct query *q);
-double take_real(struct query *q);
-bool take_opt_i32(struct query *q, int32_t *ret);
-bool take_opt_real(struct query *q, double *ret);
-const char *take_text(struct query *q, struct arena *a);     /* never NULL */
-const char *take_opt_text(struct query *q, struct arena *a); /* NULL for NULL */
-void take_chars(struct query *q, char *buf, size_t size);    /* into a fixed field; too long is cut */
-const void *take_blob(struct query *q, struct arena *a, size_t *ret_n);
-const void *take_borrowed(struct query *q, size_t *ret_n);   /* text or blob, valid until the next step */
-void take_skip(struct query *q);
 
 enum { COMPOSE_ARGS_MAX = 128 };
 enum { COMPOSE_PARTS_MAX = 512 };
@@ -122,8 +127,6 @@ int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, 
 /* Lists travel as one JSON parameter: ["a","b"] or [1,2]. */
 const char *json_of_texts(struct arena *a, struct store_texts t);
 const char *json_of_ints(struct arena *a, struct store_ints t);
-
-/* The pattern of LIKE … ESCAPE '\' for texts that contain this one. */
 
 /* Gives ERR_CONFLICT, if it is that, a sentence for people. Always -1. */
 int explain_conflict(struct error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "store/checkpoints.h"
-#include "store/query.h"
 #include "store/removals.h"
+#include "store/row_io.h"
 
 enum { CLAIMED_AT_ONCE = 1000, TRIES_TO_LONGEST_PAUSE = 6 };
 #define SHORTEST_PAUSE_US 60000000ll
@@ -26,23 +26,11 @@ int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64
     return query_exec(st, Q_TENSORBOARDS_ADD, SQL_ARGS(sql_int(experiment_id), sql_int(now_us)), NULL, err);
 }
 
-static void read_tensorboard(struct query *q, struct arena *a, void *row)
-{
-    struct store_tensorboard_removal *b = row;
-    b->experiment_id = take_i32(q);
-    b->owner_id = take_i32(q);
-    b->tries = take_i32(q);
-    b->site.experiment_config = take_text(q, a);
-    b->site.admin_storage = take_opt_text(q, a);
-    b->site.owner_id = b->owner_id;
-}
-
 static int due_tensorboard(struct store *st, int64_t now_us, bool by_task, struct arena *a,
                            struct store_tensorboard_removal *ret, struct error *err)
 {
     *ret = (struct store_tensorboard_removal){0};
-    return query_one(st, Q_TENSORBOARDS_DUE, SQL_ARGS(sql_int(now_us), sql_bool(by_task)), read_tensorboard, a, ret, err) < 0
-               ? -1 : 0;
+    return get_tensorboards_due(st, SQL_ARGS(sql_int(now_us), sql_bool(by_task)), a, ret, err) < 0 ? -1 : 0;
 }
 
 int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,
@@ -55,7 +43,7 @@ int store_tensorboard_removal_of_task(struct store *st, const char *task_id, str
                                       struct store_tensorboard_removal *ret, struct error *err)
 {
     *ret = (struct store_tensorboard_removal){0};
-    return query_one(st, Q_TENSORBOARDS_OF_TASK, SQL_ARGS(sql_text(task_id)), read_tensorboard, a, ret, err) < 0 ? -1 : 0;
+    return get_tensorboards_of_task(st, SQL_ARGS(sql_text(task_id)), a, ret, err) < 0 ? -1 : 0;
 }
 
 int store_tensorboard_removal_hand_over(struct store *st, int32_t experiment_id, struct error *err)
@@ -77,20 +65,11 @@ int store_tensorboard_removal_failed(struct store *st, int32_t experiment_id, in
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static void read_group(struct query *q, struct arena *a, void *row)
-{
-    struct store_removal_group *g = row;
-    g->experiment_id = take_i32(q);
-    g->owner_id = take_i32(q);
-    g->storage_id = take_int(q);
-    g->globs = take_text(q, a);
-}
-
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
                              bool *ret_found, struct error *err)
 {
     struct store_tensorboard_removal b;
-    int rc = query_one(st, Q_REMOVALS_FOR_TASK, SQL_ARGS(sql_int(now_us)), read_group, a, ret, err);
+    int rc = get_removals_for_task(st, SQL_ARGS(sql_int(now_us)), a, ret, err);
     *ret_found = rc > 0;
     if (rc != 0)
         return rc < 0 ? -1 : 0;
@@ -106,9 +85,7 @@ int store_removal_group_claim(struct store *st, const struct store_removal_group
 {
     if (!g->globs)
         return query_exec(st, Q_TENSORBOARDS_CLAIM, SQL_ARGS(sql_text(task_id), sql_int(g->experiment_id)), NULL, err);
-    return query_exec(st, Q_REMOVALS_CLAIM,
-                      SQL_ARGS(sql_text(task_id), sql_int(now_us), sql_int(g->experiment_id), sql_int(g->storage_id),
-                               sql_text(g->globs), sql_int(CLAIMED_AT_ONCE)), NULL, err);
+    return query_exec(st, Q_REMOVALS_CLAIM, ARGS_REMOVALS_CLAIM(g, task_id, now_us, CLAIMED_AT_ONCE), NULL, err);
 }
 
 int store_collecting_tasks(struct store *st, int64_t *ret_n, struct error *err)

@@ -12,20 +12,8 @@
 
 #include <stdint.h>
 
-#include "store/store.h"
+#include "store/rows.h"
 
-/* Where files are kept, as JSON texts. */
-struct store_site {
-    const char *storage;           /* a storage backend; NULL: as the experiment has it */
-    const char *experiment_config; /* NULL: it is of no experiment */
-    const char *admin_storage;     /* what an admin has set for the experiment's workspace; NULL: nothing */
-    int32_t owner_id;              /* of the experiment */
-};
-
-struct store_collection {
-    int32_t experiment_id; /* 0: nothing is asked for */
-    int64_t asked;         /* how often, since it was done last */
-};
 /* Asks for a collection of the experiment's checkpoints. Asking twice is asking once, unless a collection has begun in between. */
 int store_collection_ask(struct store *st, int32_t experiment_id, struct error *err);
 int store_collection_next(struct store *st, struct store_collection *ret, struct error *err);
@@ -38,11 +26,6 @@ int store_removal_add(struct store *st, const char *uuid, const char *globs, int
 /* Marks all files of every checkpoint of the experiment. trial_id: only of that trial; 0: of all. */
 int store_removal_add_all(struct store *st, int32_t experiment_id, int32_t trial_id, int64_t now_us, struct error *err);
 
-struct store_removal {
-    const char *uuid, *globs;
-    int32_t tries;
-    struct store_site site;
-};
 /* Removals that are due. A checkpoint from which a trial that is not over starts or goes on is left out for as long. */
 int store_removals_due(struct store *st, int64_t now_us, int64_t limit, struct arena *a, struct store_removal **ret,
                        size_t *ret_n, struct error *err);
@@ -54,12 +37,6 @@ int store_removal_failed(struct store *st, const char *uuid, const char *globs, 
                          struct error *err);
 /* ---- by tasks ---- */
 
-/* What one task can do at once. */
-struct store_removal_group {
-    int32_t experiment_id, owner_id;
-    int64_t storage_id; /* 0: as the experiment has it */
-    const char *globs;  /* NULL: the experiment's TensorBoard files */
-};
 int store_removal_hand_over(struct store *st, const char *uuid, const char *globs, struct error *err);
 /* A group of removals that are due and that no task has claimed. *ret_found: there is one. */
 int store_removal_group_next(struct store *st, int64_t now_us, struct arena *a, struct store_removal_group *ret,
@@ -79,10 +56,6 @@ int store_removals_task_ended(struct store *st, const char *task_id, bool well, 
 
 /* ---- TensorBoard's files of an experiment that is being deleted ---- */
 
-struct store_tensorboard_removal {
-    int32_t experiment_id, owner_id, tries;
-    struct store_site site;
-};
 int store_tensorboard_removal_add(struct store *st, int32_t experiment_id, int64_t now_us, struct error *err);
 /* A removal that is due and that the master makes itself. ret->experiment_id is 0 when there is none. */
 int store_tensorboard_removal_due(struct store *st, int64_t now_us, struct arena *a,

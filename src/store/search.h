@@ -104,45 +104,9 @@ int store_search_searcher_metric(struct store *st, int32_t project_id, struct se
 
 /* ---- runs ---- */
 
-struct store_run {
-    int32_t id;
-    int64_t start_us, end_us;
-    enum run_state state;
-    const char *hparams; /* JSON object */
-    int64_t checkpoint_size;
-    int32_t checkpoint_count;
-    bool has_metric; double metric;
-    const char *external_id, *metadata, *log_policy_matched; /* NULL: none */
-    bool archived;
-    struct {
-        int32_t id;
-        const char *labels; /* JSON list */
-        const char *searcher_type, *searcher_metric;
-        bool has_parent; int32_t parent_id;
-        const char *external_id, *resource_pool;
-        double progress;
-        const char *description, *name;
-        bool unmanaged, multitrial;
-        int32_t user_id;
-    } experiment;
-    int32_t project_id;
-    const char *project_name, *project_key;
-    int32_t workspace_id;
-    const char *workspace_name;
-    bool parent_archived;
-    const char *summary_metrics; /* JSON as the client expects it */
-};
 int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
                      struct error *err);
 
-/* What actions on runs need to know of them. */
-struct store_run_brief {
-    int32_t id;
-    enum run_state state;
-    bool archived;
-    struct store_experiment_brief experiment;
-    bool multitrial;
-};
 /* The runs with these ids, in the order of their ids. Ids without a run are left out. */
 int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
                      size_t *ret_n, struct error *err);

@@ -7,6 +7,7 @@
 #include "common/must.h"
 #include "store/metric_value.h"
 #include "store/search_paths.h"
+#include "store/take.h"
 
 enum { PAGE = 5000 };
 /* The kinds of migrations/0021. */
@@ -89,12 +90,9 @@ static size_t rows_bytes(const struct search_rows *rows)
 
 /* ---- from the database ------------------------------------------------------------------------------------------- */
 
-/* What the columns of each table hold: numbers, texts, labels. */
 static const char *const column_types[SEARCH_TABLE_NR] = {
-    [SEARCH_TABLE_EXPERIMENTS] = "TTLTTNNTNNNNTNNNNTNN",
-    [SEARCH_TABLE_RUNS] = "NNNTNNNTN",
-    [SEARCH_TABLE_USERS] = "TTT",
-    [SEARCH_TABLE_PROJECTS] = "TN",
+    [SEARCH_TABLE_EXPERIMENTS] = search_x_types, [SEARCH_TABLE_RUNS] = search_t_types, [SEARCH_TABLE_USERS] = search_u_types,
+    [SEARCH_TABLE_PROJECTS] = search_p_types,
 };
 
 static void set_labels(struct column *c, uint32_t place, const char *json)
@@ -133,22 +131,18 @@ static void take_column(struct query *q, char type, struct column *c, uint32_t p
         column_set_text(c, place, text, n);
 }
 
-/* One row of whatever table; of a run its documents, too. */
+/* One row of whatever table. A run's documents come last, hyperparameters before metadata. */
 static int32_t take_row(struct search_tables *t, enum search_table which, struct query *q, const char *only_path)
 {
     struct search_rows *rows = &t->table[which];
     int32_t id = take_i32(q);
     uint32_t place = take_place(rows, id);
-    const char *types = column_types[which];
-    for (size_t i = 0; types[i]; i++)
-        take_column(q, types[i], &rows->column[i], place);
-    if (which != SEARCH_TABLE_RUNS)
-        return id;
+    const char *type = column_types[which];
+    for (size_t i = 0; *type && *type != 'D'; i++)
+        take_column(q, *type++, &rows->column[i], place);
     size_t n;
-    const char *hparams = take_borrowed(q, &n);
-    search_document(t, SEARCH_HPARAMS, place, hparams, only_path);
-    const char *metadata = take_borrowed(q, &n);
-    search_document(t, SEARCH_METADATA_OF_RUN, place, metadata, only_path);
+    for (int kind = SEARCH_HPARAMS; *type == 'D'; kind = SEARCH_METADATA_OF_RUN, type++)
+        search_document(t, kind, place, take_borrowed(q, &n), only_path);
     return id;
 }
 
@@ -191,14 +185,13 @@ static int read_summaries(struct search_tables *t, struct store *st, enum sql_qu
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
     for (; (rc = query_next(&q, err)) > 0; ++*ret_n) {
-        size_t group_n, n;
-        int32_t id = take_i32(&q);
-        const char *group = take_borrowed(&q, &group_n), *json = take_borrowed(&q, &n);
+        struct search_summary_row row;
+        read_search_summary_row(&q, NULL, &row);
         if (*ret_n == PAGE - 1)
-            *ret_last = (struct summary_mark){id, arena_strndup(a, group, group_n)};
-        uint32_t place = search_place(&t->table[SEARCH_TABLE_RUNS], id);
+            *ret_last = (struct summary_mark){row.trial_id, arena_strndup(a, row.group, row.group_n)};
+        uint32_t place = search_place(&t->table[SEARCH_TABLE_RUNS], row.trial_id);
         if (place != SEARCH_NO_ROW)
-            search_summary(t, place, group, json, only_path);
+            search_summary(t, place, row.group, row.metrics, only_path);
     }
     query_end(&q);
     return rc;
@@ -238,23 +231,6 @@ static int read_few(struct search_tables *t, struct store *st, struct error *err
 
 /* ---- following --------------------------------------------------------------------------------------------------- */
 
-struct change { int kind; int32_t id; };
-struct extent { int64_t first, last; };
-
-static void read_change(struct query *q, struct arena *a, void *row)
-{
-    struct change *c = row;
-    c->kind = take_i32(q);
-    c->id = take_i32(q);
-}
-
-static void read_extent(struct query *q, struct arena *a, void *row)
-{
-    struct extent *e = row;
-    e->first = take_int(q);
-    e->last = take_int(q);
-}
-
 static int load(struct search_tables *t, struct store *st, int64_t seen, struct error *err)
 {
     search_tables_release(t);
@@ -271,7 +247,7 @@ static int load(struct search_tables *t, struct store *st, int64_t seen, struct 
     return 0;
 }
 
-static struct store_ints changed(const struct change *change, size_t n, int kind, struct arena *a)
+static struct store_ints changed(const struct search_change_row *change, size_t n, int kind, struct arena *a)
 {
     int32_t *id = arena_array(a, int32_t, n + 1);
     size_t id_n = 0;
@@ -320,16 +296,15 @@ static int follow_summaries(struct search_tables *t, struct store *st, struct st
         if (place != SEARCH_NO_ROW)
             search_summary_forget(t, place);
     }
-    return read_summaries(t, st, Q_SUMMARIES_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
+    return read_summaries(t, st, Q_SEARCH_SUMMARIES_SOME, SQL_ARGS(sql_text(json_of_ints(a, ids))), NULL, a, &last, &n, err);
 }
 
 static int follow(struct search_tables *t, struct store *st, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct change *change;
+    struct search_change_row *change;
     size_t n;
-    if (query_all(st, Q_SEARCH_CHANGES_SINCE, SQL_ARGS(sql_int(t->seen)), read_change, sizeof(*change), &a, &change, &n,
-                  err) < 0)
+    if (list_search_changes_since(st, SQL_ARGS(sql_int(t->seen)), &a, &change, &n, err) < 0)
         return -1;
     if (changed(change, n, CHANGE_FEW, &a).n && read_few(t, st, err) < 0)
         return -1;
@@ -362,8 +337,8 @@ static void account(struct search_tables *t)
 
 int search_tables_refresh(struct search_tables *t, struct store *st, struct error *err)
 {
-    struct extent changes;
-    if (query_one(st, Q_SEARCH_CHANGES_EXTENT, SQL_NO_ARGS, read_extent, NULL, &changes, err) < 0)
+    struct change_extent changes;
+    if (get_search_changes_extent(st, SQL_NO_ARGS, NULL, &changes, err) < 0)
         return -1;
     if (t->loaded && t->seen == changes.last)
         return 0;

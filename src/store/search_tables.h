@@ -14,23 +14,13 @@
 #include "common/hash.h"
 #include "common/strbuf.h"
 #include "store/column.h"
-#include "store/query.h"
+#include "store/row_io.h"
 
 #define SEARCH_BYTES_MAX ((size_t)512 << 20)
 
 enum search_table { SEARCH_TABLE_EXPERIMENTS, SEARCH_TABLE_RUNS, SEARCH_TABLE_USERS, SEARCH_TABLE_PROJECTS, SEARCH_TABLE_NR };
 
-/* In the order in which queries/searches.sql reads them, after the id. */
-enum search_x {
-    X_NAME, X_DESCRIPTION, X_LABELS, X_SEARCHER_TYPE, X_SEARCHER_METRIC, X_START, X_END, X_STATE, X_NUM_TRIALS, X_PROGRESS,
-    X_USER, X_PARENT, X_POOL, X_PROJECT, X_CHECKPOINT_SIZE, X_CHECKPOINT_COUNT, X_METRIC, X_EXTERNAL, X_BEST_RUN, X_ARCHIVED, X_NR,
-};
-enum search_t {
-    T_EXPERIMENT, T_START, T_END, T_STATE, T_CHECKPOINT_SIZE, T_CHECKPOINT_COUNT, T_METRIC, T_EXTERNAL, T_ARCHIVED, T_NR,
-};
-enum search_u { U_SHOWN, U_USERNAME, U_DISPLAY_NAME, U_NR }; /* shown: the one or the other */
-enum search_p { P_KEY, P_ARCHIVED, P_NR };                 /* archived: or its workspace is */
-
+/* Their columns, X_NAME and others, are declared in queries/searches.sql. */
 enum { SEARCH_COLUMNS_MAX = X_NR };
 #define SEARCH_NO_ROW UINT32_MAX
 

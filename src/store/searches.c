@@ -3,6 +3,7 @@
 
 #include "store/list.h"
 #include "store/metrics.h"
+#include "store/row_io.h"
 #include "store/search_internal.h"
 
 /* Kept changes: more than can come between two looks of a connection that is in use. */
@@ -82,58 +83,13 @@ int store_experiments_shown(struct store *st, struct store_ints ids, struct aren
                             size_t *ret_n, struct error *err)
 {
     struct store_experiment *rows = NULL;
-    if (query_all(st, Q_EXPERIMENTS_SHOWN, SQL_ARGS(sql_text(json_of_ints(a, ids))), store_read_experiment, sizeof(*rows), a,
-                  &rows, ret_n, err) < 0)
+    if (list_experiments_shown(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &rows, ret_n, err) < 0)
         return -1;
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
     return 0;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
-
-static enum run_state take_state(struct query *q)
-{
-    char name[32];
-    enum run_state state;
-    take_chars(q, name, sizeof(name));
-    return run_state_parse(name, &state) < 0 ? RUN_DELETED : state; /* the table's check knows no other */
-}
-
-static void read_run(struct query *q, struct arena *a, void *row)
-{
-    struct store_run *r = row;
-    r->id = take_i32(q);
-    r->start_us = take_int(q);
-    r->end_us = take_int(q);
-    r->state = take_state(q);
-    r->hparams = take_text(q, a);
-    r->checkpoint_size = take_int(q);
-    r->checkpoint_count = take_i32(q);
-    r->has_metric = take_opt_real(q, &r->metric);
-    r->external_id = take_opt_text(q, a);
-    r->metadata = take_opt_text(q, a);
-    r->archived = take_bool(q);
-    r->log_policy_matched = take_opt_text(q, a);
-    r->experiment.id = take_i32(q);
-    r->experiment.labels = take_text(q, a);
-    r->experiment.searcher_type = take_text(q, a);
-    r->experiment.searcher_metric = take_text(q, a);
-    r->experiment.has_parent = take_opt_i32(q, &r->experiment.parent_id);
-    r->experiment.external_id = take_opt_text(q, a);
-    r->experiment.resource_pool = take_text(q, a);
-    r->experiment.progress = take_real(q);
-    r->experiment.description = take_text(q, a);
-    r->experiment.name = take_text(q, a);
-    r->experiment.unmanaged = take_bool(q);
-    r->experiment.multitrial = take_bool(q);
-    r->experiment.user_id = take_i32(q);
-    r->project_id = take_i32(q);
-    r->project_name = take_text(q, a);
-    r->project_key = take_text(q, a);
-    r->workspace_id = take_i32(q);
-    r->workspace_name = take_text(q, a);
-    r->parent_archived = take_bool(q);
-}
 
 static int add_summaries(struct store *st, struct store_run *run, size_t n, struct arena *a, struct error *err)
 {
@@ -152,35 +108,16 @@ int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, s
                      struct error *err)
 {
     struct store_run *rows = NULL;
-    if (query_all(st, Q_SEARCH_RUNS_SHOWN, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_run, sizeof(*rows), a, &rows, ret_n,
-                  err) < 0)
+    if (list_search_runs_shown(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &rows, ret_n, err) < 0)
         return -1;
     *ret = in_order(rows, *ret_n, sizeof(*rows), ids, a);
     return add_summaries(st, *ret, *ret_n, a, err);
 }
 
-static void read_brief(struct query *q, struct arena *a, void *row)
-{
-    struct store_run_brief *r = row;
-    r->id = take_i32(q);
-    r->state = take_state(q);
-    r->archived = take_bool(q);
-    r->experiment.id = take_i32(q);
-    r->experiment.state = take_state(q);
-    r->experiment.user_id = take_i32(q);
-    take_chars(q, r->experiment.username, sizeof(r->experiment.username));
-    r->experiment.project_id = take_i32(q);
-    r->experiment.archived = take_bool(q);
-    r->experiment.unmanaged = take_bool(q);
-    r->multitrial = take_bool(q);
-    r->experiment.place_archived = take_bool(q);
-}
-
 int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
                      size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_RUNS_BRIEFS, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_brief, sizeof(**ret), a, ret,
-                     ret_n, err);
+    return list_runs_briefs(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err);
 }
 
 int store_run_set_archived(struct store *st, int32_t id, bool archived, struct error *err)

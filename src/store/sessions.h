@@ -3,21 +3,7 @@
 #ifndef DET_STORE_SESSIONS_H
 #define DET_STORE_SESSIONS_H
 
-#include "store/store.h"
-
-#define STORE_TOKEN_HASH_SIZE 32
-
-struct store_session {
-    int64_t id; /* given by store_session_insert */
-    uint8_t token_hash[STORE_TOKEN_HASH_SIZE];
-    int32_t user_id;
-    const char *kind;          /* "LOGIN", "TASK" (DET_USER_TOKEN of one), "ALLOCATION" (DET_SESSION_TOKEN),
-                                  "ACCESS_TOKEN" */
-    const char *allocation_id; /* TASK and ALLOCATION: whose; else NULL */
-    int64_t created_us, expiry_us;
-    bool revoked;            /* access tokens stay listed when revoked */
-    const char *description; /* access tokens */
-};
+#include "store/rows.h"
 
 int store_session_insert(struct store *st, const struct store_session *s, int64_t *ret_id, struct error *err);
 int store_session_delete(struct store *st, const uint8_t token_hash[STORE_TOKEN_HASH_SIZE], struct error *err);

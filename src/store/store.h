@@ -79,6 +79,10 @@ void store_clear_failure(struct store *st);
 enum store_ids { STORE_IDS_EXPERIMENTS, STORE_IDS_TRIALS, STORE_IDS_USERS, STORE_IDS_WORKSPACES, STORE_IDS_PROJECTS };
 int store_last_id(struct store *st, enum store_ids which, int64_t *ret, struct error *err);
 
+/* Of secrets only the SHA-256 is kept. */
+#define STORE_TOKEN_HASH_SIZE 32
+#define STORE_AGENT_KEY_BYTES 32
+
 /* A list of texts or ids, borrowed. n = 0 means "no filter" in filters. */
 struct store_texts { const char *const *text; size_t n; };
 struct store_ints { const int32_t *value; size_t n; };

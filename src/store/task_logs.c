@@ -5,46 +5,21 @@
 #include "store/log_block.h"
 #include "store/log_masks.h"
 #include "store/log_seal.h"
-#include "store/query.h"
+#include "store/row_io.h"
 
 /* ---- the state of a task's log: last line, distinct values of the fields ---- */
-
-struct log_state {
-    int64_t last_id;
-    const char *fields;
-};
-
-static void read_state(struct query *q, struct arena *a, void *row)
-{
-    struct log_state *s = row;
-    s->last_id = take_int(q);
-    s->fields = take_text(q, a);
-}
 
 static int get_state(struct store *st, const char *task_id, struct arena *a, struct log_state *ret, struct error *err)
 {
     *ret = (struct log_state){.fields = "{}"};
-    return query_one(st, Q_TASK_LOG_STATE_GET, SQL_ARGS(sql_text(task_id)), read_state, a, ret, err) < 0 ? -1 : 0;
+    return get_task_log_state_get(st, SQL_ARGS(sql_text(task_id)), a, ret, err) < 0 ? -1 : 0;
 }
 
-/* Where the next line goes. */
-struct place {
-    struct log_state state;
-    int64_t mark; /* the container's last line that is stored */
-};
-
-static void read_place(struct query *q, struct arena *a, void *row)
-{
-    struct place *p = row;
-    read_state(q, a, &p->state);
-    p->mark = take_int(q);
-}
-
-static int get_place(struct store *st, const char *task_id, const char *container_id, struct arena *a, struct place *ret,
+static int get_place(struct store *st, const char *task_id, const char *container_id, struct arena *a, struct log_place *ret,
                      struct error *err)
 {
     const struct sql_args args = SQL_ARGS(sql_text(task_id), sql_text(container_id));
-    return query_one(st, Q_TASK_LOG_PLACE, args, read_place, a, ret, err) < 0 ? -1 : 0;
+    return get_task_log_place(st, args, a, ret, err) < 0 ? -1 : 0;
 }
 
 int store_task_log_last_id(struct store *st, const char *task_id, int64_t *ret, struct error *err)
@@ -139,12 +114,11 @@ void store_log_batch_release(struct store_log_batch *b)
 int insert_log_block(struct store *st, const char *task_id, int64_t first_id, const struct store_log_batch *b,
                      bool sealed, const struct strbuf *words, struct error *err)
 {
-    struct sql_value words_value = words ? sql_blob(words->s, words->n) : sql_null();
-    return query_send(st, Q_TASK_LOG_BLOCKS_INSERT,
-                      SQL_ARGS(sql_text(task_id), sql_int(first_id), sql_int(first_id + (int64_t)b->line_n - 1),
-                               sql_bool(sealed), sql_int(b->first_us), sql_int(b->last_us), sql_int(b->levels),
-                               sql_int(b->ranks), sql_int((int64_t)b->text_n), words_value,
-                               sql_blob(b->block.s, b->block.n)), err);
+    const struct log_block_row row = {
+        .task_id = task_id, .first_id = first_id, .last_id = first_id + (int64_t)b->line_n - 1, .sealed = sealed,
+        .first_us = b->first_us, .last_us = b->last_us, .level_mask = b->levels, .rank_mask = b->ranks,
+        .text_bytes = (int64_t)b->text_n};
+    return query_send(st, Q_TASK_LOG_BLOCKS_INSERT, ARGS_TASK_LOG_BLOCKS_INSERT(&row, words, &b->block), err);
 }
 
 static int append(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
@@ -198,7 +172,7 @@ int store_task_log_append_numbered(struct store *st, const char *task_id, const 
                                    int64_t *ret_seq, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
-    struct place at;
+    struct log_place at;
     int64_t first_id = 0;
     if (get_place(st, task_id, container_id, &a, &at, err) < 0)
         return -1;
@@ -307,8 +281,6 @@ int store_task_log_fields(struct store *st, struct store_texts task_ids, struct 
 
 /* ---- deletion ---- */
 
-static void read_text(struct query *q, struct arena *a, void *row) { *(const char **)row = take_text(q, a); }
-
 /* Up to *blocks of a task's log, oldest first; takes what it did off *blocks. When all is gone the marks go as well, but
  * the numbers go on where they were. */
 static int delete_log(struct store *st, const char *task_id, int64_t *blocks, int64_t *lines, struct error *err)
@@ -334,8 +306,8 @@ int store_task_log_sweep(struct store *st, int64_t now_us, int32_t default_days,
     const char **task;
     size_t n;
     int64_t blocks = max_blocks, lines = 0;
-    if (query_all(st, Q_TASK_LOG_EXPIRED, SQL_ARGS(sql_int(now_us), sql_int(default_days), sql_int(max_blocks)), read_text,
-                  sizeof(*task), &a, &task, &n, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(now_us), sql_int(default_days), sql_int(max_blocks));
+    if (query_texts(st, Q_TASK_LOG_EXPIRED, args, &a, &task, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n && blocks > 0; i++)
         if (delete_log(st, task[i], &blocks, &lines, err) < 0)

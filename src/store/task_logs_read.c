@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "store/log_block.h"
 #include "store/log_filter.h"
-#include "store/query.h"
+#include "store/row_io.h"
 
 enum {
     /* A call looks at no more, so that one reader cannot hold its thread for long. */
@@ -171,16 +171,19 @@ static int read_candidates(struct store *st, const struct store_log_reader *r, i
     const struct store_log_filter *wanted = &f->wanted;
     struct query q;
     int rc;
-    size_t n = 0, words_n;
-    if (query_start(st, r->descending ? Q_TASK_LOG_BLOCKS_BEFORE : Q_TASK_LOG_BLOCKS_AFTER,
-                    SQL_ARGS(sql_text(wanted->task_id), sql_int(cursor), sql_int(f->levels), sql_int(f->ranks),
-                             sql_int(wanted->before_us), sql_int(wanted->after_us), sql_int(BLOCKS_PER_CALL)), &q, err) < 0)
+    size_t n = 0;
+    const char *task_id = wanted->task_id;
+    const int64_t before_us = wanted->before_us, after_us = wanted->after_us;
+    const struct sql_args args = r->descending
+        ? ARGS_TASK_LOG_BLOCKS_BEFORE(task_id, cursor, f->levels, f->ranks, before_us, after_us, BLOCKS_PER_CALL)
+        : ARGS_TASK_LOG_BLOCKS_AFTER(task_id, cursor, f->levels, f->ranks, before_us, after_us, BLOCKS_PER_CALL);
+    if (query_start(st, r->descending ? Q_TASK_LOG_BLOCKS_BEFORE : Q_TASK_LOG_BLOCKS_AFTER, args, &q, err) < 0)
         return -1;
     while (n < BLOCKS_PER_CALL && (rc = query_next(&q, err)) > 0) {
-        struct candidate *c = &list[n++];
-        *c = (struct candidate){.first_id = take_int(&q), .last_id = take_int(&q), .text_bytes = take_int(&q)};
-        const void *words = take_borrowed(&q, &words_n);
-        c->wanted = log_filter_may_be_in(f, words, words_n);
+        struct log_candidate row;
+        read_log_candidate(&q, NULL, &row);
+        list[n++] = (struct candidate){.first_id = row.first_id, .last_id = row.last_id, .text_bytes = row.text_bytes,
+                                       .wanted = log_filter_may_be_in(f, row.words, row.words_n)};
     }
     query_end(&q);
     *ret_n = n;
@@ -232,10 +235,9 @@ static int walk_run(struct store *st, struct walk *w, const struct candidate *fi
     if (rc < 0)
         return -1;
     while (!full && (rc = query_next(&q, err)) > 0) {
-        size_t n;
-        int64_t first_id = take_int(&q);
-        const void *data = take_borrowed(&q, &n);
-        rc = walk_block(w, first_id, data, n, err);
+        struct log_lines row;
+        read_log_lines(&q, NULL, &row);
+        rc = walk_block(w, row.first_id, row.lines, row.lines_n, err);
         if (rc < 0)
             break;
         full = rc == 0;

@@ -3,24 +3,7 @@
 #ifndef DET_STORE_TASKS_H
 #define DET_STORE_TASKS_H
 
-#include "core/rows.h"
-#include "store/store.h"
-
-struct store_task {
-    const char *id;   /* trials: EXPERIMENT.REQUEST_ID */
-    const char *type; /* TRIAL, NOTEBOOK, SHELL, COMMAND, TENSORBOARD, CHECKPOINT_GC, GENERIC */
-    const char *job_id;
-    bool has_trial; int32_t trial_id; /* the trial whose task this is */
-    int64_t start_us, end_us;
-    bool has_log_retention; int32_t log_retention_days;
-    const char *state;     /* generic tasks: ACTIVE, PAUSED …; else NULL */
-    const char *config;    /* what a task without an experiment was made from, JSON or YAML; NULL: none */
-    const char *parent_id; /* generic tasks */
-    const char *forked_from;
-    bool no_pause;
-    const char *snapshot;  /* the core's own state of it, JSON; NULL: none */
-    int32_t owner_id, experiment_id; /* of a task of its own: whose it is, and on behalf of which experiment; else 0 */
-};
+#include "store/rows.h"
 
 int store_tasks_insert(struct store *st, const struct task_row *const *t, size_t n, struct error *err);
 /* A task of the core: a trial's, or (trial_id 0) a checkpoint GC's. */
@@ -47,11 +30,6 @@ int store_container_put(struct store *st, const struct container_row *c, bool in
 int store_containers_open(struct store *st, struct arena *a, struct container_row **ret, size_t *ret_n,
                           struct error *err); /* those of open allocations */
 
-struct store_accelerator {
-    const char *container_id, *allocation_id, *node_name, *accelerator_type;
-    const char *uuids;                   /* JSON list */
-    const char *task_id, *resource_pool; /* read only */
-};
 int store_accelerator_set(struct store *st, const struct store_accelerator *x, struct error *err);
 int store_accelerators_of_task(struct store *st, const char *task_id, struct arena *a, struct store_accelerator **ret,
                                size_t *ret_n, struct error *err);

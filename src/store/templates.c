@@ -2,15 +2,6 @@
 
 #include "store/list.h"
 
-static void read_template(struct query *q, struct arena *a, void *row)
-{
-    struct store_template *t = row;
-    t->name = take_text(q, a);
-    t->config = take_text(q, a);
-    t->workspace_id = take_i32(q);
-    t->user_id = take_i32(q);
-}
-
 static int not_found(const char *name, struct error *err)
 {
     return error_set(err, ERR_NOT_FOUND, "template '%s' not found", name);
@@ -22,13 +13,12 @@ static int change(struct store *st, enum sql_query query, struct sql_args args, 
     int64_t n;
     if (query_exec(st, query, args, &n, err) < 0)
         return -1;
-    return n ? 0 : not_found(name, err);
+    return query_found(n > 0, err, "template '%s'", name);
 }
 
 int store_template_insert(struct store *st, const struct store_template *t, struct error *err)
 {
-    if (query_exec(st, Q_TEMPLATES_INSERT, SQL_ARGS(sql_text(t->name), sql_text(t->config), sql_int(t->workspace_id),
-                                                      sql_opt_int(t->user_id != 0, t->user_id)), NULL, err) == 0)
+    if (query_exec(st, Q_TEMPLATES_INSERT, ARGS_TEMPLATES_INSERT(t), NULL, err) == 0)
         return 0;
     if (error_is_constraint(err, CONSTRAINT_FOREIGN_KEY, NULL))
         return explain_conflict(err, "workspace %d does not exist", t->workspace_id);
@@ -55,8 +45,7 @@ int store_template_delete(struct store *st, const char *name, struct error *err)
 int store_template_get(struct store *st, const char *name, struct arena *a, struct store_template *ret,
                        struct error *err)
 {
-    int rc = query_one(st, Q_TEMPLATES_BY_NAME, SQL_ARGS(sql_text(name)), read_template, a, ret, err);
-    return rc == 0 ? not_found(name, err) : rc < 0 ? -1 : 0;
+    return query_found(get_templates_by_name(st, SQL_ARGS(sql_text(name)), a, ret, err), err, "template '%s'", name);
 }
 
 static const struct list_sort sorts[] = {{0, F_TEMPLATES_SORT_NAME, F_TEMPLATES_SORT_NAME_DESC}};
@@ -76,7 +65,6 @@ int store_template_list(struct store *st, const struct store_template_filter *f,
     const struct list_spec spec = {
         .count = F_TEMPLATES_COUNT, .rows = F_TEMPLATES_ROWS, .add_filters = add_filters, .filter = f,
         .sort = sorts, .sort_n = 1, .descending = f->descending, .page = f->page, .window = page_of_query_list,
-        .read = read_template, .row_size = sizeof(struct store_template),
     };
     return list_run(st, &spec, a, &ret->template, &ret->template_n, &ret->window, err);
 }

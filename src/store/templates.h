@@ -3,14 +3,7 @@
 #define DET_STORE_TEMPLATES_H
 
 #include "store/page.h"
-#include "store/store.h"
-
-struct store_template {
-    const char *name;   /* unique in the cluster */
-    const char *config; /* JSON object */
-    int32_t workspace_id;
-    int32_t user_id; /* who has made it, and owns it (store/owners.h); 0: nobody */
-};
+#include "store/rows.h"
 
 int store_template_insert(struct store *st, const struct store_template *t, struct error *err); /* ERR_CONFLICT: taken */
 int store_template_set_config(struct store *st, const char *name, const char *config, struct error *err);

@@ -3,85 +3,16 @@
 #include "store/list.h"
 #include "store/metrics.h"
 
-static void read_core(struct query *q, struct arena *a, void *row)
-{
-    struct trial_row *t = row;
-    char name[32];
-    *t = (struct trial_row){0};
-    t->id = take_i32(q);
-    t->experiment_id = take_i32(q);
-    take_chars(q, t->request_id, sizeof(t->request_id));
-    take_chars(q, t->task_id, sizeof(t->task_id));
-    take_chars(q, name, sizeof(name));
-    run_state_parse(name, &t->state);
-    t->start_us = take_int(q);
-    t->end_us = take_int(q);
-    t->seed = (uint32_t)take_int(q);
-    t->hparams = take_text(q, a);
-    t->run_id = take_i32(q);
-    t->restarts = take_i32(q);
-    t->steps_completed = take_i32(q);
-    take_chars(q, t->latest_checkpoint, sizeof(t->latest_checkpoint));
-    take_chars(q, t->warm_start_checkpoint, sizeof(t->warm_start_checkpoint));
-    take_chars(q, name, sizeof(name));
-    early_exit_parse(name, &t->early_exit);
-    t->stopped_by_searcher = take_bool(q);
-    t->retries_canceled = take_bool(q);
-    t->excluded_agents = take_opt_text(q, a);
-    t->runs_before_task = take_i32(q);
-    t->launch_failures = take_i32(q);
-}
-
-static void read_validation(struct query *q, struct arena *a, struct store_validation *v)
-{
-    v->id = take_int(q);
-    v->end_us = take_int(q);
-    v->total_batches = take_i32(q);
-    v->metrics = take_opt_text(q, a);
-}
-
-static void read_trial(struct query *q, struct arena *a, void *row)
-{
-    struct store_trial *t = row;
-    *t = (struct store_trial){0};
-    read_core(q, a, &t->row);
-    t->total_batches = take_i32(q);
-    t->runner_state = take_text(q, a);
-    t->has_log_retention = take_opt_i32(q, &t->log_retention_days);
-    t->external_id = take_opt_text(q, a);
-    t->log_policy_matched = take_opt_text(q, a);
-    t->last_activity_us = take_int(q);
-    t->has_searcher_metric = take_opt_real(q, &t->searcher_metric);
-    t->checkpoint_size = take_int(q);
-    t->checkpoint_count = take_i32(q);
-    t->metadata = take_opt_text(q, a);
-    read_validation(q, a, &t->best_validation);
-    read_validation(q, a, &t->latest_validation);
-}
-
-static struct sql_value opt_chars(const char *s) { return *s ? sql_text(s) : sql_null(); }
-
 /* ---- writing ---- */
 
-enum { TRIAL_COLUMNS = 19 };
-
-/* In the order of copy: trials. */
 static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
 {
-    const struct trial_row *t = ((const struct trial_row *const *)ctx)[i];
-    const struct sql_value row[TRIAL_COLUMNS] = {
-        sql_int(t->id), sql_int(t->experiment_id), sql_text(t->request_id), sql_text(t->task_id),
-        sql_text(run_state_name(t->state)), sql_int(t->start_us), sql_time(t->end_us), sql_int(t->seed),
-        sql_text(t->hparams ? t->hparams : "{}"), sql_int(t->run_id), sql_int(t->restarts), sql_int(t->steps_completed),
-        opt_chars(t->latest_checkpoint), opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-        sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled), sql_opt_text(t->excluded_agents),
-        sql_opt_int(t->has_log_retention, t->log_retention_days)};
-    memcpy(ret, row, sizeof(row));
+    bind_trials(ret, ((const struct trial_row *const *)ctx)[i]);
 }
 
 int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err)
 {
-    const struct engine_rows rows = {.column_n = TRIAL_COLUMNS, .row_n = n, .fill = fill_trial, .ctx = (void *)t};
+    const struct engine_rows rows = {.column_n = COPY_TRIALS_COLUMNS, .row_n = n, .fill = fill_trial, .ctx = (void *)t};
     if (query_copy(st, C_TRIALS, &rows, err) < 0)
         return error_wrap(err, "trial %d of experiment %d%s", t[0]->id, t[0]->experiment_id, n > 1 ? " and others" : "");
     return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
@@ -89,15 +20,7 @@ int store_trials_insert(struct store *st, const struct trial_row *const *t, size
 
 static int update(struct store *st, const struct trial_row *t, struct error *err)
 {
-    return query_exec_one(st, Q_TRIALS_UPDATE,
-                          SQL_ARGS(sql_int(t->id), sql_text(t->task_id), sql_text(run_state_name(t->state)),
-                                   sql_int(t->start_us), sql_time(t->end_us), sql_int(t->run_id), sql_int(t->restarts),
-                                   sql_int(t->steps_completed), opt_chars(t->latest_checkpoint),
-                                   opt_chars(t->warm_start_checkpoint), sql_text(early_exit_name(t->early_exit)),
-                                   sql_bool(t->stopped_by_searcher), sql_bool(t->retries_canceled),
-                                   sql_opt_text(t->excluded_agents), sql_opt_text(t->hparams),
-                                   sql_int(t->runs_before_task), sql_int(t->launch_failures)),
-                          err, "trial %d", t->id);
+    return query_exec_one(st, Q_TRIALS_UPDATE, ARGS_TRIALS_UPDATE(t), err, "trial %d", t->id);
 }
 
 int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
@@ -154,25 +77,12 @@ static struct store_ints ids_of(const struct store_trial *t, size_t n, struct ar
     return (struct store_ints){id, n};
 }
 
-struct task_of_trial {
-    int32_t trial_id;
-    const char *id;
-};
-
-static void read_task(struct query *q, struct arena *a, void *row)
-{
-    struct task_of_trial *t = row;
-    t->trial_id = take_i32(q);
-    t->id = take_text(q, a);
-}
-
 /* Of all of them at once. */
 static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t, struct error *err)
 {
     struct task_of_trial *task;
     size_t task_n;
-    if (query_all(st, Q_TASK_IDS_OF_TRIALS, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_task, sizeof(*task), a, &task, &task_n,
-                  err) < 0)
+    if (list_task_ids_of_trials(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &task, &task_n, err) < 0)
         return -1;
     const char **id = arena_array(a, const char *, task_n + 1);
     for (size_t i = 0; i < task_n; i++)
@@ -202,10 +112,9 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
                     struct error *err)
 {
     struct store_trial t;
-    int rc = query_one(st, full ? Q_TRIALS_BY_ID_FULL : Q_TRIALS_BY_ID, SQL_ARGS(sql_int(id)), read_trial, a, &t, err);
-    if (rc <= 0)
-        return rc == 0 ? error_set(err, ERR_NOT_FOUND, "trial '%d' not found", id) : -1;
-    if (add_details(st, full, a, &t, 1, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_int(id));
+    int rc = full ? get_trials_by_id_full(st, args, a, &t, err) : get_trials_by_id(st, args, a, &t, err);
+    if (query_found(rc, err, "trial '%d'", id) < 0 || add_details(st, full, a, &t, 1, err) < 0)
         return -1;
     *ret = t;
     return 0;
@@ -214,36 +123,27 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
                         struct error *err)
 {
-    if (query_all(st, Q_TRIALS_BY_IDS_FULL, SQL_ARGS(sql_text(json_of_ints(a, ids))), read_trial, sizeof(**ret), a, ret, ret_n,
-                  err) < 0)
+    if (list_trials_by_ids_full(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err) < 0)
         return -1;
     return add_details(st, true, a, *ret, *ret_n, err);
-}
-
-static void read_id(struct query *q, struct arena *a, void *row)
-{
-    (void)a;
-    *(int32_t *)row = take_i32(q);
 }
 
 int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
                                   size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_id, sizeof(**ret), a, ret,
-                     ret_n, err);
+    return query_ids(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
 }
 
 int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
                                    size_t *ret_n, struct error *err)
 {
-    return query_all(st, Q_TRIALS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), read_core, sizeof(**ret), a, ret,
-                     ret_n, err);
+    return list_trials_of_experiment(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
 }
 
 int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
                             struct error *err)
 {
-    return query_all(st, Q_TRIALS_UNFINISHED, SQL_NO_ARGS, read_core, sizeof(**ret), a, ret, ret_n, err);
+    return list_trials_unfinished(st, SQL_NO_ARGS, a, ret, ret_n, err);
 }
 
 /* ---- the list ---- */
@@ -297,7 +197,7 @@ int store_trial_list(struct store *st, const struct store_trial_filter *f, int64
             .filter = &filter,
         .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
         .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list, .read = read_trial, .row_size = sizeof(struct store_trial),
+        .page = f->page, .window = page_of_query_list,
     };
     if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
         return -1;

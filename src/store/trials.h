@@ -3,40 +3,14 @@
 #ifndef DET_STORE_TRIALS_H
 #define DET_STORE_TRIALS_H
 
-#include "core/rows.h"
 #include "store/page.h"
-#include "store/store.h"
-
-/* A validation as trial.v1.MetricsWorkload shows it. id 0: there is none. */
-struct store_validation {
-    int64_t id, end_us;
-    int32_t total_batches;
-    const char *metrics; /* JSON object: the avg_metrics */
-};
-
-struct store_trial {
-    struct trial_row row;           /* as the core has it; row.hparams lives in the arena */
-    int32_t total_batches;          /* the most steps_completed reported */
-    const char *runner_state;       /* text of the harness */
-    bool has_log_retention; int32_t log_retention_days;
-    const char *external_id;        /* unmanaged; NULL: none */
-    const char *log_policy_matched; /* NULL: none */
-    int64_t last_activity_us;       /* unmanaged trials' heartbeat */
-    bool has_searcher_metric; double searcher_metric; /* of the best validation, as reported (not negated) */
-    int64_t checkpoint_size;
-    int32_t checkpoint_count;
-    const char **task_ids; size_t task_ids_n; /* oldest first */
-    /* only when asked for */
-    const char *summary_metrics; /* JSON as the client expects it */
-    const char *metadata;        /* JSON or NULL */
-    struct store_validation best_validation, latest_validation;
-};
+#include "store/rows.h"
 
 /* New trials of one experiment, which counts them. */
 int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err);
 /* Writes what the core owns; beside it the row keeps what the functions below set. */
 int store_trial_put(struct store *st, const struct trial_row *t, bool insert, struct error *err);
-/* `full` fills the last block as well. */
+/* `full`: with summary and validations. */
 int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
                     struct error *err);
 /* Full, by id; those that do not exist are missing. */

@@ -1,28 +1,20 @@
 #include "store/unmanaged.h"
 
-#include "store/query.h"
 #include "store/removals.h"
+#include "store/row_io.h"
 
 int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
                              struct error *err)
 {
-    int64_t id;
-    if (query_int(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_ID, SQL_ARGS(sql_int(experiment_id), sql_text(external_id)), &id,
-                  err) < 0)
-        return -1;
-    *ret = (int32_t)id;
-    return 0;
+    const struct sql_args args = SQL_ARGS(sql_int(experiment_id), sql_text(external_id));
+    return query_i32(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_ID, args, ret, err);
 }
 
 int store_unmanaged_trial_id_by_external(struct store *st, const char *external_experiment_id, const char *external_id,
                                          int32_t *ret, struct error *err)
 {
-    int64_t id;
-    if (query_int(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_IDS,
-                  SQL_ARGS(sql_text(external_experiment_id), sql_text(external_id)), &id, err) < 0)
-        return -1;
-    *ret = (int32_t)id;
-    return 0;
+    const struct sql_args args = SQL_ARGS(sql_text(external_experiment_id), sql_text(external_id));
+    return query_i32(st, Q_UNMANAGED_TRIAL_BY_EXTERNAL_IDS, args, ret, err);
 }
 
 int store_unmanaged_trial_start(struct store *st, int32_t trial_id, int64_t now_us, struct error *err)
@@ -42,29 +34,13 @@ int store_unmanaged_trial_set_state(struct store *st, int32_t trial_id, enum run
 
 /* ---- the experiment ---- */
 
-struct trial_state {
-    enum run_state state;
-    int64_t end_us;
-};
-
-static void read_state(struct query *q, struct arena *a, void *row)
-{
-    struct trial_state *t = row;
-    char name[32];
-    take_chars(q, name, sizeof(name));
-    t->state = RUN_PAUSED;
-    run_state_parse(name, &t->state);
-    t->end_us = take_int(q);
-}
-
 int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct trial_state *trial;
     size_t n;
     int64_t end_us = 0;
-    if (query_all(st, Q_UNMANAGED_TRIAL_STATES, SQL_ARGS(sql_int(experiment_id)), read_state, sizeof(*trial), &a,
-                  &trial, &n, err) < 0)
+    if (list_unmanaged_trial_states(st, SQL_ARGS(sql_int(experiment_id)), &a, &trial, &n, err) < 0)
         return -1;
     enum run_state *state = arena_array(&a, enum run_state, n + 1);
     for (size_t i = 0; i < n; i++) {
@@ -82,14 +58,11 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
     return changed && run_state_is_over(most) ? store_collection_ask(st, experiment_id, err) : 0;
 }
 
-static void read_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
-
 int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *ret_n, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     int32_t *experiment;
-    if (query_all(st, Q_UNMANAGED_TRIALS_EXPIRE, SQL_ARGS(sql_int(heard_before_us)), read_id, sizeof(*experiment), &a,
-                  &experiment, ret_n, err) < 0)
+    if (query_ids(st, Q_UNMANAGED_TRIALS_EXPIRE, SQL_ARGS(sql_int(heard_before_us)), &a, &experiment, ret_n, err) < 0)
         return -1;
     for (size_t i = 0; i < *ret_n; i++)
         if (store_unmanaged_settle(st, experiment[i], err) < 0)
@@ -101,23 +74,18 @@ int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *re
 
 int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err)
 {
-    if (query_exec(st, Q_TRIAL_SOURCE_INFOS_INSERT,
-                   SQL_ARGS(sql_int(s->trial_id), sql_text(s->checkpoint_uuid), sql_text(s->type),
-                            sql_opt_int(s->has_model, s->model_id), sql_opt_int(s->has_version, s->model_version)),
-                   NULL, err) < 0)
+    if (query_exec(st, Q_TRIAL_SOURCE_INFOS_INSERT, ARGS_TRIAL_SOURCE_INFOS_INSERT(s), NULL, err) < 0)
         return explain_conflict(err, "trial %d or checkpoint %s does not exist", s->trial_id, s->checkpoint_uuid);
     return 0;
 }
-
-static void read_trial_id(struct query *q, struct arena *a, void *row) { *(int32_t *)row = take_i32(q); }
 
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,
                            struct store_ints *ret, struct error *err)
 {
     int32_t *id = NULL;
     size_t n = 0;
-    if (query_all(st, Q_TRIAL_SOURCE_INFOS_OF_CHECKPOINT, SQL_ARGS(sql_text(checkpoint_uuid), sql_text(type)),
-                  read_trial_id, sizeof(*id), a, &id, &n, err) < 0)
+    const struct sql_args args = SQL_ARGS(sql_text(checkpoint_uuid), sql_text(type));
+    if (query_ids(st, Q_TRIAL_SOURCE_INFOS_OF_CHECKPOINT, args, a, &id, &n, err) < 0)
         return -1;
     *ret = (struct store_ints){id, n};
     return 0;

@@ -4,7 +4,7 @@
 #define DET_STORE_UNMANAGED_H
 
 #include "core/states.h"
-#include "store/store.h"
+#include "store/rows.h"
 
 /* 0: there is none. */
 int store_unmanaged_trial_id(struct store *st, int32_t experiment_id, const char *external_id, int32_t *ret,
@@ -20,14 +20,6 @@ int store_unmanaged_settle(struct store *st, int32_t experiment_id, struct error
 /* Trials that run and were last heard of before then end in ERROR, and their experiments with them. */
 int store_unmanaged_expire(struct store *st, int64_t heard_before_us, size_t *ret_n, struct error *err);
 
-/* A trial uses somebody's checkpoint, perhaps as a version of a model. The same again replaces it. */
-struct store_trial_source {
-    int32_t trial_id;
-    const char *checkpoint_uuid;
-    const char *type; /* INFERENCE, FINE_TUNING */
-    bool has_model; int32_t model_id;
-    bool has_version; int32_t model_version;
-};
 int store_trial_source_put(struct store *st, const struct store_trial_source *s, struct error *err);
 /* Trials that use the checkpoint in such a way (type NULL: in any). */
 int store_trials_of_source(struct store *st, const char *checkpoint_uuid, const char *type, struct arena *a,

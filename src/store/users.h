@@ -3,31 +3,9 @@
 #define DET_STORE_USERS_H
 
 #include "store/page.h"
-#include "store/store.h"
-
-struct store_agent_user_group {
-    bool set;
-    int32_t uid, gid;
-    const char *user, *group;
-};
-
-struct store_user {
-    int32_t id;
-    const char *username;      /* unique without regard to case */
-    const char *display_name;  /* NULL: none */
-    const char *password_hash; /* argon2id text; NULL: cannot log in with a password */
-    bool admin, active, remote;
-    struct store_agent_user_group agent;
-    int64_t modified_us, last_auth_us;
-};
+#include "store/rows.h"
 
 int store_user_insert(struct store *st, const struct store_user *u, struct error *err); /* ERR_CONFLICT: name taken */
-/* What a change of an account names; all other columns stay as they are in the store at that moment. */
-struct store_user_patch {
-    const char *username, *display_name, *password_hash; /* NULL: as it is */
-    bool has_admin, admin, has_active, active, has_remote, remote;
-    struct store_agent_user_group agent; /* not set: as it is */
-};
 int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us,
                      struct error *err); /* ERR_CONFLICT: name taken */
 /* How many users other than `but` have this user name or display name, without regard to case. */
@@ -49,7 +27,6 @@ struct store_user_list { struct store_user *user; size_t user_n; struct page_win
 int store_user_list(struct store *st, const struct store_user_filter *f, struct arena *a, struct store_user_list *ret,
                     struct error *err);
 
-struct store_user_setting { const char *key, *storage_path, *value; };
 int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err);
 int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
                         size_t *ret_n, struct error *err);

@@ -1,15 +1,20 @@
+-- row: agent_row in core/rows.h of agents g
+g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
+g.disabled_reason: chars
+
 -- name: agents_put
-INSERT INTO agents (id, pool, enabled, draining, disabled_slots, instance, listed, lost_us, disabled_reason)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-ON CONFLICT (id) DO UPDATE SET pool = excluded.pool, enabled = excluded.enabled, draining = excluded.draining,
-    disabled_slots = excluded.disabled_slots, instance = excluded.instance,
-    listed = excluded.listed, lost_us = excluded.lost_us, disabled_reason = excluded.disabled_reason;
+INSERT INTO {insert agent_row}
+ON CONFLICT (id) DO UPDATE SET {replace agent_row};
 
 -- name: agents_delete
 DELETE FROM agents WHERE id = $1;
 
 -- name: agents_all
-SELECT id, pool, enabled, draining, disabled_slots, instance, listed, lost_us, disabled_reason FROM agents ORDER BY id;
+SELECT {agent_row} FROM agents g ORDER BY g.id;
+
+-- What an agent shows once it has joined, as its SHA-256.
+-- row: store_agent_key of agent_keys k
+k.agent_id: chars[CORE_AGENT_ID_MAX], k.key_hash AS hash: bytes[STORE_AGENT_KEY_BYTES]
 
 -- name: agent_keys_put
 INSERT INTO agent_keys (agent_id, key_hash, made_us) VALUES ($1, $2, $3)
@@ -19,4 +24,4 @@ ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = exc
 DELETE FROM agent_keys WHERE agent_id = $1;
 
 -- name: agent_keys_all
-SELECT agent_id, key_hash FROM agent_keys ORDER BY agent_id;
+SELECT {store_agent_key} FROM agent_keys k ORDER BY k.agent_id;

@@ -1,38 +1,56 @@
+-- row: store_checkpoint of checkpoints c, trials t, experiments x, experiment_documents d, metric_reports tr, metric_reports v
+c.uuid, c.task_id,
+c.allocation_id, -- NULL: none
+c.trial_id,      -- 0: not of a trial
+c.report_us,
+c.state,                   -- ACTIVE, COMPLETED, ERROR, DELETED, PARTIALLY_DELETED
+c.resources: text or "{}", -- JSON object path → bytes
+c.metadata: text or "{}",  -- JSON object
+c.size: i64,               -- sum of resources; reckoned by the store
+c.steps_completed: i32, c.storage_id: i32?,
+-- read only: from the trial, its experiment, and the reports at the same step
+t.experiment_id, x.user_id AS owner_id, -- of the experiment; 0: of none
+t.hparams: text?,                         -- JSON
+d.config AS experiment_config: text?,     -- JSON
+tr.avg_metrics AS training_metrics: text?,  -- JSON; NULL: none at this step
+v.avg_metrics AS validation_metrics: text?, -- the same
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
+-- sqlite: IN ('integer', 'real')) AS searcher_metric: real?
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS searcher_metric: real?
+
 -- What a trial has reported stays its own: store_checkpoint_put asks checkpoints_owner first.
 -- name: checkpoints_put
-INSERT INTO checkpoints (uuid, task_id, allocation_id, trial_id, report_us, state, resources, metadata, size,
-                         steps_completed, storage_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO {insert store_checkpoint}
 ON CONFLICT (uuid) DO UPDATE SET task_id = excluded.task_id, allocation_id = excluded.allocation_id,
     report_us = excluded.report_us, state = excluded.state, resources = excluded.resources,
     metadata = excluded.metadata, size = excluded.size, steps_completed = excluded.steps_completed,
     storage_id = excluded.storage_id;
 
+-- Whose a checkpoint is: the trial's that reported it first.
+-- row: store_checkpoint_owner of checkpoints c, experiments x
+c.trial_id, x.id AS experiment_id, x.user_id, -- 0: of no trial
+c.task_id -- the trial's task
+
 -- name: checkpoints_owner
-SELECT c.trial_id, c.task_id, x.id, x.user_id
-FROM checkpoints c
+SELECT {store_checkpoint_owner} FROM checkpoints c
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 WHERE c.uuid = $1;
 
 -- What the counters of trial and experiment hold of a checkpoint.
+-- row: counted_checkpoint of checkpoints c, trials t
+c.trial_id, -- 0: of no trial
+t.experiment_id, c.state, c.size: i64, c.resources
+
 -- name: checkpoints_counted
-SELECT c.trial_id, t.experiment_id, c.state, c.size, c.resources
-FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE c.uuid = $1;
+SELECT {counted_checkpoint} FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE c.uuid = $1;
 
 -- name: checkpoints_set_metadata
 UPDATE checkpoints SET metadata = $2 WHERE uuid = $1;
 
 -- name: checkpoints_set_resources
 UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
-
--- define: checkpoint_columns
-c.uuid, c.task_id, c.allocation_id, c.trial_id, c.report_us, c.state, c.resources, c.metadata, c.size,
-    c.steps_completed, c.storage_id, t.experiment_id, x.user_id, t.hparams, d.config, tr.avg_metrics, v.avg_metrics,
--- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
--- sqlite: IN ('integer', 'real')) AS searcher_metric
--- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
--- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS searcher_metric
 
 -- The reports of the same trial at the same step.
 -- define: checkpoint_joins
@@ -45,17 +63,20 @@ LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'valida
     AND v.archived = 0 AND v.stepless = 0
 
 -- name: checkpoints_by_uuid
-SELECT {checkpoint_columns} FROM checkpoints c {checkpoint_joins} WHERE c.uuid = $1;
+SELECT {store_checkpoint} FROM checkpoints c {checkpoint_joins} WHERE c.uuid = $1;
+
+-- row: uuid_range
+min(uuid) AS first: text, max(uuid) AS last: text
 
 -- The checkpoints whose uuid begins so: one if the first and the last are the same.
 -- name: checkpoints_by_beginning
-SELECT min(uuid), max(uuid) FROM checkpoints WHERE uuid LIKE $1 || '%';
+SELECT {uuid_range} FROM checkpoints WHERE uuid LIKE $1 || '%';
 
 -- fragment: checkpoints_count
 SELECT count(*) FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE 1 = 1
 
 -- fragment: checkpoints_rows
-SELECT {checkpoint_columns} FROM checkpoints c {checkpoint_joins} WHERE 1 = 1
+SELECT {store_checkpoint} FROM checkpoints c {checkpoint_joins} WHERE 1 = 1
 
 -- fragment: checkpoint_filter_trial
 AND c.trial_id = $1
@@ -104,15 +125,19 @@ ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
 -- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END DESC NULLS LAST, c.report_us, c.uuid
 
--- name: checkpoints_for_gc
-SELECT c.uuid, c.trial_id, c.steps_completed,
+-- What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first.
+-- row: store_gc_row of checkpoints c
+c.uuid, c.trial_id, c.steps_completed: i32,
 -- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = x.searcher_metric AND m.type
--- sqlite: IN ('integer', 'real')),
+-- sqlite: IN ('integer', 'real')) AS metric: real?,
 -- postgres: CASE WHEN json_typeof(v.avg_metrics::json->x.searcher_metric) = 'number'
--- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END,
-    coalesce(v.id, 0),
-    CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
-FROM trials t
+-- postgres: THEN (v.avg_metrics::json->>x.searcher_metric)::double precision END AS metric: real?,
+coalesce(v.id, 0) AS validation_id: i64,
+CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
+    AS in_use: bool -- its trial goes on from it
+
+-- name: checkpoints_for_gc
+SELECT {store_gc_row} FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id
 LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed
@@ -121,10 +146,13 @@ WHERE t.experiment_id = $1 AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
 ORDER BY c.report_us, c.uuid;
 
--- What a trial goes on from: a checkpoint that is still there.
+-- A trial's latest one that is still there: what was there once may have been collected. Its uuid is "" if there is none.
+-- row: store_latest_checkpoint of checkpoints c
+c.uuid: chars[CORE_UUID_MAX], c.steps_completed: i32
+
 -- name: checkpoints_latest
-SELECT uuid, steps_completed FROM checkpoints WHERE trial_id = $1 AND state = 'COMPLETED'
-ORDER BY steps_completed DESC, report_us DESC, uuid LIMIT 1;
+SELECT {store_latest_checkpoint} FROM checkpoints c WHERE c.trial_id = $1 AND c.state = 'COMPLETED'
+ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid LIMIT 1;
 
 -- name: storage_backends_put
 INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHING;
@@ -151,9 +179,15 @@ LIMIT 1;
 (SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
  WHERE p.id = x.project_id AND w.storage_by_admin = 1)
 
--- Where the files of a checkpoint are: its own storage, what its experiment says, and what an admin has set for its workspace.
+-- Where files are kept, as JSON texts.
+-- row: store_site of experiments x, storage_backends b, experiment_documents d
+b.config AS storage: text?,           -- a storage backend; NULL: as the experiment has it
+d.config AS experiment_config: text?, -- NULL: it is of no experiment
+{admin_storage} AS admin_storage: text?, -- what an admin has set for the experiment's workspace; NULL: nothing
+x.user_id AS owner_id                 -- of the experiment
+
 -- name: checkpoints_storage
-SELECT b.config, d.config, {admin_storage}, x.user_id FROM checkpoints c
+SELECT {store_site} FROM checkpoints c
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id

@@ -20,9 +20,15 @@ DELETE FROM environments
 WHERE NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.host_id = environments.id)
 AND NOT EXISTS (SELECT 1 FROM allocation_environments x WHERE x.python_id = environments.id);
 
+-- row: store_environment of allocation_environments x, allocations a, containers c, environments h, environments p
+x.allocation_id, x.container_id,
+h.document AS host: text?, p.document AS python: text?, -- NULL: not known, or not to be changed
+-- also: bool python_seen; -- by the agent: only until the task itself says something
+-- read only
+c.agent_id, a.run_id, c.rank: i32
+
 -- name: environments_of_trial
-SELECT x.allocation_id, x.container_id, a.run_id, c.agent_id, c.rank, h.document, p.document
-FROM tasks k
+SELECT {store_environment} FROM tasks k
 JOIN allocations a ON a.task_id = k.id
 JOIN allocation_environments x ON x.allocation_id = a.id
 LEFT JOIN containers c ON c.id = x.container_id

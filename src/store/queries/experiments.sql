@@ -1,25 +1,48 @@
--- name: experiments_insert
-INSERT INTO experiments (id, job_id, state, user_id, project_id, name, description, notes, labels, archived, unmanaged,
-                         parent_id, progress, start_us, end_us, searcher_type, searcher_metric, smaller_is_better,
-                         resource_pool, external_id, model_definition_size)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+-- row: experiment_plain into store_experiment of experiments x, users u, projects p, workspaces w, jobs j
+x.id, x.job_id,
+x.state, -- ACTIVE, PAUSED, STOPPING_…, CANCELED, COMPLETED, ERROR, DELETING, DELETE_FAILED
+x.user_id, x.project_id, x.name, x.description, x.notes,
+x.labels: text or "[]", -- JSON list of strings
+x.archived: bool, x.unmanaged: bool,
+x.parent_id: i32?, -- forked from
+x.progress: real?, x.start_us, x.end_us, x.searcher_type, x.searcher_metric, x.smaller_is_better: bool, x.resource_pool,
+x.external_id,     -- unmanaged: unique; NULL: none
+x.model_definition_size: i64,
+-- read only: kept by the store
+coalesce(j.position, x.start_us) AS queue_position: i64, -- of a new one: 0 is when it started
+x.num_trials: i32, x.checkpoint_count: i32, x.checkpoint_size: i64,
+x.best_metric: real?has_best, x.best_trial_id,
+u.username, u.display_name, p.name AS project_name, w.name AS workspace_name, w.id AS workspace_id,
+p.user_id AS project_owner_id,
+p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool, -- of its project or workspace
+x.failure -- why it ended in ERROR; NULL: it did not, or nobody knows
 
--- name: experiment_documents_insert
-INSERT INTO experiment_documents (experiment_id, config, original_config) VALUES ($1, $2, $3);
+-- row: store_experiment of experiments x, experiment_documents d
+{experiment_plain},
+-- read only: when it is asked for; of a new one both are needed
+d.config,         -- JSON: the effective configuration
+d.original_config -- YAML: as submitted
+
+-- What the core owns of it.
+-- row: experiment_row in core/rows.h of experiments x, jobs j
+-- write only
+x.id, x.job_id: chars, x.state: run_state, x.progress, x.end_us, x.user_id AS owner_id, x.failure,
+j.position AS queue_position: i64
+
+-- name: experiments_insert
+INSERT INTO {insert store_experiment};
+
+-- name: experiment_documents_insert from store_experiment
+INSERT INTO experiment_documents (experiment_id, config, original_config) VALUES ($id, $config, $original_config);
 
 -- name: model_definitions_insert
 INSERT INTO model_definitions (experiment_id, tgz) VALUES ($1, $2);
 
--- name: model_definitions_get
-SELECT tgz FROM model_definitions WHERE experiment_id = $1;
+-- row: model_definition of model_definitions m
+m.tgz
 
--- Rows by id come with their names; the sixth line is only read when it is asked for.
--- define: experiment_columns
-x.id, x.job_id, x.state, x.user_id, x.project_id, x.name, x.description, x.notes, x.labels, x.archived, x.unmanaged,
-x.parent_id, x.progress, x.start_us, x.end_us, x.searcher_type, x.searcher_metric, x.smaller_is_better, x.resource_pool,
-x.external_id, x.num_trials, x.checkpoint_count, x.checkpoint_size, x.model_definition_size,
-x.best_trial_id, x.best_metric, u.username, u.display_name, p.name, w.name, w.id, p.user_id,
-p.archived <> 0 OR w.archived <> 0, coalesce(j.position, x.start_us), x.failure
+-- name: model_definitions_get
+SELECT {model_definition} FROM model_definitions m WHERE m.experiment_id = $1;
 
 -- define: experiment_names
 JOIN users u ON u.id = x.user_id
@@ -28,23 +51,23 @@ JOIN workspaces w ON w.id = p.workspace_id
 LEFT JOIN jobs j ON j.id = x.job_id
 
 -- name: experiments_by_id
-SELECT {experiment_columns}, NULL, NULL FROM experiments x {experiment_names} WHERE x.id = $1;
+SELECT {experiment_plain} FROM experiments x {experiment_names} WHERE x.id = $1;
 
 -- name: experiments_by_id_with_config
-SELECT {experiment_columns}, d.config, d.original_config
+SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.id = $1;
 
 -- name: experiments_by_external_id
-SELECT {experiment_columns}, d.config, d.original_config
+SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.external_id = $1;
 
 -- A page of a search.
 -- name: experiments_shown
-SELECT {experiment_columns}, d.config, d.original_config
+SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 -- sqlite: WHERE x.id IN (SELECT value FROM json_each($1))
@@ -52,16 +75,21 @@ JOIN experiment_documents d ON d.experiment_id = x.id
 ORDER BY x.id;
 
 -- name: experiments_unfinished
-SELECT {experiment_columns}, d.config, d.original_config
+SELECT {store_experiment}
 FROM experiments x {experiment_names}
 JOIN experiment_documents d ON d.experiment_id = x.id
 WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY x.id;
 
 -- What actions on experiments need to know of them.
+-- row: store_experiment_brief of experiments x, users u, projects p, workspaces w
+x.id, x.state: run_state, x.user_id,
+u.username: chars[128], -- its owner's
+x.project_id, x.archived: bool, x.unmanaged: bool,
+p.archived <> 0 OR w.archived <> 0 AS place_archived: bool -- its project, or the workspace of that
+
 -- define: experiment_brief
-SELECT x.id, x.state, x.user_id, u.username, x.project_id, x.archived, x.unmanaged, p.archived <> 0 OR w.archived <> 0
-FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
+SELECT {store_experiment_brief} FROM experiments x JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id
 JOIN users u ON u.id = x.user_id
 
 -- name: experiments_brief
@@ -87,9 +115,10 @@ UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
 -- name: experiments_set_log_retention_of_tasks
 UPDATE tasks SET log_retention_days = $2 WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $1);
 
--- name: experiments_put
-UPDATE experiments SET state = $2, progress = $3, end_us = $4, user_id = $5,
-    failure = coalesce($6, CASE WHEN $7 <> 0 THEN failure END) WHERE id = $1;
+-- What is known of a failure stays with the experiment as long as it fails.
+-- name: experiments_put from experiment_row
+UPDATE experiments SET state = $state, progress = $progress, end_us = $end_us, user_id = $owner_id,
+    failure = coalesce($failure, CASE WHEN $state IN ('STOPPING_ERROR', 'ERROR') THEN failure END) WHERE id = $id;
 
 -- name: experiments_set_state
 UPDATE experiments SET state = $2, end_us = $3 WHERE id = $1;
@@ -106,10 +135,15 @@ UPDATE experiments SET resource_pool = $2 WHERE id = $1;
 -- name: experiment_documents_set_config
 UPDATE experiment_documents SET config = $2 WHERE experiment_id = $1;
 
--- name: experiments_patch
-UPDATE experiments SET name = coalesce($2, name), description = coalesce($3, description), notes = coalesce($4, notes),
-    labels = coalesce($5, labels)
-WHERE id = $1;
+-- A NULL field stays as it is.
+-- row: store_experiment_patch of experiments x
+-- write only
+x.name: text?, x.description: text?, x.notes: text?, x.labels: text?
+
+-- name: experiments_patch from store_experiment_patch with id: id
+UPDATE experiments SET name = coalesce($name, name), description = coalesce($description, description),
+    notes = coalesce($notes, notes), labels = coalesce($labels, labels)
+WHERE id = $id;
 
 -- name: experiments_add_trials
 UPDATE experiments SET num_trials = num_trials + $2 WHERE id = $1;
@@ -199,8 +233,12 @@ DELETE FROM run_deletions WHERE trial_id = $1;
 -- name: run_deletions_done
 UPDATE run_deletions SET done = 1 WHERE trial_id = $1;
 
+-- What a starting master goes on with.
+-- row: store_run_deletion of run_deletions r
+r.experiment_id, r.trial_id
+
 -- name: run_deletions_open
-SELECT trial_id, experiment_id FROM run_deletions WHERE done = 0 AND reason = '' ORDER BY trial_id;
+SELECT {store_run_deletion} FROM run_deletions r WHERE r.done = 0 AND r.reason = '' ORDER BY r.trial_id;
 
 -- name: run_deletions_count
 SELECT count(*) FROM run_deletions WHERE experiment_id = $1;

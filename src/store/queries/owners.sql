@@ -1,35 +1,42 @@
--- Whose an object is: user_id, username, experiment_id, trial_id; NULL where there is none. api/access.c asks.
+-- Whose an object is. api/access.c asks.
+-- row: store_owner of experiments x, users u, trials t
+x.user_id,             -- 0: nobody's
+u.username: text?,     -- NULL: nobody's
+x.id AS experiment_id, -- that it belongs to, or is; 0: none
+t.id AS trial_id       -- the same
 
--- name: owners_of_experiment
-SELECT x.user_id, u.username, x.id, NULL
+-- name: owners_of_experiment to store_owner
+SELECT x.user_id, u.username, x.id AS experiment_id, NULL AS trial_id
 FROM experiments x LEFT JOIN users u ON u.id = x.user_id WHERE x.id = $1;
 
 -- name: owners_of_trial
-SELECT x.user_id, u.username, x.id, t.id
-FROM trials t JOIN experiments x ON x.id = t.experiment_id LEFT JOIN users u ON u.id = x.user_id WHERE t.id = $1;
+SELECT {store_owner} FROM trials t JOIN experiments x ON x.id = t.experiment_id LEFT JOIN users u ON u.id = x.user_id WHERE t.id = $1;
 
--- name: owners_of_task
-SELECT u.id, u.username, COALESCE(x.id, k.experiment_id), t.id
+-- name: owners_of_task to store_owner
+SELECT u.id AS user_id, u.username, COALESCE(x.id, k.experiment_id) AS experiment_id, t.id AS trial_id
 FROM tasks k LEFT JOIN trials t ON t.id = k.trial_id LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN users u ON u.id = COALESCE(x.user_id, k.owner_id) WHERE k.id = $1;
 
--- name: owners_of_allocation
-SELECT u.id, u.username, COALESCE(x.id, k.experiment_id), t.id
+-- name: owners_of_allocation to store_owner
+SELECT u.id AS user_id, u.username, COALESCE(x.id, k.experiment_id) AS experiment_id, t.id AS trial_id
 FROM allocations a JOIN tasks k ON k.id = a.task_id LEFT JOIN trials t ON t.id = k.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN users u ON u.id = COALESCE(x.user_id, k.owner_id) WHERE a.id = $1;
 
--- name: owners_of_checkpoint
-SELECT u.id, u.username, x.id, t.id
+-- name: owners_of_checkpoint to store_owner
+SELECT u.id AS user_id, u.username, x.id AS experiment_id, t.id AS trial_id
 FROM checkpoints c LEFT JOIN tasks k ON k.id = c.task_id LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN users u ON u.id = COALESCE(x.user_id, k.owner_id) WHERE c.uuid = $1;
 
--- name: owners_of_workspace
-SELECT w.user_id, u.username, NULL, NULL FROM workspaces w LEFT JOIN users u ON u.id = w.user_id WHERE w.id = $1;
+-- name: owners_of_workspace to store_owner
+SELECT w.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
+FROM workspaces w LEFT JOIN users u ON u.id = w.user_id WHERE w.id = $1;
 
--- name: owners_of_project
-SELECT p.user_id, u.username, NULL, NULL FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE p.id = $1;
+-- name: owners_of_project to store_owner
+SELECT p.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
+FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE p.id = $1;
 
--- name: owners_of_template
-SELECT t.user_id, u.username, NULL, NULL FROM templates t LEFT JOIN users u ON u.id = t.user_id WHERE t.name = $1;
+-- name: owners_of_template to store_owner
+SELECT t.user_id, u.username, NULL AS experiment_id, NULL AS trial_id
+FROM templates t LEFT JOIN users u ON u.id = t.user_id WHERE t.name = $1;

@@ -17,10 +17,15 @@ SELECT DISTINCT pool FROM pool_bindings ORDER BY pool;
 SELECT CASE WHEN EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $1 AND workspace_id = $2)
     OR NOT EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $1) THEN 1 ELSE 0 END;
 
+-- An experiment that is not over, in a pool that the workspace may not use to which it is to go.
+-- row: store_stranded of experiments x
+x.id AS experiment_id, -- 0: there is none
+x.resource_pool AS pool
+
 -- Of a project ($1) that goes to another workspace ($3), or of one experiment in it ($2, 0: of all): the first that is not
 -- over, and in a pool that this workspace may not use.
 -- name: pool_bindings_stranded
-SELECT x.id, x.resource_pool FROM experiments x JOIN projects p ON p.id = x.project_id
+SELECT {store_stranded} FROM experiments x JOIN projects p ON p.id = x.project_id
 WHERE x.project_id = $1 AND (CAST($2 AS INTEGER) = 0 OR x.id = $2) AND p.workspace_id <> $3 AND x.unmanaged = 0
   AND x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR', 'DELETING', 'DELETED', 'DELETE_FAILED')
   AND EXISTS (SELECT 1 FROM pool_bindings b WHERE b.pool = x.resource_pool)

@@ -2,8 +2,12 @@
 INSERT INTO checkpoint_collections (experiment_id) VALUES ($1)
 ON CONFLICT (experiment_id) DO UPDATE SET asked = checkpoint_collections.asked + 1;
 
+-- row: store_collection of checkpoint_collections c
+c.experiment_id, -- 0: nothing is asked for
+c.asked: i64     -- how often, since it was done last
+
 -- name: collections_next
-SELECT experiment_id, asked FROM checkpoint_collections ORDER BY experiment_id LIMIT 1;
+SELECT {store_collection} FROM checkpoint_collections c ORDER BY c.experiment_id LIMIT 1;
 
 -- name: collections_done
 DELETE FROM checkpoint_collections WHERE experiment_id = $1 AND asked = $2;
@@ -25,8 +29,8 @@ ON CONFLICT (uuid, globs) DO UPDATE SET next_us = excluded.next_us,
 (SELECT w.checkpoint_storage FROM projects p JOIN workspaces w ON w.id = p.workspace_id
  WHERE p.id = x.project_id AND w.storage_by_admin = 1)
 
--- define: removal_columns
-r.uuid, r.globs, r.tries, b.config, d.config, {admin_storage}, x.user_id
+-- row: store_removal of checkpoint_removals r
+r.uuid, r.globs, r.tries: i32, {store_site} AS site
 
 -- define: removal_joins
 JOIN checkpoints c ON c.uuid = r.uuid
@@ -43,7 +47,7 @@ NOT (r.uuid = coalesce(t.latest_checkpoint, '') AND t.state NOT IN ('CANCELED', 
                      AND w.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR'))
 
 -- name: removals_due
-SELECT {removal_columns} FROM checkpoint_removals r {removal_joins}
+SELECT {store_removal} FROM checkpoint_removals r {removal_joins}
 WHERE r.next_us <= $1 AND r.by_task = 0 AND {removal_unused}
 ORDER BY r.next_us, r.uuid, r.globs LIMIT $2;
 
@@ -58,28 +62,32 @@ SELECT min(next_us) FROM (
 -- name: removals_hand_over
 UPDATE checkpoint_removals SET by_task = 1 WHERE uuid = $1 AND globs = $2;
 
--- What one task can do: of one experiment, storage and list of patterns.
+-- What one task can do at once: of one experiment, storage and list of patterns.
+-- row: store_removal_group of checkpoint_removals r, experiments x
+x.id AS experiment_id, x.user_id AS owner_id,
+coalesce(c.storage_id, 0) AS storage_id: i64, -- 0: as the experiment has it
+r.globs -- NULL: the experiment's TensorBoard files
+
 -- name: removals_for_task
-SELECT x.id, x.user_id, coalesce(c.storage_id, 0), r.globs
-FROM checkpoint_removals r
+SELECT {store_removal_group} FROM checkpoint_removals r
 JOIN checkpoints c ON c.uuid = r.uuid
 JOIN trials t ON t.id = c.trial_id
 JOIN experiments x ON x.id = t.experiment_id
 WHERE r.next_us <= $1 AND r.by_task = 1 AND r.task_id IS NULL AND {removal_unused}
 ORDER BY r.next_us, r.uuid, r.globs LIMIT 1;
 
--- name: removals_claim
-UPDATE checkpoint_removals SET task_id = $1
-WHERE globs = $5 AND task_id IS NULL AND by_task = 1 AND next_us <= $2 AND uuid IN (
+-- name: removals_claim from store_removal_group with task_id: text, now_us: i64, most: i64
+UPDATE checkpoint_removals SET task_id = $task_id
+WHERE globs = $globs AND task_id IS NULL AND by_task = 1 AND next_us <= $now_us AND uuid IN (
     SELECT r.uuid FROM checkpoint_removals r
     JOIN checkpoints c ON c.uuid = r.uuid
     JOIN trials t ON t.id = c.trial_id
-    WHERE t.experiment_id = $3 AND coalesce(c.storage_id, 0) = $4 AND r.globs = $5 AND r.by_task = 1
-      AND r.task_id IS NULL AND r.next_us <= $2 AND {removal_unused}
-    ORDER BY r.uuid LIMIT $6);
+    WHERE t.experiment_id = $experiment_id AND coalesce(c.storage_id, 0) = $storage_id AND r.globs = $globs AND r.by_task = 1
+      AND r.task_id IS NULL AND r.next_us <= $now_us AND {removal_unused}
+    ORDER BY r.uuid LIMIT $most);
 
 -- name: removals_of_task
-SELECT {removal_columns} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $1 ORDER BY r.uuid;
+SELECT {store_removal} FROM checkpoint_removals r {removal_joins} WHERE r.task_id = $1 ORDER BY r.uuid;
 
 -- A task tells what is left after what it was asked for; whoever tells that nothing is left has done all there was to do.
 -- name: removals_reported
@@ -105,17 +113,20 @@ INSERT INTO tensorboard_removals (experiment_id, next_us) VALUES ($1, $2)
 ON CONFLICT (experiment_id) DO UPDATE SET next_us = excluded.next_us,
     by_task = CASE WHEN tensorboard_removals.task_id IS NULL THEN 0 ELSE 1 END;
 
+-- row: store_tensorboard_removal of tensorboard_removals b, experiments x, experiment_documents d
+b.experiment_id, x.user_id AS owner_id, b.tries: i32,
+-- also: struct store_site site;
+d.config AS site.experiment_config, {admin_storage} AS site.admin_storage: text?, x.user_id AS site.owner_id
+
 -- name: tensorboards_due
-SELECT b.experiment_id, x.user_id, b.tries, d.config, {admin_storage}
-FROM tensorboard_removals b
+SELECT {store_tensorboard_removal} FROM tensorboard_removals b
 JOIN experiments x ON x.id = b.experiment_id
 JOIN experiment_documents d ON d.experiment_id = b.experiment_id
 WHERE b.next_us <= $1 AND b.by_task = $2 AND b.task_id IS NULL
 ORDER BY b.next_us, b.experiment_id LIMIT 1;
 
 -- name: tensorboards_of_task
-SELECT b.experiment_id, x.user_id, b.tries, d.config, {admin_storage}
-FROM tensorboard_removals b
+SELECT {store_tensorboard_removal} FROM tensorboard_removals b
 JOIN experiments x ON x.id = b.experiment_id
 JOIN experiment_documents d ON d.experiment_id = b.experiment_id
 WHERE b.task_id = $1;

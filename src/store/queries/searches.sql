@@ -1,13 +1,21 @@
 -- Searches for experiments and runs. Which rows match, and in what order, is found out in memory (search_tables.h); here is
 -- what that memory is filled from, and how the rows of a page are read.
 
--- ---- columns in memory, in the order of search_tables.h ----
+-- Borrowed, for all of them are read at the start.
+-- row: search_summary_row of metric_summaries s
+s.trial_id, s.group_name AS group: borrowed, s.metrics: borrowed
+
+-- ---- columns in memory (search_tables.h) ----
+
+-- columns: search_x of experiments x
+x.id, x.name, x.description, x.labels: labels, x.searcher_type, x.searcher_metric, x.start_us AS start, x.end_us AS end, x.state,
+x.num_trials, coalesce(x.progress, 0) * 100 AS progress: number, x.user_id AS user, x.parent_id AS parent, x.resource_pool AS pool,
+x.project_id AS project, x.checkpoint_size, x.checkpoint_count, x.best_metric AS metric, x.external_id AS external,
+x.best_trial_id AS best_run, x.archived
+
 -- Of all rows a page at a time, for PostgreSQL's results are held whole.
 -- define: search_experiments
-SELECT x.id, x.name, x.description, x.labels, x.searcher_type, x.searcher_metric, x.start_us, x.end_us, x.state, x.num_trials,
-    coalesce(x.progress, 0) * 100, x.user_id, x.parent_id, x.resource_pool, x.project_id, x.checkpoint_size, x.checkpoint_count,
-    x.best_metric, x.external_id, x.best_trial_id, x.archived
-FROM experiments x
+SELECT {search_x} FROM experiments x
 
 -- name: search_experiments_after
 {search_experiments} WHERE x.id > $1 ORDER BY x.id LIMIT $2;
@@ -17,10 +25,12 @@ FROM experiments x
 -- sqlite: WHERE x.id IN (SELECT value FROM json_each($1));
 -- postgres: WHERE x.id IN (SELECT json_array_elements_text($1::json)::bigint);
 
+-- columns: search_t of trials t
+t.id, t.experiment_id AS experiment, t.start_us AS start, t.end_us AS end, t.state, t.checkpoint_size, t.checkpoint_count,
+t.best_metric AS metric, t.external_id AS external, t.archived, t.hparams: document, t.metadata: document
+
 -- define: search_runs
-SELECT t.id, t.experiment_id, t.start_us, t.end_us, t.state, t.checkpoint_size, t.checkpoint_count, t.best_metric,
-    t.external_id, t.archived, t.hparams, t.metadata
-FROM trials t
+SELECT {search_t} FROM trials t
 
 -- name: search_runs_after
 {search_runs} WHERE t.id > $1 ORDER BY t.id LIMIT $2;
@@ -31,23 +41,41 @@ FROM trials t
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint);
 
 -- name: search_summaries_after
-SELECT s.trial_id, s.group_name, s.metrics FROM metric_summaries s
+SELECT {search_summary_row} FROM metric_summaries s
 WHERE (s.trial_id, s.group_name) > ($1, $2) ORDER BY s.trial_id, s.group_name LIMIT $3;
 
+-- name: search_summaries_some
+SELECT {search_summary_row} FROM metric_summaries s
+-- sqlite: WHERE s.trial_id IN (SELECT value FROM json_each($1));
+-- postgres: WHERE s.trial_id IN (SELECT json_array_elements_text($1::json)::bigint);
+
+-- Shown: the name by which a user is shown, the one or the other.
+-- columns: search_u of users u
+u.id, coalesce(u.display_name, u.username) AS shown: text, u.username, u.display_name
+
 -- name: search_users
-SELECT id, coalesce(display_name, username), username, display_name FROM users;
+SELECT {search_u} FROM users u;
+
+-- Archived: or its workspace is.
+-- columns: search_p of projects p, workspaces w
+p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END AS archived: number
 
 -- name: search_projects
-SELECT p.id, p.key, CASE WHEN p.archived <> 0 OR w.archived <> 0 THEN 1 ELSE 0 END
-FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
+SELECT {search_p} FROM projects p JOIN workspaces w ON w.id = p.workspace_id;
 
 -- ---- changes ----
 -- Of two extremes in one SELECT, SQLite would read all rows.
+-- row: change_extent
+(SELECT min(seq) FROM search_changes) AS first: i64, (SELECT max(seq) FROM search_changes) AS last: i64
+
 -- name: search_changes_extent
-SELECT (SELECT min(seq) FROM search_changes), (SELECT max(seq) FROM search_changes);
+SELECT {change_extent};
+
+-- row: search_change_row of search_changes c
+c.kind: i32, c.row_id AS id
 
 -- name: search_changes_since
-SELECT DISTINCT kind, row_id FROM search_changes WHERE seq > $1;
+SELECT DISTINCT {search_change_row} FROM search_changes c WHERE c.seq > $1;
 
 -- The oldest ($2), but not the newest ($1) ones.
 -- name: search_changes_trim
@@ -57,13 +85,17 @@ DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - 
 -- ---- what a project can be searched by ----
 -- The values of hyperparameters or ($2) metadata, with the names of those around them. PostgreSQL has no texts with a NUL: what holds
 -- one is passed over, on both engines.
--- name: search_value_names
+-- row: value_name
+name: text, numbers: bool, texts: bool -- whether all of its values are
+
+-- name: search_value_names to value_name
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
 -- sqlite: json_each(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END) j WHERE x.project_id = $1
 -- sqlite: AND instr(CASE WHEN $2 <> 0 THEN coalesce(t.metadata, '{}') ELSE t.hparams END, '\u0000') = 0
 -- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
--- sqlite: SELECT name, min(CASE WHEN type IN ('integer', 'real') THEN 1 ELSE 0 END), min(CASE WHEN type = 'text' THEN 1 ELSE 0 END)
+-- sqlite: SELECT name, min(CASE WHEN type IN ('integer', 'real') THEN 1 ELSE 0 END) AS numbers,
+-- sqlite: min(CASE WHEN type = 'text' THEN 1 ELSE 0 END) AS texts
 -- sqlite: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name;
 -- postgres: WITH RECURSIVE node(name, type, value) AS (
 -- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM (
@@ -72,7 +104,8 @@ DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - 
 -- postgres: jsonb_each(CAST(CASE WHEN position('\u0000' IN kept.text) = 0 THEN kept.text ELSE '{}' END AS jsonb)) j
 -- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
 -- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
--- postgres: SELECT name, min(CASE WHEN type = 'number' THEN 1 ELSE 0 END), min(CASE WHEN type = 'string' THEN 1 ELSE 0 END)
+-- postgres: SELECT name, min(CASE WHEN type = 'number' THEN 1 ELSE 0 END) AS numbers,
+-- postgres: min(CASE WHEN type = 'string' THEN 1 ELSE 0 END) AS texts
 -- postgres: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name COLLATE "C";
 
 -- name: search_metadata_values
@@ -90,9 +123,16 @@ DELETE FROM search_changes WHERE seq <= (SELECT max(seq) FROM search_changes) - 
 -- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($2 AS TEXT)
 -- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
 
+-- row: search_metric in store/search.h
+group_name AS group: text, name AS name: text, min(number) AS number: bool,
+min(low) AS extent[SEARCH_MIN].min: real?known, max(low) AS extent[SEARCH_MIN].max: real?known,
+min(high) AS extent[SEARCH_MAX].min: real?known, max(high) AS extent[SEARCH_MAX].max: real?known,
+min(mean) AS extent[SEARCH_MEAN].min: real?known, max(mean) AS extent[SEARCH_MEAN].max: real?known,
+min(latest) AS extent[SEARCH_LAST].min: real?known, max(latest) AS extent[SEARCH_LAST].max: real?known
+
 -- What was reported by all runs ($2) or by the best one of each experiment, by all of an experiment that has no best one yet: extents of min, max, mean and last.
 -- name: search_metric_names
-SELECT group_name, name, min(number), min(low), max(low), min(high), max(high), min(mean), max(mean), min(latest), max(latest) FROM (
+SELECT {search_metric} FROM (
 -- sqlite: SELECT s.group_name, m.key AS name, CASE WHEN json_extract(m.value, '$[0]') = 'number' THEN 1 ELSE 0 END AS number,
 -- sqlite: CASE WHEN json_type(m.value, '$[3]') IN ('integer', 'real') THEN json_extract(m.value, '$[3]') END AS low,
 -- sqlite: CASE WHEN json_type(m.value, '$[4]') IN ('integer', 'real') THEN json_extract(m.value, '$[4]') END AS high,
@@ -113,27 +153,45 @@ GROUP BY group_name, name
 -- sqlite: ORDER BY group_name, name;
 -- postgres: ORDER BY group_name COLLATE "C", name COLLATE "C";
 
+-- row: search_extent in store/search.h
+min(x.best_metric) AS min: real?known, max(x.best_metric) AS max: real?known
+
 -- name: search_searcher_metric_extent
-SELECT min(best_metric), max(best_metric) FROM experiments WHERE project_id = $1;
+SELECT {search_extent} FROM experiments x WHERE x.project_id = $1;
 
 -- ---- rows of a page ----
+-- row: store_run_experiment of experiments x
+x.id,
+x.labels, -- JSON list
+x.searcher_type, x.searcher_metric, x.parent_id: i32?, x.external_id, x.resource_pool,
+coalesce(x.progress, 0) AS progress: real, x.description, x.name, x.unmanaged: bool,
+x.num_trials > 1 OR x.searcher_type <> 'single' AS multitrial: bool, x.user_id
+
+-- row: store_run of trials t, experiments x, projects p, workspaces w
+t.id, t.start_us, t.end_us, t.state: run_state,
+t.hparams, -- JSON object
+t.checkpoint_size: i64, t.checkpoint_count: i32, t.best_metric AS metric: real?,
+t.external_id, t.metadata, t.log_policy_matched, -- NULL: none
+t.archived: bool,
+{store_run_experiment} AS experiment,
+x.project_id, p.name AS project_name, p.key AS project_key, w.id AS workspace_id, w.name AS workspace_name,
+x.archived <> 0 OR p.archived <> 0 OR w.archived <> 0 AS parent_archived: bool
+-- also: const char *summary_metrics; -- JSON as the client expects it
+
 -- name: search_runs_shown
-SELECT t.id, t.start_us, t.end_us, t.state, t.hparams, t.checkpoint_size, t.checkpoint_count, t.best_metric, t.external_id,
-    t.metadata, t.archived, t.log_policy_matched, x.id, x.labels, x.searcher_type, x.searcher_metric, x.parent_id,
-    x.external_id, x.resource_pool, coalesce(x.progress, 0), x.description, x.name, x.unmanaged,
-    x.num_trials > 1 OR x.searcher_type <> 'single', x.user_id, x.project_id, p.name, p.key, w.id, w.name,
-    x.archived <> 0 OR p.archived <> 0 OR w.archived <> 0
-FROM trials t JOIN experiments x ON x.id = t.experiment_id
+SELECT {store_run} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 JOIN projects p ON p.id = x.project_id JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
 -- What actions on runs need to know of them.
+-- row: store_run_brief of trials t
+t.id, t.state: run_state, t.archived: bool, {store_experiment_brief} AS experiment,
+x.num_trials > 1 OR x.searcher_type <> 'single' AS multitrial: bool
+
 -- name: runs_briefs
-SELECT t.id, t.state, t.archived, x.id, x.state, x.user_id, u.username, x.project_id, x.archived, x.unmanaged,
-    x.num_trials > 1 OR x.searcher_type <> 'single', p.archived <> 0 OR w.archived <> 0
-FROM trials t JOIN experiments x ON x.id = t.experiment_id JOIN projects p ON p.id = x.project_id
+SELECT {store_run_brief} FROM trials t JOIN experiments x ON x.id = t.experiment_id JOIN projects p ON p.id = x.project_id
 JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
 -- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)

@@ -1,7 +1,16 @@
+-- row: store_session of sessions s
+s.token_hash: bytes[STORE_TOKEN_HASH_SIZE],
+s.user_id,
+s.kind,          -- "LOGIN", "TASK" (DET_USER_TOKEN of one), "ALLOCATION" (DET_SESSION_TOKEN), "ACCESS_TOKEN"
+s.allocation_id, -- TASK and ALLOCATION: whose; else NULL
+s.created_us, s.expiry_us,
+s.revoked: bool, -- access tokens stay listed when they are revoked
+s.description,   -- of access tokens
+-- read only: given by store_session_insert
+s.id: i64
+
 -- name: sessions_insert
-INSERT INTO sessions (token_hash, user_id, kind, allocation_id, created_us, expiry_us, revoked, description)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-RETURNING id;
+INSERT INTO {insert store_session} RETURNING id;
 
 -- name: sessions_delete
 DELETE FROM sessions WHERE token_hash = $1;
@@ -29,6 +38,5 @@ DELETE FROM sessions WHERE (expiry_us <= $1 AND kind <> 'ACCESS_TOKEN') OR (allo
     AND NOT EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL));
 
 -- name: sessions_load
-SELECT id, token_hash, user_id, kind, allocation_id, created_us, expiry_us, revoked, description
-FROM sessions WHERE expiry_us > $1 AND (allocation_id IS NULL
-    OR EXISTS (SELECT 1 FROM allocations a WHERE a.id = sessions.allocation_id AND a.end_us IS NULL)) ORDER BY id;
+SELECT {store_session} FROM sessions s WHERE s.expiry_us > $1 AND (s.allocation_id IS NULL
+    OR EXISTS (SELECT 1 FROM allocations a WHERE a.id = s.allocation_id AND a.end_us IS NULL)) ORDER BY s.id;

@@ -1,11 +1,19 @@
--- name: task_log_state_get
-SELECT last_id, fields FROM task_log_state WHERE task_id = $1;
+-- The state of a task's log: last line, distinct values of the fields (JSON).
+-- row: log_state of task_log_state s
+s.last_id: i64, s.fields
 
--- What a batch needs to know, in one row: the task's last line and fields, and how much of the container is stored.
+-- name: task_log_state_get
+SELECT {log_state} FROM task_log_state s WHERE s.task_id = $1;
+
+-- Where the next line of a batch goes.
+-- row: log_place
+-- also: struct log_state state;
+coalesce((SELECT last_id FROM task_log_state WHERE task_id = $1), 0) AS state.last_id: i64,
+coalesce((SELECT fields FROM task_log_state WHERE task_id = $1), '{}') AS state.fields: text,
+coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0) AS mark: i64 -- the container's last line that is stored
+
 -- name: task_log_place
-SELECT coalesce((SELECT last_id FROM task_log_state WHERE task_id = $1), 0),
-    coalesce((SELECT fields FROM task_log_state WHERE task_id = $1), '{}'),
-    coalesce((SELECT seq FROM container_log_marks WHERE container_id = $2), 0);
+SELECT {log_place};
 
 -- Whether an agent may speak for a container: it is on that agent, and of that allocation and task.
 -- name: containers_of_agent
@@ -19,41 +27,51 @@ ON CONFLICT (task_id) DO UPDATE SET last_id = excluded.last_id, fields = exclude
 -- name: task_log_state_forget_fields
 UPDATE task_log_state SET fields = '{}' WHERE task_id = $1;
 
--- name: task_log_blocks_insert
+-- row: log_block_row of task_log_blocks b
+b.task_id, b.first_id: i64, b.last_id: i64, b.sealed: bool, b.first_us: i64, b.last_us: i64, b.level_mask: i64, b.rank_mask: i64,
+b.text_bytes: i64
+
+-- name: task_log_blocks_insert from log_block_row with words: strbuf, lines: strbuf
 INSERT INTO task_log_blocks (task_id, first_id, last_id, sealed, first_us, last_us, level_mask, rank_mask, text_bytes,
     words, lines)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
+VALUES ($task_id, $first_id, $last_id, $sealed, $first_us, $last_us, $level_mask, $rank_mask, $text_bytes, $words, $lines);
 
 -- What a reader wants to know of blocks before it reads their lines. Those that cannot hold what it looks for are
 -- passed over: 0 means that any will do.
 -- define: block_filters
-  AND ($3 = 0 OR (b.level_mask & $3) <> 0)
-  AND ($4 = 0 OR (b.rank_mask & $4) <> 0)
-  AND ($5 = 0 OR b.first_us <= $5)
-  AND ($6 = 0 OR b.last_us > $6)
+  AND ($levels = 0 OR (b.level_mask & $levels) <> 0)
+  AND ($ranks = 0 OR (b.rank_mask & $ranks) <> 0)
+  AND ($before_us = 0 OR b.first_us <= $before_us)
+  AND ($after_us = 0 OR b.last_us > $after_us)
 
--- The block that line $2 + 1 lies in, and those after it.
--- name: task_log_blocks_after
-SELECT b.first_id, b.last_id, b.text_bytes, b.words FROM task_log_blocks b
-WHERE b.task_id = $1
+-- row: log_candidate of task_log_blocks b
+b.first_id: i64, b.last_id: i64, b.text_bytes: i64, b.words: borrowed
+
+-- row: log_lines of task_log_blocks b
+b.first_id: i64, b.last_id: i64, b.lines: borrowed
+
+-- The block that the line after $line lies in, and those after it.
+-- name: task_log_blocks_after with task_id: text, line: i64, levels: i64, ranks: i64, before_us: i64, after_us: i64, most: i64
+SELECT {log_candidate} FROM task_log_blocks b
+WHERE b.task_id = $task_id
   AND b.first_id >= coalesce(
-    (SELECT max(h.first_id) FROM task_log_blocks h WHERE h.task_id = $1 AND h.first_id <= $2 + 1), 0)
-  AND b.last_id > $2
+    (SELECT max(h.first_id) FROM task_log_blocks h WHERE h.task_id = $task_id AND h.first_id <= $line + 1), 0)
+  AND b.last_id > $line
   {block_filters}
-ORDER BY b.first_id LIMIT $7;
+ORDER BY b.first_id LIMIT $most;
 
--- name: task_log_blocks_before
-SELECT b.first_id, b.last_id, b.text_bytes, b.words FROM task_log_blocks b
-WHERE b.task_id = $1 AND b.first_id < $2
+-- name: task_log_blocks_before with task_id: text, line: i64, levels: i64, ranks: i64, before_us: i64, after_us: i64, most: i64
+SELECT {log_candidate} FROM task_log_blocks b
+WHERE b.task_id = $task_id AND b.first_id < $line
   {block_filters}
-ORDER BY b.first_id DESC LIMIT $7;
+ORDER BY b.first_id DESC LIMIT $most;
 
 -- name: task_log_lines_up
-SELECT first_id, lines FROM task_log_blocks
+SELECT {log_lines} FROM task_log_blocks b
 WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id;
 
 -- name: task_log_lines_down
-SELECT first_id, lines FROM task_log_blocks
+SELECT {log_lines} FROM task_log_blocks b
 WHERE task_id = $1 AND first_id >= $2 AND first_id <= $3 ORDER BY first_id DESC;
 
 -- The oldest $2 blocks of a task.
@@ -67,14 +85,17 @@ DELETE FROM task_log_blocks WHERE id IN (
 
 -- The heads of a task that have waited longest.
 -- name: task_log_heads_first
-SELECT first_id, last_id, text_bytes, lines FROM task_log_blocks
+SELECT {log_lines} FROM task_log_blocks b
 WHERE task_id = $1 AND sealed = 0 ORDER BY first_id LIMIT $2;
 
 -- name: task_log_heads_delete
 DELETE FROM task_log_blocks WHERE task_id = $1 AND sealed = 0 AND first_id >= $2 AND last_id <= $3;
 
+-- row: store_log_waiting in store/log_seal.h of task_log_blocks b
+b.task_id, CAST(sum(b.text_bytes) AS INTEGER) AS size.text_bytes: i64, count(*) AS size.heads: i64
+
 -- name: task_log_heads_by_task
-SELECT task_id, CAST(sum(text_bytes) AS INTEGER), count(*) FROM task_log_blocks WHERE sealed = 0 GROUP BY task_id;
+SELECT {store_log_waiting} FROM task_log_blocks b WHERE b.sealed = 0 GROUP BY b.task_id;
 
 -- name: container_log_marks_get
 SELECT seq FROM container_log_marks WHERE container_id = $1;
@@ -96,12 +117,20 @@ ORDER BY k.end_us, k.id LIMIT $3;
 
 -- ---- log policies ----
 
--- name: log_matches_add
+-- row: store_log_match of log_matches m
+m.trial_id, m.agent_id, m.pattern,
+m.policy, -- its name; NULL: none
+-- also: enum log_policy_action action;
+m.action: by log_match_action,
+-- write only
+m.task_id
+
+-- name: log_matches_add from store_log_match with now_us: i64
 INSERT INTO log_matches (task_id, agent_id, pattern, policy, action, trial_id, matched_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+VALUES ($task_id, $agent_id, $pattern, $policy, $action, $trial_id, $now_us)
 ON CONFLICT (task_id, agent_id, pattern) DO NOTHING;
 
 -- name: log_matches_open
-SELECT m.trial_id, m.agent_id, m.pattern, m.policy, m.action FROM log_matches m JOIN trials t ON t.id = m.trial_id
+SELECT {store_log_match} FROM log_matches m JOIN trials t ON t.id = m.trial_id
 WHERE m.action <> '' AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 ORDER BY m.trial_id, m.matched_us, m.agent_id, m.pattern;

@@ -1,44 +1,55 @@
--- copy: tasks (id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id,
---     forked_from, no_pause, snapshot, owner_id, experiment_id)
+-- row: store_task of tasks k
+k.id,             -- trials: EXPERIMENT.REQUEST_ID
+k.type,           -- TRIAL, NOTEBOOK, SHELL, COMMAND, TENSORBOARD, CHECKPOINT_GC, GENERIC
+k.job_id,
+k.trial_id: i32?, -- the trial whose task this is
+k.start_us, k.end_us, k.log_retention_days: i32?has_log_retention,
+k.state,          -- generic tasks: ACTIVE, PAUSED …; else NULL
+k.config,         -- what a task without an experiment was made from, JSON or YAML; NULL: none
+k.parent_id,      -- generic tasks
+k.forked_from, k.no_pause: bool,
+k.snapshot,       -- the core's own state of it, JSON; NULL: none
+k.owner_id, k.experiment_id -- of a task of its own: whose it is, and on behalf of which experiment; else 0
+
+-- copy: tasks from store_task
+
+-- row: task_row in core/rows.h of tasks k
+k.id: chars, k.job_id: chars, k.trial_id, k.start_us, k.end_us, k.owner_id, k.experiment_id
 
 -- name: tasks_set_end
 UPDATE tasks SET end_us = $2 WHERE id = $1;
 
--- define: task_columns
-id, type, job_id, trial_id, start_us, end_us, log_retention_days, state, config, parent_id, forked_from, no_pause,
-    snapshot, owner_id, experiment_id
-
 -- name: tasks_by_id
-SELECT {task_columns} FROM tasks WHERE id = $1;
+SELECT {store_task} FROM tasks k WHERE k.id = $1;
 
 -- name: tasks_open_of_their_own
-SELECT {task_columns} FROM tasks WHERE end_us IS NULL AND trial_id IS NULL AND type = 'CHECKPOINT_GC' ORDER BY start_us, id;
+SELECT {task_row} FROM tasks k WHERE k.end_us IS NULL AND k.trial_id IS NULL AND k.type = 'CHECKPOINT_GC'
+ORDER BY k.start_us, k.id;
 
 -- ---- allocations ----
 
+-- row: allocation_row in core/rows.h of allocations a
+a.id: chars, a.task_id: chars, a.pool: chars, a.trial_id, a.run_id, a.slots: i32, a.state: allocation_state, a.ready: bool,
+a.request_us, a.start_us, a.end_us, a.preempt_deadline_us, a.preempt_acked: bool, a.preempt_pending: bool, a.killed: bool,
+a.ports: by allocation_ports, a.exit_kind: exit_kind, a.exit_code: i32
+
 -- name: allocations_insert
-INSERT INTO allocations (id, task_id, pool, trial_id, run_id, slots, state, ready, request_us, start_us, end_us,
-                         preempt_deadline_us, preempt_acked, preempt_pending, killed, ports, exit_kind, exit_code)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
+INSERT INTO {insert allocation_row};
 
--- name: allocations_update
-UPDATE allocations SET pool = $2, slots = $3, state = $4, ready = $5, request_us = $6, start_us = $7, end_us = $8,
-    preempt_deadline_us = $9, preempt_acked = $10, preempt_pending = $11, killed = $12, ports = $13,
-    exit_kind = $14, exit_code = $15
-WHERE id = $1;
-
--- define: allocation_columns
-id, task_id, pool, trial_id, run_id, slots, state, ready, request_us, start_us, end_us,
-preempt_deadline_us, preempt_acked, preempt_pending, killed, ports, exit_kind, exit_code
+-- name: allocations_update from allocation_row
+UPDATE allocations SET pool = $pool, slots = $slots, state = $state, ready = $ready, request_us = $request_us,
+    start_us = $start_us, end_us = $end_us, preempt_deadline_us = $preempt_deadline_us, preempt_acked = $preempt_acked,
+    preempt_pending = $preempt_pending, killed = $killed, ports = $ports, exit_kind = $exit_kind, exit_code = $exit_code
+WHERE id = $id;
 
 -- name: allocations_by_id
-SELECT {allocation_columns} FROM allocations WHERE id = $1;
+SELECT {allocation_row} FROM allocations a WHERE a.id = $1;
 
 -- name: allocations_of_task
-SELECT {allocation_columns} FROM allocations WHERE task_id = $1 ORDER BY run_id, request_us, id;
+SELECT {allocation_row} FROM allocations a WHERE a.task_id = $1 ORDER BY a.run_id, a.request_us, a.id;
 
 -- name: allocations_open
-SELECT {allocation_columns} FROM allocations WHERE end_us IS NULL ORDER BY request_us, id;
+SELECT {allocation_row} FROM allocations a WHERE a.end_us IS NULL ORDER BY a.request_us, a.id;
 
 -- name: allocations_run_times
 SELECT end_us - start_us FROM allocations
@@ -46,31 +57,34 @@ WHERE pool = $1 AND exit_kind = 'OK' AND preempt_acked = 0 AND slots > 0 AND end
 
 -- ---- containers ----
 
+-- row: container_row in core/rows.h of containers c
+c.id: chars, c.allocation_id: chars, c.agent_id: chars, c.rank: i32, c.device_ids: by container_devices,
+c.state: container_state, c.daemon: bool, c.address: chars, c.exit_kind: exit_kind, c.exit_code: i32
+
 -- name: containers_insert
-INSERT INTO containers (id, allocation_id, agent_id, rank, device_ids, state, daemon, address, exit_kind, exit_code)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+INSERT INTO {insert container_row};
 
--- name: containers_update
-UPDATE containers SET agent_id = $2, rank = $3, device_ids = $4, state = $5, daemon = $6, address = $7, exit_kind = $8,
-    exit_code = $9
-WHERE id = $1;
-
--- define: container_columns
-c.id, c.allocation_id, c.agent_id, c.rank, c.device_ids, c.state, c.daemon, c.address, c.exit_kind, c.exit_code
+-- name: containers_update from container_row
+UPDATE containers SET agent_id = $agent_id, rank = $rank, device_ids = $device_ids, state = $state, daemon = $daemon,
+    address = $address, exit_kind = $exit_kind, exit_code = $exit_code
+WHERE id = $id;
 
 -- name: containers_open
-SELECT {container_columns} FROM containers c JOIN allocations a ON a.id = c.allocation_id
+SELECT {container_row} FROM containers c JOIN allocations a ON a.id = c.allocation_id
 WHERE a.end_us IS NULL ORDER BY c.allocation_id, c.rank, c.id;
 
 -- ---- accelerators ----
 
+-- row: store_accelerator of allocation_accelerators x, allocations a
+x.container_id, x.allocation_id, x.node_name, x.accelerator_type,
+x.uuids, -- JSON list
+-- read only
+a.task_id, a.pool AS resource_pool
+
 -- name: accelerators_set
-INSERT INTO allocation_accelerators (allocation_id, container_id, node_name, accelerator_type, uuids)
-VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (allocation_id, container_id) DO UPDATE SET node_name = excluded.node_name,
-    accelerator_type = excluded.accelerator_type, uuids = excluded.uuids;
+INSERT INTO {insert store_accelerator}
+ON CONFLICT (allocation_id, container_id) DO UPDATE SET {replace store_accelerator};
 
 -- name: accelerators_of_task
-SELECT x.container_id, x.allocation_id, x.node_name, x.accelerator_type, x.uuids, a.task_id, a.pool
-FROM allocation_accelerators x JOIN allocations a ON a.id = x.allocation_id
+SELECT {store_accelerator} FROM allocation_accelerators x JOIN allocations a ON a.id = x.allocation_id
 WHERE a.task_id = $1 ORDER BY x.allocation_id, x.container_id;

@@ -1,5 +1,11 @@
+-- row: store_template of templates t
+t.name,   -- unique in the cluster
+t.config, -- JSON object
+t.workspace_id,
+t.user_id -- who has made it, and owns it (store/owners.h); 0: nobody
+
 -- name: templates_insert
-INSERT INTO templates (name, config, workspace_id, user_id) VALUES ($1, $2, $3, $4);
+INSERT INTO {insert store_template};
 
 -- name: templates_set_config
 UPDATE templates SET config = $2 WHERE name = $1;
@@ -11,13 +17,13 @@ UPDATE templates SET name = $2 WHERE name = $1;
 DELETE FROM templates WHERE name = $1;
 
 -- name: templates_by_name
-SELECT name, config, workspace_id, user_id FROM templates WHERE name = $1;
+SELECT {store_template} FROM templates t WHERE t.name = $1;
 
 -- fragment: templates_count
 SELECT count(*) FROM templates WHERE 1 = 1
 
 -- fragment: templates_rows
-SELECT name, config, workspace_id, user_id FROM templates WHERE 1 = 1
+SELECT {store_template} FROM templates t WHERE 1 = 1
 
 -- fragment: templates_filter_name
 -- sqlite: AND instr(lower(name), lower($1)) > 0

@@ -1,39 +1,53 @@
--- copy: trials (id, experiment_id, request_id, task_id, state, start_us, end_us, seed, hparams, run_id, restarts,
---     steps_completed, latest_checkpoint, warm_start_checkpoint, early_exit, stopped_by_searcher, retries_canceled,
---     excluded_agents, log_retention_days)
+-- What the core owns.
+-- row: trial_row in core/rows.h of trials t
+t.id, t.experiment_id, t.request_id: chars, t.task_id: chars, t.state: run_state, t.start_us, t.end_us, t.seed: i64,
+t.hparams: text or "{}", t.run_id, t.restarts: i32, t.steps_completed: i32, t.latest_checkpoint: chars,
+t.warm_start_checkpoint: chars, t.early_exit: early_exit, t.stopped_by_searcher: bool, t.retries_canceled: bool,
+t.excluded_agents, t.runs_before_task: i32, t.launch_failures: i32,
+-- write only
+t.log_retention_days: i32?has_log_retention
 
--- name: trials_update
-UPDATE trials SET task_id = $2, state = $3, start_us = $4, end_us = $5, run_id = $6, restarts = $7,
-    steps_completed = $8,
-    latest_checkpoint = $9, warm_start_checkpoint = $10, early_exit = $11, stopped_by_searcher = $12,
-    retries_canceled = $13, excluded_agents = $14, hparams = coalesce($15, hparams), runs_before_task = $16,
-    launch_failures = $17
-WHERE id = $1;
+-- A validation as trial.v1.MetricsWorkload shows it. id 0: there is none.
+-- row: store_validation of metric_reports v
+v.id: i64, v.report_us AS end_us, v.steps AS total_batches: i32,
+v.avg_metrics AS metrics: text? -- JSON object
 
--- What the core owns, in the order of struct trial_row.
--- define: trial_core
-t.id, t.experiment_id, t.request_id, t.task_id, t.state, t.start_us, t.end_us, t.seed, t.hparams, t.run_id, t.restarts,
-t.steps_completed, t.latest_checkpoint, t.warm_start_checkpoint, t.early_exit, t.stopped_by_searcher,
-t.retries_canceled, t.excluded_agents, t.runs_before_task, t.launch_failures
+-- row: trial_plain into store_trial of trials t
+{trial_row} AS row,      -- as the core has it; row.hparams lives in the arena
+t.total_batches: i32,    -- the most steps_completed reported
+t.runner_state,          -- text of the harness
+t.log_retention_days: i32?has_log_retention,
+t.external_id,           -- unmanaged; NULL: none
+t.log_policy_matched,    -- NULL: none
+t.last_activity_us,      -- unmanaged trials' heartbeat
+t.best_metric AS searcher_metric: real?, -- of the best validation, as reported (not negated)
+t.checkpoint_size: i64, t.checkpoint_count: i32,
+-- also: const char **task_ids; size_t task_ids_n; -- oldest first
+t.metadata               -- JSON or NULL
 
--- define: trial_columns
-{trial_core},
-t.total_batches, t.runner_state, t.log_retention_days, t.external_id, t.log_policy_matched, t.last_activity_us,
-t.best_metric, t.checkpoint_size, t.checkpoint_count, t.metadata
+-- row: store_trial of trials t
+{trial_plain},
+-- only when asked for:
+-- also: const char *summary_metrics; -- JSON as the client expects it
+{store_validation b} AS best_validation, {store_validation l} AS latest_validation
 
--- define: trial_validations
+-- copy: trials from trial_row
+
+-- name: trials_update from trial_row
+UPDATE trials SET task_id = $task_id, state = $state, start_us = $start_us, end_us = $end_us, run_id = $run_id,
+    restarts = $restarts, steps_completed = $steps_completed, latest_checkpoint = $latest_checkpoint,
+    warm_start_checkpoint = $warm_start_checkpoint, early_exit = $early_exit, stopped_by_searcher = $stopped_by_searcher,
+    retries_canceled = $retries_canceled, excluded_agents = $excluded_agents, hparams = coalesce($hparams?, hparams),
+    runs_before_task = $runs_before_task, launch_failures = $launch_failures
+WHERE id = $id;
+
+-- define: trial_full
+SELECT {store_trial} FROM trials t
 LEFT JOIN metric_reports b ON b.id = t.best_validation_id
 LEFT JOIN metric_reports l ON l.id = t.latest_validation_id
 
--- define: trial_full
-SELECT {trial_columns}, b.id, b.report_us, b.steps, b.avg_metrics, l.id, l.report_us, l.steps, l.avg_metrics
-FROM trials t {trial_validations}
-
--- define: trial_plain
-SELECT {trial_columns}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM trials t
-
 -- name: trials_by_id
-{trial_plain} WHERE t.id = $1;
+SELECT {trial_plain} FROM trials t WHERE t.id = $1;
 
 -- name: trials_by_id_full
 {trial_full} WHERE t.id = $1;
@@ -48,18 +62,21 @@ ORDER BY t.id;
 SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
 
 -- name: trials_of_experiment
-SELECT {trial_core} FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id;
+SELECT {trial_row} FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id;
 
 -- name: trials_unfinished
-SELECT {trial_core} FROM trials t JOIN experiments x ON x.id = t.experiment_id
+SELECT {trial_row} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY t.id;
 
+-- row: task_of_trial of tasks k
+k.trial_id: id, k.id
+
 -- name: task_ids_of_trials
-SELECT trial_id, id FROM tasks
--- sqlite: WHERE trial_id IN (SELECT value FROM json_each($1))
--- postgres: WHERE trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
-ORDER BY trial_id, start_us, id;
+SELECT {task_of_trial} FROM tasks k
+-- sqlite: WHERE k.trial_id IN (SELECT value FROM json_each($1))
+-- postgres: WHERE k.trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
+ORDER BY k.trial_id, k.start_us, k.id;
 
 -- name: trials_set_external_id
 UPDATE trials SET external_id = $2 WHERE id = $1;
@@ -87,11 +104,15 @@ UPDATE trials SET log_policy_matched = $2 WHERE id = $1;
 -- name: trials_progress
 UPDATE trials SET total_batches = $2 WHERE id = $1 AND total_batches < $2;
 
--- What a report needs to know of its trial.
+-- A trial as a report sees it.
+-- row: metric_trial of trials t, experiments x, metric_summaries s
+t.experiment_id, x.searcher_metric, x.smaller_is_better: bool, t.report_run_id, t.stale_steps: i32, t.total_batches: i32,
+t.run_id, t.state: run_state,
+t.best_metric AS best: real?, -- validation
+s.metrics AS summary: text?   -- of the report's group, as it is kept; NULL: none yet
+
 -- name: trials_searcher
-SELECT t.experiment_id, x.searcher_metric, x.smaller_is_better, t.report_run_id, t.stale_steps, t.total_batches, t.run_id,
-    t.state, t.best_metric, s.metrics
-FROM trials t JOIN experiments x ON x.id = t.experiment_id
+SELECT {metric_trial} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $2
 WHERE t.id = $1;
 

@@ -20,8 +20,11 @@ UPDATE trials SET state = 'ACTIVE', run_id = run_id + 1, end_us = NULL, last_act
         WHERE c.trial_id = $1 AND c.state = 'COMPLETED'), 0)
 WHERE id = $1;
 
+-- row: trial_state of trials t
+t.state: run_state, t.end_us
+
 -- name: unmanaged_trial_states
-SELECT state, end_us FROM trials WHERE experiment_id = $1;
+SELECT {trial_state} FROM trials t WHERE t.experiment_id = $1;
 
 -- name: unmanaged_experiment_set
 UPDATE experiments SET state = $2, end_us = $3, progress = coalesce($4, progress)
@@ -36,11 +39,15 @@ RETURNING experiment_id;
 
 -- ---- what trials start from ----
 
+-- A trial uses somebody's checkpoint, perhaps as a version of a model. The same again replaces it.
+-- row: store_trial_source of trial_source_infos s
+s.trial_id, s.checkpoint_uuid,
+s.type, -- INFERENCE, FINE_TUNING
+s.model_id: i32?, s.model_version: i32?has_version
+
 -- name: trial_source_infos_insert
-INSERT INTO trial_source_infos (trial_id, checkpoint_uuid, type, model_id, model_version)
-VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET model_id = excluded.model_id,
-    model_version = excluded.model_version;
+INSERT INTO {insert store_trial_source}
+ON CONFLICT (trial_id, checkpoint_uuid, type) DO UPDATE SET {replace store_trial_source};
 
 -- $2 is one type, or empty.
 -- name: trial_source_infos_of_checkpoint

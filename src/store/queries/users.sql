@@ -1,19 +1,34 @@
--- define: user_columns
-u.id, u.username, u.display_name, u.password_hash, u.admin, u.active, u.remote,
-u.agent_uid, u.agent_gid, u.agent_user, u.agent_group, u.modified_us, u.last_auth_us
+-- The account on the agents that the tasks of a user run as.
+-- row: store_agent_user_group of users u
+u.agent_uid AS uid: i32?set, u.agent_gid AS gid: i32 if set, u.agent_user AS user: text if set,
+u.agent_group AS group: text if set
+
+-- row: store_user of users u
+u.id,
+u.username,      -- unique without regard to case
+u.display_name,  -- NULL: none
+u.password_hash, -- argon2id text; NULL: cannot log in with a password
+u.admin: bool, u.active: bool, u.remote: bool,
+{store_agent_user_group} AS agent,
+u.modified_us, u.last_auth_us
 
 -- name: users_insert
-INSERT INTO users (id, username, display_name, password_hash, admin, active, remote,
-                   agent_uid, agent_gid, agent_user, agent_group, modified_us, last_auth_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+INSERT INTO {insert store_user};
 
--- NULL leaves a column as it is: what others change at the same time stays.
--- name: users_patch
-UPDATE users SET username = coalesce($2, username), display_name = coalesce($3, display_name),
-    password_hash = coalesce($4, password_hash), admin = coalesce($5, admin), active = coalesce($6, active),
-    remote = coalesce($7, remote), agent_uid = coalesce($8, agent_uid), agent_gid = coalesce($9, agent_gid),
-    agent_user = coalesce($10, agent_user), agent_group = coalesce($11, agent_group), modified_us = $12
-WHERE id = $1;
+-- What a change of an account names. All other columns stay as they are in the store at that moment.
+-- row: store_user_patch of users u
+-- write only
+u.username: text?, u.display_name, u.password_hash, -- NULL: as it is
+u.admin: bool?, u.active: bool?, u.remote: bool?,
+{store_agent_user_group} AS agent -- not set: as it is
+
+-- name: users_patch from store_user_patch with id: id, now_us: i64
+UPDATE users SET username = coalesce($username, username), display_name = coalesce($display_name, display_name),
+    password_hash = coalesce($password_hash, password_hash), admin = coalesce($admin, admin),
+    active = coalesce($active, active), remote = coalesce($remote, remote), agent_uid = coalesce($agent.uid, agent_uid),
+    agent_gid = coalesce($agent.gid, agent_gid), agent_user = coalesce($agent.user, agent_user),
+    agent_group = coalesce($agent.group, agent_group), modified_us = $now_us
+WHERE id = $id;
 
 -- Whether anybody but user $2 is shown, or logs in, under this name.
 -- name: users_count_shown_as
@@ -24,16 +39,16 @@ WHERE u.id <> $2 AND (lower(u.username) = lower($1) OR lower(u.display_name) = l
 UPDATE users SET last_auth_us = $2 WHERE id = $1;
 
 -- name: users_by_id
-SELECT {user_columns} FROM users u WHERE u.id = $1;
+SELECT {store_user} FROM users u WHERE u.id = $1;
 
 -- name: users_by_name
-SELECT {user_columns} FROM users u WHERE lower(u.username) = lower($1);
+SELECT {store_user} FROM users u WHERE lower(u.username) = lower($1);
 
 -- fragment: users_count
 SELECT count(*) FROM users u WHERE 1 = 1
 
 -- fragment: users_rows
-SELECT {user_columns} FROM users u WHERE 1 = 1
+SELECT {store_user} FROM users u WHERE 1 = 1
 
 -- fragment: users_filter_name
 -- sqlite: AND (instr(lower(u.username), lower($1)) > 0 OR instr(lower(u.display_name), lower($1)) > 0)
@@ -86,12 +101,16 @@ ORDER BY u.remote DESC, u.id DESC
 -- fragment: limit_offset
 LIMIT $1 OFFSET $2
 
+-- A setting of the web pages.
+-- row: store_user_setting of user_settings s
+s.key, s.storage_path, s.value
+
 -- name: user_settings_set
 INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
 ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 
 -- name: user_settings_all
-SELECT key, storage_path, value FROM user_settings WHERE user_id = $1 ORDER BY storage_path, key;
+SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $1 ORDER BY storage_path, key;
 
 -- name: user_settings_reset
 DELETE FROM user_settings WHERE user_id = $1;

@@ -1,15 +1,35 @@
 -- ---- workspaces ----
 
--- name: workspaces_insert
-INSERT INTO workspaces (id, name, user_id, archived, immutable, state, error_message, agent_uid, agent_gid, agent_user,
-                        agent_group, checkpoint_storage, default_compute_pool, default_aux_pool, created_us, storage_by_admin)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
+-- The account that tasks in a workspace run under: what is set here goes before the owner's own. NULL: not set.
+-- row: store_workspace_agent of workspaces w
+w.agent_uid AS uid: i32?, w.agent_gid AS gid: i32?, w.agent_user AS user, w.agent_group AS group
 
--- name: workspaces_update
-UPDATE workspaces SET name = $2, user_id = $3, archived = $4, state = $5, error_message = $6,
-    agent_uid = $7, agent_gid = $8, agent_user = $9, agent_group = $10,
-    checkpoint_storage = $11, default_compute_pool = $12, default_aux_pool = $13, storage_by_admin = $14
-WHERE id = $1;
+-- row: store_workspace of workspaces w, users u, workspace_pins n
+w.id,
+w.name, -- unique
+w.user_id, w.archived: bool, w.immutable: bool,
+w.state, -- NULL, "DELETING", "DELETE_FAILED"
+w.error_message,
+{store_workspace_agent} AS agent,
+w.checkpoint_storage, -- JSON or NULL
+w.storage_by_admin: bool, -- an admin has set it
+w.default_compute_pool, w.default_aux_pool, -- NULL: the cluster's
+w.created_us,
+-- read only: filled by get and list
+u.username,
+(SELECT count(*) FROM projects p WHERE p.workspace_id = w.id) AS num_projects: i32,
+(SELECT count(*) FROM experiments x JOIN projects p ON p.id = x.project_id WHERE p.workspace_id = w.id) AS num_experiments: i32,
+n.pinned_us -- when the asking user pinned it; 0: not pinned
+
+-- name: workspaces_insert
+INSERT INTO {insert store_workspace};
+
+-- name: workspaces_update from store_workspace
+UPDATE workspaces SET name = $name, user_id = $user_id, archived = $archived, state = $state, error_message = $error_message,
+    agent_uid = $agent.uid, agent_gid = $agent.gid, agent_user = $agent.user, agent_group = $agent.group,
+    checkpoint_storage = $checkpoint_storage, default_compute_pool = $default_compute_pool,
+    default_aux_pool = $default_aux_pool, storage_by_admin = $storage_by_admin
+WHERE id = $id;
 
 -- name: workspaces_immutable
 SELECT immutable FROM workspaces WHERE id = $1;
@@ -23,13 +43,7 @@ DELETE FROM workspace_pins WHERE workspace_id = $1 AND user_id = $2;
 
 -- $1 is the user who asks: whose pin counts.
 -- define: workspace_select
-SELECT w.id, w.name, w.user_id, w.archived, w.immutable, w.state, w.error_message,
-    w.agent_uid, w.agent_gid, w.agent_user, w.agent_group,
-    w.checkpoint_storage, w.storage_by_admin, w.default_compute_pool, w.default_aux_pool, w.created_us, u.username,
-    (SELECT count(*) FROM projects p WHERE p.workspace_id = w.id),
-    (SELECT count(*) FROM experiments x JOIN projects p ON p.id = x.project_id WHERE p.workspace_id = w.id),
-    n.pinned_us
-FROM workspaces w
+SELECT {store_workspace} FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
 LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
 
@@ -37,8 +51,7 @@ LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
 {workspace_select} WHERE w.id = $2;
 
 -- name: workspaces_agent_of_project
-SELECT w.agent_uid, w.agent_gid, w.agent_user, w.agent_group
-FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1;
+SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1;
 
 -- name: workspaces_by_name
 {workspace_select} WHERE w.name = $2;
@@ -82,27 +95,35 @@ ORDER BY w.name DESC
 
 -- ---- projects ----
 
--- name: projects_insert
-INSERT INTO projects (id, workspace_id, user_id, name, key, description, notes, archived, immutable, state,
-    error_message, created_us)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+-- row: store_project of projects p, workspaces w, users u
+p.id, p.workspace_id, p.user_id,
+p.name, -- unique within its workspace
+p.key,  -- unique, upper case, at most 5 characters
+p.description,
+p.notes: text or "[]", -- JSON list of {name, contents}
+p.archived: bool, p.immutable: bool,
+p.state, p.error_message, -- as in workspaces
+p.created_us,
+-- read only
+w.name AS workspace_name, u.username, w.archived AS workspace_archived: bool,
+(SELECT count(*) FROM experiments x WHERE x.project_id = p.id) AS num_experiments: i32,
+(SELECT count(*) FROM experiments x WHERE x.project_id = p.id AND x.state = 'ACTIVE') AS num_active_experiments: i32,
+(SELECT CAST(coalesce(sum(x.num_trials), 0) AS INTEGER) FROM experiments x WHERE x.project_id = p.id) AS num_runs: i32,
+(SELECT max(x.start_us) FROM experiments x WHERE x.project_id = p.id) AS last_experiment_started_us: us
 
--- name: projects_update
-UPDATE projects SET workspace_id = $2, user_id = $3, name = $4, key = $5, description = $6, notes = $7, archived = $8,
-    state = $9, error_message = $10
-WHERE id = $1;
+-- name: projects_insert
+INSERT INTO {insert store_project};
+
+-- name: projects_update from store_project
+UPDATE projects SET workspace_id = $workspace_id, user_id = $user_id, name = $name, key = $key, description = $description,
+    notes = $notes, archived = $archived, state = $state, error_message = $error_message
+WHERE id = $id;
 
 -- name: projects_immutable
 SELECT immutable FROM projects WHERE id = $1;
 
 -- define: project_select
-SELECT p.id, p.workspace_id, p.user_id, p.name, p.key, p.description, p.notes, p.archived, p.immutable, p.state,
-    p.error_message, p.created_us, w.name, u.username, w.archived,
-    (SELECT count(*) FROM experiments x WHERE x.project_id = p.id),
-    (SELECT count(*) FROM experiments x WHERE x.project_id = p.id AND x.state = 'ACTIVE'),
-    (SELECT CAST(coalesce(sum(x.num_trials), 0) AS INTEGER) FROM experiments x WHERE x.project_id = p.id),
-    (SELECT max(x.start_us) FROM experiments x WHERE x.project_id = p.id) AS last_start_us
-FROM projects p
+SELECT {store_project} FROM projects p
 JOIN workspaces w ON w.id = p.workspace_id
 LEFT JOIN users u ON u.id = p.user_id
 
@@ -112,17 +133,23 @@ LEFT JOIN users u ON u.id = p.user_id
 -- name: projects_by_key
 {project_select} WHERE p.key = $1;
 
--- Where experiments go: what creating one asks, without the counts above, which read every experiment of the project.
+-- Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it.
+-- row: store_project_place of projects p, workspaces w
+p.id, p.workspace_id, p.name,
+p.archived <> 0 OR w.archived <> 0 AS archived: bool,             -- the project or its workspace
+p.state IS NOT NULL OR w.state IS NOT NULL AS deleting: bool,     -- the project or its workspace, or that has failed
+w.checkpoint_storage,                       -- of the workspace; JSON or NULL
+w.default_compute_pool, w.default_aux_pool  -- of the workspace; NULL: the cluster's
+
 -- name: project_places_by_id
-SELECT p.id, p.workspace_id, p.name, p.archived <> 0 OR w.archived <> 0, p.state IS NOT NULL OR w.state IS NOT NULL,
-    w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
-FROM projects p JOIN workspaces w ON w.id = p.workspace_id
+SELECT {store_project_place} FROM projects p JOIN workspaces w ON w.id = p.workspace_id
 WHERE p.id = $1;
 
 -- A workspace without such a project gives a row without one.
--- name: project_places_by_names
-SELECT coalesce(p.id, 0), w.id, coalesce(p.name, ''), coalesce(p.archived, 0) <> 0 OR w.archived <> 0,
-    p.state IS NOT NULL OR w.state IS NOT NULL, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
+-- name: project_places_by_names to store_project_place
+SELECT coalesce(p.id, 0) AS id, w.id AS workspace_id, coalesce(p.name, '') AS name,
+    coalesce(p.archived, 0) <> 0 OR w.archived <> 0 AS archived,
+    p.state IS NOT NULL OR w.state IS NOT NULL AS deleting, w.checkpoint_storage, w.default_compute_pool, w.default_aux_pool
 FROM workspaces w LEFT JOIN projects p ON p.workspace_id = w.id AND p.name = $2
 WHERE w.name = $1;
 
@@ -156,9 +183,9 @@ ORDER BY p.created_us, p.id
 -- fragment: projects_sort_created_desc
 ORDER BY p.created_us DESC, p.id DESC
 -- fragment: projects_sort_last_start
-ORDER BY last_start_us NULLS LAST, p.id
+ORDER BY last_experiment_started_us NULLS LAST, p.id
 -- fragment: projects_sort_last_start_desc
-ORDER BY last_start_us DESC NULLS LAST, p.id DESC
+ORDER BY last_experiment_started_us DESC NULLS LAST, p.id DESC
 -- fragment: projects_sort_name
 ORDER BY p.name, p.id
 -- fragment: projects_sort_name_desc

@@ -1,0 +1,36 @@
+/* Within the store: where a report stands among those of its trial, and what a block of them spans. */
+#ifndef DET_STORE_METRIC_KEY_H
+#define DET_STORE_METRIC_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A place among the reports of a trial: they are in order of (step, id). */
+struct metric_key { int64_t steps, id; };
+static inline int metric_key_compare(struct metric_key a, struct metric_key b)
+{
+    if (a.steps != b.steps)
+        return a.steps < b.steps ? -1 : 1;
+    return (a.id > b.id) - (a.id < b.id);
+}
+
+/* Reports of one trial and group, from one to another. */
+struct report_range {
+    int32_t trial_id;
+    bool archived;
+    const char *group;
+    struct metric_key first, last;
+};
+
+/* A block without what is in it. */
+struct metric_block_row {
+    int64_t id;
+    const char *group;
+    size_t n;
+    struct metric_key first, last;
+    int32_t least_run, greatest_run;
+    int64_t least_us, greatest_us;
+};
+
+#endif
