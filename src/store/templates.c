@@ -2,11 +2,6 @@
 
 #include "store/list.h"
 
-static int not_found(const char *name, struct error *err)
-{
-    return error_set(err, ERR_NOT_FOUND, "template '%s' not found", name);
-}
-
 /* A statement about one row. */
 static int change(struct store *st, enum sql_query query, struct sql_args args, const char *name, struct error *err)
 {
