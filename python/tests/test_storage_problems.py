@@ -28,14 +28,14 @@ def store(directory, *, within=(), user=None):
     """Store a checkpoint there, in a process of its own; what it said at its end."""
     done = subprocess.run(
         [*within, sys.executable, "-c", STORE, str(directory)],
-        env={**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1", "DET_RUN_DIR": "/no/task"},
         cwd="/",
         user=user,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
     return done.stderr.splitlines()[-1]
 
 
