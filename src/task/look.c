@@ -42,22 +42,11 @@ static int become_user(const struct taskspec *s, struct error *err)
     return 0;
 }
 
-static int write_whole(int fd, const struct strbuf *text, struct error *err)
-{
-    for (size_t done = 0; done < text->n;) {
-        ssize_t n = write(fd, text->s + done, text->n - done);
-        if (n < 0)
-            return error_errno(err, "cannot tell what was found");
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 static int write_found(const struct python_found *found, struct error *err)
 {
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     python_found_encode(found, &out);
-    return write_whole(STDOUT_FILENO, &out, err);
+    return fd_write_all(STDOUT_FILENO, out.s, out.n) < 0 ? error_errno(err, "cannot tell what was found") : 0;
 }
 
 static const char *or_null(const char *value)
@@ -104,7 +93,7 @@ void look_and_explain_missing(const struct taskspec *s, const struct missing_mod
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (become_user(s, NULL) == 0) {
         missing_module_explain(m, python_of_task(s, &a), &text);
-        write_whole(fd, &text, NULL);
+        fd_write_all(fd, text.s, text.n);
     }
     _exit(0);
 }

@@ -97,14 +97,19 @@ def test_ones_own_processes_show(place):
     assert out == "sleep 1000 "
 
 
+def restart_refused(place, call):
+    """From now on the kernel refuses this system call to the agent and its tasks."""
+    place.agent.kill(15)
+    place.agent.prefix = [sys.executable, str(REFUSE), call]
+    place.agent.start()
+    place.master.wait_agent(2)
+
+
 @needs_root
 def test_a_kernel_that_gives_a_task_no_view_of_its_own_is_told_in_its_log():
     namespaces.need("root")
     with site() as place:
-        place.agent.kill(15)
-        place.agent.prefix = [sys.executable, str(REFUSE), "unshare"]
-        place.agent.start()
-        place.master.wait_agent(2)
+        restart_refused(place, "unshare")
         out = place.run("echo ran in $TMPDIR", isolated=False)
         assert "this machine refuses" in out and "Operation not permitted" in out and f"ran in {place.path}/agent/tasks/" in out
 
@@ -123,10 +128,7 @@ def test_the_tasks_tmp_is_closed_to_others_unless_the_task_is_roots(uid, mode):
 def test_a_kernel_that_gives_a_task_no_view_of_its_own_runs_it_where_isolation_is_required():
     namespaces.need("root")
     with site() as place:
-        place.agent.kill(15)
-        place.agent.prefix = [sys.executable, str(REFUSE), "fsopen"]
-        place.agent.start()
-        place.master.wait_agent(2)
+        restart_refused(place, "fsopen")
         container = place.start("echo ran", isolated=True)
         end = place.master.finish(container)
         assert end["kind"] == "EXIT_KIND_START_FAILED" and "security.task_isolation" in end["text"], end
