@@ -1,0 +1,205 @@
+#include "store/experiments/trials.h"
+
+#include "store/lists/list.h"
+#include "store/metrics/metrics.h"
+
+/* ---- writing ---- */
+
+static void fill_trial(void *ctx, size_t i, struct sql_value *ret)
+{
+    bind_trials(ret, ((const struct trial_row *const *)ctx)[i]);
+}
+
+int store_trials_insert(struct store *st, const struct trial_row *const *t, size_t n, struct error *err)
+{
+    const struct engine_rows rows = {.column_n = COPY_TRIALS_COLUMNS, .row_n = n, .fill = fill_trial, .ctx = (void *)t};
+    if (query_copy(st, C_TRIALS, &rows, err) < 0)
+        return error_wrap(err, "trial %d of experiment %d%s", t[0]->id, t[0]->experiment_id, n > 1 ? " and others" : "");
+    return query_send(st, Q_EXPERIMENTS_ADD_TRIALS, SQL_ARGS(sql_int(t[0]->experiment_id), sql_int((int64_t)n)), err);
+}
+
+static int update(struct store *st, const struct trial_row *t, struct error *err)
+{
+    return query_exec_one(st, Q_TRIALS_UPDATE, ARGS_TRIALS_UPDATE(t), err, "trial %d", t->id);
+}
+
+int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, struct error *err)
+{
+    return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
+}
+
+int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err)
+{
+    if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d",
+                       id) < 0)
+        return explain_conflict(err, "the experiment already has a trial with the external id \"%s\"", external_id);
+    return 0;
+}
+
+int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err)
+{
+    return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d",
+                          id);
+}
+
+int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err)
+{
+    struct sql_args args = SQL_ARGS(sql_int(id), sql_opt_int(has, days));
+    if (query_exec_one(st, Q_TRIALS_SET_LOG_RETENTION, args, err, "trial %d", id) < 0)
+        return -1;
+    return query_exec(st, Q_TRIALS_SET_LOG_RETENTION_OF_TASKS, args, NULL, err);
+}
+
+int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err)
+{
+    return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d",
+                          id);
+}
+
+int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err)
+{
+    return query_exec_one(st, Q_TRIALS_TOUCH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "trial %d", id);
+}
+
+int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err)
+{
+    return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err,
+                          "trial %d", id);
+}
+
+/* ---- reading ---- */
+
+static struct store_ints ids_of(const struct store_trial *t, size_t n, struct arena *a)
+{
+    int32_t *id = arena_array(a, int32_t, n + 1);
+    for (size_t i = 0; i < n; i++)
+        id[i] = t[i].row.id;
+    return (struct store_ints){id, n};
+}
+
+/* Of all of them at once. */
+static int add_task_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial *t, struct error *err)
+{
+    struct task_of_trial *task;
+    size_t task_n;
+    if (list_task_ids_of_trials(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, &task, &task_n, err) < 0)
+        return -1;
+    const char **id = arena_array(a, const char *, task_n + 1);
+    for (size_t i = 0; i < task_n; i++)
+        id[i] = task[i].id;
+    for (size_t i = 0; i < ids.n; i++) {
+        size_t from = store_first_row_of(task, task_n, sizeof(*task), ids.value[i]), to = from;
+        while (to < task_n && task[to].trial_id == ids.value[i])
+            to++;
+        t[i].task_ids = id + from;
+        t[i].task_ids_n = to - from;
+    }
+    return 0;
+}
+
+static int add_details(struct store *st, bool full, struct arena *a, struct store_trial *t, size_t n, struct error *err)
+{
+    const struct store_ints ids = ids_of(t, n, a);
+    const char **summary;
+    if (add_task_ids(st, ids, a, t, err) < 0 || (full && store_summary_metrics(st, ids, a, &summary, err) < 0))
+        return -1;
+    for (size_t i = 0; full && i < n; i++)
+        t[i].summary_metrics = summary[i];
+    return 0;
+}
+
+int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, struct store_trial *ret,
+                    struct error *err)
+{
+    struct store_trial t;
+    const struct sql_args args = SQL_ARGS(sql_int(id));
+    int rc = full ? get_trials_by_id_full(st, args, a, &t, err) : get_trials_by_id(st, args, a, &t, err);
+    if (query_found(rc, err, "trial '%d'", id) < 0 || add_details(st, full, a, &t, 1, err) < 0)
+        return -1;
+    *ret = t;
+    return 0;
+}
+
+int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
+                        struct error *err)
+{
+    if (list_trials_by_ids_full(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err) < 0)
+        return -1;
+    return add_details(st, true, a, *ret, *ret_n, err);
+}
+
+int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
+                                  size_t *ret_n, struct error *err)
+{
+    return query_ids(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
+}
+
+int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
+                                   size_t *ret_n, struct error *err)
+{
+    return list_trials_of_experiment(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
+}
+
+int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
+                            struct error *err)
+{
+    return list_trials_unfinished(st, SQL_NO_ARGS, a, ret, ret_n, err);
+}
+
+/* ---- the list ---- */
+
+struct trial_list_filter {
+    const struct store_trial_filter *f;
+    int64_t now_us;
+};
+
+/* By the numbers of api.v1.GetExperimentTrialsRequest.SortBy. */
+static const struct list_sort sorts[] = {
+    {0, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
+    {1, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
+    {4, F_TRIAL_SORT_START, F_TRIAL_SORT_START_DESC},
+    {5, F_TRIAL_SORT_END, F_TRIAL_SORT_END_DESC},
+    {6, F_TRIAL_SORT_STATE, F_TRIAL_SORT_STATE_DESC},
+    {7, F_TRIAL_SORT_BEST, F_TRIAL_SORT_BEST_DESC},
+    {8, F_TRIAL_SORT_LATEST, F_TRIAL_SORT_LATEST_DESC},
+    {9, F_TRIAL_SORT_BATCHES, F_TRIAL_SORT_BATCHES_DESC},
+    {11, F_TRIAL_SORT_RESTARTS, F_TRIAL_SORT_RESTARTS_DESC},
+    {12, F_TRIAL_SORT_CHECKPOINT_SIZE, F_TRIAL_SORT_CHECKPOINT_SIZE_DESC},
+    {13, F_TRIAL_SORT_LOG_RETENTION, F_TRIAL_SORT_LOG_RETENTION_DESC},
+};
+enum { SORT_BY_DURATION = 10 };
+
+static void start_list(struct compose *c, enum sql_fragment fragment, const void *filter)
+{
+    const struct trial_list_filter *f = filter;
+    compose_add(c, fragment, SQL_ARGS(sql_int(f->f->experiment_id)));
+}
+
+static void add_filters(struct compose *c, const void *filter, struct arena *a)
+{
+    const struct trial_list_filter *f = filter;
+    if (f->f->states.n)
+        compose_add(c, F_TRIAL_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->f->states))));
+}
+
+static void sort_by_duration(struct compose *c, const struct list_spec *s)
+{
+    const struct trial_list_filter *f = s->filter;
+    compose_add(c, s->descending ? F_TRIAL_SORT_DURATION_DESC : F_TRIAL_SORT_DURATION, SQL_ARGS(sql_int(f->now_us)));
+}
+
+int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us, struct arena *a,
+                     struct store_trial_list *ret, struct error *err)
+{
+    const struct trial_list_filter filter = {f, now_us};
+    const struct list_spec spec = {
+        .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters,
+            .filter = &filter,
+        .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
+        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
+        .page = f->page, .window = page_of_query_list,
+    };
+    if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
+        return -1;
+    return add_details(st, true, a, ret->trial, ret->trial_n, err);
+}
