@@ -1,4 +1,4 @@
-/* The API as an object: made once by the master. */
+/* Makes and frees the API. The master calls this once. */
 #include <stdlib.h>
 #include <string.h>
 

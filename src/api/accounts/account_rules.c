@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ASCII whatever the locale says: 0x20 to 0x7e. */
+/* Whether the byte is printable ASCII, 0x20 to 0x7e, whatever the locale is. */
 static bool is_printable(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f;

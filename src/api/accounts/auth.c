@@ -1,4 +1,4 @@
-/* Login, logout, who am I. */
+/* Login, logout, and the question which user a token belongs to. */
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,14 +16,15 @@
 #include "store/accounts/sessions.h"
 #include "store/accounts/users.h"
 
-/* ---- login: may they try (loop) → check the password (the passwords' lane) → count (loop) → store the session, if the account is
- * still what was checked (write) → know it (loop) ---- */
+/* ---- login ----
+ * The steps: check the limits (loop) → check the password (the password lane) → count the try (loop) → store the
+ * session if the account is still what was checked (write) → add the session to the identities (loop). */
 
 struct login {
     const char *account, *wire_password;
     struct login_attempt attempt;
     char address[ADDRESS_TEXT_MAX];
-    struct store_user user; /* as the password was checked; then as its session was stored */
+    struct store_user user; /* first as it was when the password was checked, then as it was when the session was stored */
     bool matches, over_https;
     struct token token;
     int64_t session_id;
@@ -34,8 +35,8 @@ static bool over_https(const struct req *r)
     return origin_is_https(r->api->proxies, r->http);
 }
 
-/* A browser sends a Secure one never in the clear; SameSite keeps it from most requests that pages of others make
- * (api/pipeline/origin.h refuses the rest). */
+/* A browser never sends a Secure cookie over plain http. SameSite keeps the cookie from most requests that pages of
+ * other sites make; api/pipeline/origin.h refuses the others. */
 static const char *cookie(struct req *r, const char *value, long long seconds, bool secure)
 {
     return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds, secure ? "; Secure" : "");
@@ -65,8 +66,8 @@ static int refuse(struct error *err)
     return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
 }
 
-/* Meanwhile the account may have been deactivated, or its password changed: both have ended its sessions, and this one must not
- * come after them. */
+/* Stores the session. Since the password was checked, the account may have been deactivated or its password changed.
+ * Either has ended the account's sessions, so that no new one may be stored after it. */
 static int login_store(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
@@ -101,8 +102,8 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
     return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse(err);
 }
 
-/* One check of argon2, whatever is known of the account: by the time that an answer takes nobody learns whether it exists, is
- * active, is remote or has a password. */
+/* Runs argon2 once, whatever is known of the account. So the time that an answer takes does not tell whether the
+ * account exists, is active, is remote or has a password. */
 static int login_check(struct req *r, struct store *db, struct error *err)
 {
     struct login *l = r->state;
@@ -120,7 +121,8 @@ static int login_check(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-/* Asked when the request comes and again when its turn has come: others of the same account may have failed meanwhile. */
+/* Called when the request arrives and again when its turn has come: other tries for the same account may have failed
+ * meanwhile. */
 static int check_limits(struct req *r, enum login_standing *ret, struct error *err)
 {
     struct login *l = r->state;
@@ -147,7 +149,8 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
 {
     if (!in->username || !*in->username)
         return error_set(err, ERR_INVALID, "missing argument: username");
-    if (!in->password || !*in->password) /* no account has a blank one: nothing is to be checked, and nothing to be learned */
+    /* no account has a blank password, so that there is nothing to check, and the answer tells nothing */
+    if (!in->password || !*in->password)
         return refuse(err);
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
@@ -187,7 +190,7 @@ int api_logout(struct req *r, struct store *db, const struct wire_logout_request
     return req_then_loop(r, logout_forget);
 }
 
-/* ---- who am I: from memory, asked by every client before everything else ---- */
+/* ---- the current user: answered from memory, since every client asks for it before everything else ---- */
 
 static int who_am_i(struct req *r, const struct wire_user **ret, struct error *err)
 {

@@ -9,27 +9,31 @@
 #include "common/base/must.h"
 
 #define SECOND_US 1000000LL
-#define FORGET_US (900 * SECOND_US)       /* a pair's failures; longer than any pause between them */
-#define ADDRESS_PERIOD_US (10 * SECOND_US) /* an address gets one failure back in this time */
+/* after this time a pair's failures are forgotten; longer than any pause between tries */
+#define FORGET_US (900 * SECOND_US)
+#define ADDRESS_PERIOD_US (10 * SECOND_US) /* after each such period an address is credited one failure */
 
 #define TRY_PERIOD_US SECOND_US
 
 enum {
-    TRIES_FREE = 3, /* in a row; later ones are still checked, after those of others */
-    PAIR_FREE = 5,        /* somebody who mistypes, on two keyboards */
+    /* tries in a row before an address counts as suspect; its tries are still checked, after those of others */
+    TRIES_FREE = 3,
+    PAIR_FREE = 5, /* failures of a pair that cost no pause: enough for somebody who mistypes */
     PAIR_WAIT_MAX_S = 300,
-    ADDRESS_FREE = 20,    /* a room of people behind one address on the morning after their holidays */
+    /* failures of an address that cost no pause: enough for many people behind one address on one morning */
+    ADDRESS_FREE = 20,
 };
 
 struct entry {
     uint8_t key[16];
-    int failures;    /* pairs */
-    int64_t time_us; /* pairs: of the last failure; addresses: when all failures will have been given back */
-    int64_t tries_us; /* addresses: the same of tries */
+    int failures; /* of pairs */
+    int64_t time_us; /* pairs: time of the last failure; addresses: when all failures will have been credited */
+    int64_t tries_us; /* addresses: when all tries will have been credited */
     UT_hash_handle hh;
 };
 
-/* In the order in which the entries were touched: uthash keeps that of their addition. */
+/* Entries in the order in which they were last used. uthash keeps them in the order of insertion, so that using an
+ * entry moves it to the end. */
 struct table {
     struct entry *entries;
 };
@@ -73,7 +77,7 @@ static void forget(struct table *t, struct entry *e)
     free(e);
 }
 
-/* The entry, new if there was none, as the one touched last. */
+/* Finds or makes the entry, and moves it to the end of the table's order. */
 static struct entry *touch(struct table *t, const uint8_t key[16])
 {
     struct entry *e = find(t, key);
@@ -104,7 +108,7 @@ void login_limits_free(struct login_limits *l)
     free(l);
 }
 
-/* Rounded up: whoever waits as long as it was told is let through. */
+/* Rounded up, so that somebody who waits as long as the answer says is let through. */
 static int seconds(int64_t us)
 {
     return us > 0 ? (int)((us + SECOND_US - 1) / SECOND_US) : 0;
@@ -139,7 +143,7 @@ struct login_verdict login_limits_ask(const struct login_limits *l, const struct
     return v;
 }
 
-/* From `at_us` on, or now if that is past, one period later. */
+/* One period after `at_us`, or after now if `at_us` is past. */
 static int64_t later(int64_t at_us, int64_t now_us, int64_t period_us)
 {
     return (at_us > now_us ? at_us : now_us) + period_us;
@@ -149,7 +153,8 @@ void login_limits_tried(struct login_limits *l, const struct login_attempt *at, 
 {
     struct entry *address = touch(&l->addresses, at->address);
     address->tries_us = later(address->tries_us, now_us, TRY_PERIOD_US);
-    if (address->tries_us > now_us + 60 * SECOND_US) /* who goes on for hours is forgiven after a minute of rest */
+    /* an address that has tried for hours needs no more than a minute of rest */
+    if (address->tries_us > now_us + 60 * SECOND_US)
         address->tries_us = now_us + 60 * SECOND_US;
 }
 

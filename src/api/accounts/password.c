@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A login should cost 50 to 100 ms. Two passes over 48 MiB on one lane take 75 ms of CPU on a core of an AMD EPYC of
- * 2024 (bench/run.py login). */
+/* A check of a password should take 50 to 100 ms. Two passes over 48 MiB in one thread take 75 ms of CPU on a core
+ * of an AMD EPYC of 2024 (bench/run.py login). */
 enum {
     ARGON_PASSES = 2,
     ARGON_KIB = 48 * 1024,
@@ -44,7 +44,7 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
     return 0;
 }
 
-/* In UTF-8 each character has one byte that is no continuation. */
+/* The number of characters. In UTF-8, each character has exactly one byte that is not a continuation byte. */
 static size_t characters(const char *s)
 {
     size_t n = 0;
@@ -58,7 +58,7 @@ static bool is_hash(const char *s)
     return strlen(s) == WIRE_HASH_CHARS && strspn(s, "0123456789abcdef") == WIRE_HASH_CHARS;
 }
 
-/* The hash of `plain`, in the wire form, is `hashed`. */
+/* Whether `hashed` is the wire form of `plain`. */
 static bool is_hash_of(const char *hashed, const char *plain)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -116,7 +116,8 @@ int password_generate(char ret[17], struct error *err)
     if (RAND_bytes(bytes, sizeof(bytes)) != 1)
         return error_set(err, ERR_INTERNAL, "the system gives no random bytes");
     for (int i = 0; i < 16; i++) {
-        /* The first three places guarantee each class once; 16 places of ≥ 4.5 bits stay above 75 bits. */
+        /* The first three characters guarantee one of each class. 16 characters of at least 4.5 bits have
+         * more than 75 bits. */
         const char *set = classes[i < 3 ? i : bytes[16 + i] % 3];
         ret[i] = set[bytes[i] % strlen(set)];
     }

@@ -1,9 +1,10 @@
-/* Passwords: what travels, what is stored, how it is checked.
+/* Passwords: what is sent, what is stored, and how one is checked.
  *
- * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed (docs/spec/sessions.md#passwords); a
- * plain one is hashed here the same way. Stored is argon2id of that text (RFC 9106; parameters fixed at build time so
- * that a check costs 50 to 100 ms), never the text itself. The empty password stays empty and matches only an account
- * that has none. Hashing and checking burn CPU: on the passwords' lane (password_lane.h), never on the loop. */
+ * Clients send sha512("GubPEmmotfiK9TMD6Zdw" + plain) in lower-case hex with isHashed
+ * (docs/spec/sessions.md#passwords); a plain password is hashed here in the same way. This is the wire form. What is
+ * stored is argon2id of that text (RFC 9106; the parameters are fixed at build time so that a check takes 50 to 100
+ * ms), never the text itself. The empty password stays empty and matches only an account that has no password.
+ * Hashing and checking take much CPU: do both in the password lane (password_lane.h), never on the loop. */
 #ifndef DET_API_PASSWORD_H
 #define DET_API_PASSWORD_H
 
@@ -16,17 +17,18 @@
 #define PASSWORD_MIN 8           /* characters */
 #define PASSWORD_PLAIN_MAX 1024 /* bytes accepted on the wire */
 
-/* Whether it may become somebody's password: 8 characters or more and not the user's name. Of one that the client has hashed
- * nothing can be measured, but that it is a hash, and not that of the name. */
+/* Whether it may become the user's password: at least PASSWORD_MIN characters, and not the user's name. If the
+ * client has hashed it, only this can be checked: that it is a hash, and that it is not the hash of the name. */
 int password_check_new(const char *password, bool is_hashed, const char *username, struct error *err);
-/* The wire form, from either form. */
+/* The wire form of a password that is given plain or hashed. */
 int password_wire_form(const char *password, bool is_hashed, struct arena *a, const char **ret, struct error *err);
-/* wire "" gives stored "". */
+/* The form that is stored. For an empty `wire` it is empty. */
 int password_store_form(const char *wire, char ret[PASSWORD_STORED_MAX], struct error *err);
 bool password_matches(const char *wire, const char *stored);
-/* A check against nothing that takes as long as a real one, so that a missing account can't be told by the clock. */
+/* Takes as long as a real check, so that the time of an answer does not tell whether an account exists. */
 void password_burn_check(const char *wire);
-/* A first password for people to type: 16 characters, at least one each of upper, lower and digit, no look-alikes. */
+/* Makes a first password that people can type: 16 characters, at least one upper-case letter, one lower-case letter
+ * and one digit, and no characters that look alike. */
 int password_generate(char ret[17], struct error *err);
 
 #endif

@@ -13,9 +13,9 @@ struct password_job {
     TAILQ_ENTRY(password_job) of_waiting;
     struct req *r;
     struct password_turn turn;
-    uint64_t round;  /* the how manieth of its key, counted from the round that is being served */
-    uint64_t number; /* in the order of arrival */
-    struct error err; /* of the work */
+    uint64_t round; /* which turn of its key this is; turns are counted from the one that is being served */
+    uint64_t number; /* the order of arrival */
+    struct error err; /* error of the work */
     int rc;
 };
 
@@ -50,10 +50,11 @@ static struct password_lane *lane_of(const struct req *r)
     return r->api->password_lane;
 }
 
-/* ---- the order ---- */
+/* ---- the order of the queue ---- */
 
-/* Equals come in the order of their arrival; when many wait, the newest first: a crowd that has filled the queue would otherwise
- * hold everybody up who comes after it, and each of the crowd, once it has tried a few times, is nobody's equal any more. */
+/* Requests of equal rank are served in the order of their arrival. When more than half of the queue is taken, the
+ * newest is served first: otherwise a crowd that has filled the queue would delay everybody who comes after it. The
+ * members of the crowd lose their rank once they have tried a few times. */
 static bool comes_before(const struct password_lane *lane, const struct password_job *a, const struct password_job *b)
 {
     if (a->turn.standing != b->turn.standing)
@@ -93,7 +94,7 @@ static uint64_t round_for(const struct password_lane *lane, const uint8_t key[16
     return round;
 }
 
-/* ---- the way through ---- */
+/* ---- a request's stages ---- */
 
 static void leave_queue(struct password_lane *lane, struct password_job *j)
 {
@@ -127,7 +128,8 @@ static void release(struct password_lane *lane)
     serve_next(lane);
 }
 
-/* The request is over. Usually the thread has long been given to the next; not if it was never reached. */
+/* The request is over. Usually the thread has been given to the next request long before; it has not if this request
+ * never reached the thread. */
 static void on_end(struct req *r)
 {
     struct password_job *j = r->run->password;
@@ -136,7 +138,8 @@ static void on_end(struct req *r)
         release(lane_of(r));
 }
 
-/* The next one's turn comes after this one's outcome is known: it may be a reason to refuse it. */
+/* Runs on the loop after the work. The next request gets its turn only after the outcome of this one is known: the
+ * outcome may be a reason to refuse the next. */
 static int off_thread(struct req *r, struct core *core, struct error *err)
 {
     struct password_job *j = r->run->password;
@@ -149,7 +152,8 @@ static int off_thread(struct req *r, struct core *core, struct error *err)
     return rc;
 }
 
-/* Whatever came of the work, the loop has to hear of it: the next one waits. */
+/* Runs the work. It returns success in any case, because the loop must continue with the next request; the error is
+ * kept in the job. */
 static int on_thread(struct req *r, struct store *db, struct error *err)
 {
     struct password_job *j = r->run->password;
@@ -167,7 +171,8 @@ static int too_many(struct error *err)
     return error_set(err, ERR_UNAVAILABLE, "too many logins wait to be checked; try again in a moment");
 }
 
-/* Room for j, if somebody else waits who would come after it. */
+/* If the queue is full, refuses the request in it that would be served last, if that would be served after j. An
+ * error: there is no room for j. */
 static int make_room(struct password_lane *lane, const struct password_job *j, struct error *err)
 {
     if (lane->n < PASSWORD_WAITING_MAX)
@@ -204,7 +209,8 @@ int password_lane_enter(struct req *r, const struct password_turn *turn, struct 
 int password_lane_run(struct req *r, req_store_fn *work, req_loop_fn *after, struct error *err)
 {
     struct password_turn turn = {.standing = LOGIN_KNOWN, .work = work, .after = after};
-    memcpy(turn.key, &r->who.user_id, sizeof(r->who.user_id)); /* no network: those are hashes */
+    /* a user id does not clash with networks, which are hashes */
+    memcpy(turn.key, &r->who.user_id, sizeof(r->who.user_id));
     return password_lane_enter(r, &turn, err);
 }
 

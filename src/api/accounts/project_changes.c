@@ -1,4 +1,5 @@
-/* Projects: made, changed, moved, archived, deleted, and their notes. All on the writer's thread. */
+/* Creates, changes, moves, archives and deletes projects, and sets their notes. All of it runs on the writer's
+ * thread. */
 #include <ctype.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 enum { KEY_MAX = 5, KEY_OF_NAME = 3 };
 
-/* ---- keys: short names for people, unique in the cluster ---------------------------------------------------------- */
+/* ---- project keys: short names for people, unique in the cluster --------------------------------------------------- */
 
 static int check_key(const char *key, struct error *err)
 {
@@ -37,7 +38,7 @@ static int key_is_free(struct req *r, struct store *db, const char *key, bool *r
     return -1;
 }
 
-/* The first letters of the name, and the first number that makes them unique. */
+/* The key is the first letters of the name, and the first number that makes it unique. */
 static int make_key(struct req *r, struct store *db, const char *name, const char **ret, struct error *err)
 {
     char start[KEY_OF_NAME + 1] = "";
@@ -64,9 +65,9 @@ static int make_key(struct req *r, struct store *db, const char *name, const cha
     return error_set(err, ERR_CONFLICT, "no key is free for project \"%s\": give it one", name);
 }
 
-/* ---- make and change --------------------------------------------------------------------------------------------- */
+/* ---- creating and changing ---------------------------------------------------------------------------------------- */
 
-/* Whether a project can be made there, or be moved there. */
+/* Whether a project can be created in the workspace, or be moved to it. */
 static int check_workspace(struct req *r, struct store *db, int32_t id, struct error *err)
 {
     struct store_workspace w;
@@ -193,7 +194,7 @@ static void add_note(struct strbuf *out, const char *name, const char *contents)
     strbuf_addc(out, '}');
 }
 
-/* Those that there are, as far as `keep` says, and the given ones. */
+/* Stores the given notes. With `keep`, the notes that exist stay before them. */
 static int set_notes(struct req *r, struct store *db, int32_t project_id, bool keep,
                      const struct wire_project_note *note, size_t n, const struct wire_project **ret, struct error *err)
 {

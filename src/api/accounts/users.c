@@ -1,5 +1,5 @@
-/* Users: list, look at, create, change. A change names its columns, and what it was allowed by is looked at again where it is
- * stored; the identities in memory follow each commit. */
+/* Lists, shows, creates and changes users. A change names its columns. Whether the one who asks may make the change
+ * is checked again on the writer's thread. The identities in memory follow each commit. */
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
@@ -12,7 +12,7 @@
 #include "store/accounts/sessions.h"
 #include "store/accounts/users.h"
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 int api_get_users(struct req *r, struct store *db, const struct wire_get_users_request *in,
                   struct wire_get_users_response *ret, struct error *err)
@@ -51,17 +51,18 @@ int api_get_user_by_username(struct req *r, struct store *db, const struct wire_
     return 0;
 }
 
-/* ---- create and change: check (loop) → hash (the passwords' lane) → store (write) → remember (loop) ---- */
+/* ---- creating and changing ----
+ * The steps: check (loop) → hash the password (the password lane) → store (write) → update the identities (loop). */
 
-/* Whoever changes their own password must have shown the old one this recently: a token that somebody has found, of a login
- * of last week, is not enough. */
+/* Somebody who changes their own password must have shown the old password this recently: a stolen token of an older
+ * login is not enough. */
 #define FRESH_LOGIN_US (10LL * 60 * 1000000)
 
 struct change {
-    struct store_user user; /* as it is in the store afterwards; of a new one, what it will be */
+    struct store_user user; /* the user as it is in the store afterwards; if it is new, as it will be */
     struct store_user_patch patch;
     int32_t id;
-    const char *wire_password; /* NULL: stays as it is */
+    const char *wire_password; /* NULL: the password does not change */
     char stored[PASSWORD_STORED_MAX];
     bool create, own, as_admin; /* as_admin: only an admin may make this change */
 };
@@ -89,8 +90,8 @@ static void fill_reply(struct req *r, const struct change *c)
         ((struct wire_patch_user_response *)r->ret)->user = w;
 }
 
-/* Between the request's arrival and its turn with the writer somebody may have ended its session, deactivated its user or
- * taken the admin's rights away; the store knows. */
+/* Between the request's arrival and its turn with the writer, the asking user's session may have ended, their
+ * account may have been deactivated, or their admin's rights taken away. The store has the current facts. */
 static int check_actor_again(struct req *r, struct store *db, const struct change *c, struct error *err)
 {
     struct store_user actor;
@@ -189,7 +190,8 @@ static int take_link(struct req *r, const struct wire_user_agent_user_group *g, 
     return 0;
 }
 
-/* An account without a password cannot log in until an admin gives it one: none is ever blank. */
+/* Takes the new password over into the change. An account without a password cannot log in until an admin sets one:
+ * a password is never blank. */
 static int take_password(struct req *r, struct change *c, const char *password, bool is_hashed, const char *username,
                          struct error *err)
 {
@@ -232,7 +234,7 @@ static int take_patch(struct req *r, struct change *c, const struct wire_user_pa
     return take_password(r, c, p->password, p->is_hashed, to->username ? to->username : now ? now->username : "", err);
 }
 
-/* The released client has no field for the old password; a login shows it. */
+/* The released client sends no old password. A recent login proves that the user knows it. */
 static int check_login_is_fresh(const struct req *r, struct error *err)
 {
     if (r->who.password_at_us && r->now_us - r->who.password_at_us <= FRESH_LOGIN_US)
@@ -245,7 +247,7 @@ int api_patch_user(struct req *r, struct core *core, const struct wire_patch_use
                    struct wire_patch_user_response *ret, struct error *err)
 {
     static const struct wire_user_patch_user nothing;
-    const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* an empty body, or null */
+    const struct wire_user_patch_user *p = in->user ? in->user : &nothing; /* the body is empty or null */
     struct change *c = arena_new(&r->arena, struct change);
     bool open_to_owner = !p->username && !p->has_admin && !p->has_active && !p->has_remote && !p->agent_user_group;
     *c = (struct change){.id = in->user_id, .own = in->user_id == r->who.user_id};

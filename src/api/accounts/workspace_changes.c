@@ -1,4 +1,5 @@
-/* Workspaces: made, changed, archived, pinned, deleted. All on the writer's thread, each judged by what it sees. */
+/* Creates, changes, archives, pins and deletes workspaces. All of it runs on the writer's thread and is checked
+ * against what that thread reads. */
 #include <ctype.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ int place_check_name(const char *kind, const char *name, struct error *err)
 {
     size_t characters = 0, blanks = 0;
     for (const char *p = name ? name : ""; *p; p++) {
-        characters += ((unsigned char)*p & 0xC0) != 0x80; /* bytes that go on with a character do not count */
+        /* count bytes that begin a character: continuation bytes do not count */
+        characters += ((unsigned char)*p & 0xC0) != 0x80;
         blanks += isspace((unsigned char)*p) != 0;
         if (iscntrl((unsigned char)*p))
             return error_set(err, ERR_INVALID, "the name of a %s must not contain control characters", kind);
@@ -37,7 +39,8 @@ static int delete_experiments(struct req *r, struct core *core, struct error *er
     const struct store_ints *ids = r->state;
     const struct api_services *s = &r->api->services;
     for (size_t i = 0; i < ids->n; i++) {
-        cleanup_error struct error failed = ERROR_INIT; /* of one that goes on its place hears, which then stays as well */
+        /* if an experiment cannot be deleted, its workspace or project stays and shows the error */
+        cleanup_error struct error failed = ERROR_INIT;
         s->delete_experiment(s->ctx, ids->value[i], /* trial_id= */ 0, &failed);
     }
     return 0;
@@ -66,7 +69,7 @@ int place_delete(struct req *r, struct store *db, const char *kind, struct store
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-/* "" stands for none. */
+/* "" means no pool. */
 static int check_pool(struct req *r, const char *name, struct error *err)
 {
     const struct api_defaults *d = &r->api->defaults;
@@ -89,8 +92,9 @@ static int set_pool(struct req *r, const char *name, const char **ret, struct er
     return 0;
 }
 
-/* {} takes it away. Credentials are shown as stars, and stars are none. What an admin sets is open to the master, too
- * (storage_roots.h); what an owner sets only where an admin has opened a directory above it. */
+/* Sets the storage; {} removes it. Credentials are shown as stars, so stars are refused as credentials. The master
+ * itself may open a directory that an admin sets (storage_roots.h); of those that an owner sets, only directories
+ * below one that an admin has named. */
 static int set_storage(const struct req *r, const char *json, struct store_workspace *w, struct error *err)
 {
     cleanup_json struct json_object *storage = NULL;
@@ -110,7 +114,8 @@ static int set_storage(const struct req *r, const char *json, struct store_works
     return 0;
 }
 
-/* The account that tasks run under decides what they may do on the agents. */
+/* Sets the account that the workspace's tasks run as. Only an admin may: it decides what the tasks may do on the
+ * agents. */
 static int set_agent(struct req *r, const struct wire_user_agent_user_group *g, struct store_workspace_agent *ret,
                      struct error *err)
 {
@@ -160,7 +165,7 @@ int api_post_workspace(struct req *r, struct store *db, const struct wire_post_w
         store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
         return -1;
     w.id = (int32_t)last + 1;
-    /* Whoever makes a workspace wants to see it. */
+    /* the one who creates a workspace also gets it pinned */
     if (store_workspace_insert(db, &w, err) < 0 ||
         store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
         return -1;
@@ -188,7 +193,7 @@ int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch
     w.name = p->name ? p->name : w.name;
     if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
         set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
-                 &w.default_compute_pool, err) < 0 || /* the older field cannot say "none" */
+                 &w.default_compute_pool, err) < 0 || /* the older field cannot express that there is no pool */
         set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w.default_aux_pool,
                  err) < 0 ||
         set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||

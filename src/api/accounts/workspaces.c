@@ -1,4 +1,4 @@
-/* Looking at workspaces and projects. Changes are in workspace_changes.c and project_changes.c. */
+/* Shows and lists workspaces and projects. Changes are in workspace_changes.c and project_changes.c. */
 #include "api/accounts/workspaces.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct wire_user_agent_user_group *agent_user_group_to_wire(const s
     return w;
 }
 
-/* Whoever sees the workspace does not see its credentials. */
+/* The storage without its credentials: everybody who is logged in may see the workspace. */
 static const char *storage_to_wire(const char *json, struct arena *a)
 {
     cleanup_json struct json_object *storage = NULL, *masked = NULL;

@@ -10,9 +10,10 @@ void workspace_to_wire(const struct store_workspace *s, struct arena *a, struct 
 int project_to_wire(const struct store_project *s, struct arena *a, struct wire_project *ret, struct error *err);
 int project_reply(struct req *r, const struct store_project *s, const struct wire_project **ret, struct error *err);
 
-/* 1 to 80 characters, not only blanks. */
+/* Checks the name of a workspace or project (`kind`): 1 to 80 characters, not only blanks. */
 int place_check_name(const char *kind, const char *name, struct error *err);
-/* Marks it deleted, if nothing speaks against it, and has its experiments deleted. `return place_delete(…)`. */
+/* Marks a workspace or project (`kind`) as deleted unless something forbids it, and starts the deletion of its
+ * experiments: `return place_delete(…)`. */
 int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
                  struct error *err);
 

@@ -10,7 +10,7 @@
 const char *checkpoint_asking_task(struct req *r)
 {
     const char *dot = r->who.kind == PRINCIPAL_TASK ? strrchr(r->who.allocation_id, '.') : NULL;
-    /* an allocation's id is its task's and a number */
+    /* an allocation's id is its task's id, a dot and a number */
     return dot ? arena_strndup(&r->arena, r->who.allocation_id, (size_t)(dot - r->who.allocation_id)) : "";
 }
 
@@ -29,7 +29,8 @@ int checkpoint_check_report(struct req *r, struct store *db, int32_t trial_id, s
                      "(DET_SESSION_TOKEN)", trial_id);
 }
 
-/* A task that collects checkpoints is none of a trial. */
+/* A task that collects checkpoints belongs to no trial; it may report what it has removed from checkpoints of its
+ * experiment. */
 static int check_collecting_task(struct req *r, struct store *db, const char *uuid, int32_t experiment_id,
                                  struct error *err)
 {

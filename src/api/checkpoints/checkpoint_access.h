@@ -1,19 +1,19 @@
-/* What the route table cannot say about who may report a checkpoint and tell what is left of it (docs/security.md, "Checkpoints and
- * storage"). On a thread with the store. */
+/* Rules that the route table cannot express: who may report a checkpoint, and who may report what is left of it
+ * (docs/security.md, "Checkpoints and storage"). Call these on a thread that has the store. */
 #ifndef DET_API_CHECKPOINT_ACCESS_H
 #define DET_API_CHECKPOINT_ACCESS_H
 
 #include "api/pipeline/access.h"
 
-/* The route table lets in the trial's own task, the owner and admins. A trial that the cluster runs is its task's, though: an
- * owner reports only for one that runs elsewhere. */
+/* The route table admits the trial's own task, the owner and admins. But for a trial that the cluster runs only its
+ * task may report: an owner may report only for an unmanaged trial. */
 int checkpoint_check_report(struct req *r, struct store *db, int32_t trial_id, struct error *err);
 
-/* The owner and admins tell what is left of it, as does the task of its trial and one that collects checkpoints of its
- * experiment. */
+/* These may report what is left of a checkpoint: the owner, admins, the task of its trial, and a task that collects
+ * checkpoints of its experiment. */
 int checkpoint_check_removed(struct req *r, struct store *db, const char *uuid, struct error *err);
 
-/* The task that asks, by its session; "" for a person. */
+/* The id of the task that asks, by its session; "" if a person asks. */
 const char *checkpoint_asking_task(struct req *r);
 
 #endif

@@ -20,23 +20,23 @@
 enum { ENTRIES_MAX = 200000, DEPTH_MAX = 100, PIECE_BYTES = 64 * 1024 };
 
 struct item {
-    const char *name; /* within the checkpoint */
+    const char *name; /* the path within the checkpoint */
     bool directory;
     int64_t size;
     struct timespec modified;
 };
 
-/* Where the bytes of an archive go. */
+/* Where the bytes of the archive go. */
 struct sink {
-    struct strbuf *out; /* NULL: nowhere */
-    uint64_t skip;      /* so many more are left out */
-    uint64_t n;         /* that have come */
+    struct strbuf *out; /* NULL: the bytes are only counted */
+    uint64_t skip; /* number of bytes still to be left out */
+    uint64_t n; /* number of bytes that were written to the sink */
 };
 
 struct checkpoint_archive {
     struct arena arena;
     int dir;
-    uid_t owner; /* of the directory */
+    uid_t owner; /* the directory's owner */
     enum archive_format format;
     struct item *item;
     size_t item_n, item_cap;
@@ -44,16 +44,17 @@ struct checkpoint_archive {
     /* of the one that is being read */
     struct archive *writer;
     struct sink sink;
-    size_t at;        /* the item at hand */
-    bool in_item;     /* its head is written */
-    int64_t item_pos; /* of its content */
+    size_t at; /* index of the current item */
+    bool in_item; /* the item's header is written */
+    int64_t item_pos; /* position in the item's content */
     int file;
     bool closed;
 };
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- listing the directory ---------------------------------------------------------------------------------------- */
 
-/* A hard link can bring in a file of somebody else, which its maker may not read and the master may. */
+/* False for a hard link to a file of another account: the link's maker may not be allowed to read that file, which
+ * the master could. */
 static bool may_be_read(const struct checkpoint_archive *a, const struct stat *st)
 {
     return S_ISREG(st->st_mode) && (st->st_nlink == 1 || st->st_uid == a->owner);
@@ -96,7 +97,7 @@ static int list_entry(struct checkpoint_archive *a, int dir, const char *name, c
     return below < 0 ? error_errno(err, "%s", path) : list_below(a, below, path, depth + 1, err);
 }
 
-/* Takes `fd`. */
+/* Lists what is below a directory. Closes `fd`. */
 static int list_below(struct checkpoint_archive *a, int fd, const char *prefix, int depth, struct error *err)
 {
     DIR *entries = fdopendir(fd);
@@ -174,7 +175,7 @@ static int write_head(struct archive *w, const struct item *item, struct error *
     archive_entry_set_perm(e, item->directory ? 0755 : 0644);
     archive_entry_set_size(e, item->size);
     archive_entry_set_mtime(e, item->modified.tv_sec, 0);
-    /* libarchive says that a zip's names are UTF-8 where the locale is. */
+    /* libarchive marks the names in a zip as UTF-8 only if the locale is UTF-8 */
     locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", 0), before = utf8 ? uselocale(utf8) : 0;
     int rc = archive_write_header(w, e);
     if (utf8) {
@@ -199,7 +200,8 @@ static size_t piece_of(const struct item *item, int64_t pos)
     return left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
 }
 
-/* A rehearsal with zeros: no byte of the archive's frame depends on what the files hold, but for check sums of fixed length. */
+/* Writes the archive with zeros as content and counts the bytes. The archive's length does not depend on the files'
+ * content, except check sums, which have a fixed length. */
 int checkpoint_archive_length(const struct checkpoint_archive *a, uint64_t *ret, struct error *err)
 {
     static const char zeros[PIECE_BYTES];
@@ -247,7 +249,7 @@ void checkpoint_archive_free(struct checkpoint_archive *a)
 {
     if (!a)
         return;
-    a->sink.out = NULL; /* what the writer still has to say */
+    a->sink.out = NULL; /* only now may the rest that the writer has buffered be dropped */
     if (a->writer)
         archive_write_free(a->writer);
     if (a->file >= 0)
@@ -288,7 +290,7 @@ static int end_item(struct checkpoint_archive *a, struct error *err)
     return 0;
 }
 
-/* What a tar leaves out need not be read. */
+/* Whether the next n bytes are all to be left out, in a format (tar) where that needs no reading of the file. */
 static bool may_skip_content(const struct checkpoint_archive *a, size_t n)
 {
     return a->format == ARCHIVE_AS_TAR && a->sink.skip >= n;

@@ -31,7 +31,7 @@ int checkpoints_to_remove(struct store *db, int32_t experiment_id, const struct 
     return 0;
 }
 
-/* A number of the effective configuration, where defaults are filled in. */
+/* A number of the effective configuration, which has all defaults filled in. */
 static int number_of(struct json_object *storage, const char *key)
 {
     struct json_object *v;
@@ -92,7 +92,7 @@ static struct json_object *preview_of(const struct store_checkpoint *c)
     json_object_object_add(o, "Size", json_object_new_int64(c->size));
     struct json_object *metrics = json_of(c->validation_metrics);
     json_object_object_add(o, "ValidationMetrics", metrics);
-    if (metrics) { /* the released client shows what has this */
+    if (metrics) { /* the released client shows the metric only if this is set */
         struct json_object *step = json_object_new_object();
         json_object_object_add(step, "validation", json_object_get(metrics));
         json_object_object_add(o, "step", step);

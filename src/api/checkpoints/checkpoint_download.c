@@ -1,4 +1,4 @@
-/* GET /checkpoints/:uuid: a checkpoint through the master, for who can't reach its storage. */
+/* GET /checkpoints/:uuid: downloads a checkpoint through the master, for clients that cannot reach its storage. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +25,17 @@
 
 struct download {
     struct checkpoint_archive *archive;
-    struct checkpoint_helper *helper; /* in place of the archive: it lies in an object store */
+    struct checkpoint_helper *helper; /* set instead of `archive` when the checkpoint is in an object store */
     const char *uuid;
-    const char *range, *if_range; /* headers; NULL: not there */
+    const char *range, *if_range; /* request headers; NULL: not there */
     enum archive_format format;
     struct checkpoint_site site;
     struct stream_head head;
-    uint64_t left; /* bytes to send, where the length is known */
+    uint64_t left; /* bytes still to send, if the length is known */
     bool only_head;
 };
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- what the client asks for -------------------------------------------------------------------------------------- */
 
 static const struct { const char *type; enum archive_format format; } formats[] = {
     {"application/x-tar", ARCHIVE_AS_TAR}, {"application/gzip", ARCHIVE_AS_GZIP}, {"application/zip", ARCHIVE_AS_ZIP},
@@ -64,8 +64,8 @@ static bool choose_format(const char *accept, enum archive_format *ret)
     return false;
 }
 
-/* bytes=FIRST-, FIRST-LAST or -SUFFIX. 1: it is one, 0: it is none that is understood, and thereby ignored; -1: nothing of
- * the archive lies in it. */
+/* Parses bytes=FIRST-, FIRST-LAST or -SUFFIX. 1: it is a range. 0: it is not understood and therefore ignored. -1:
+ * the range has no byte of the archive. */
 static int parse_range(const char *text, uint64_t length, uint64_t *ret_first, uint64_t *ret_n)
 {
     char *end;
@@ -112,7 +112,7 @@ static int fetch(struct req *r, enum stream_next *ret_next, struct error *err)
     if (checkpoint_archive_read(d->archive, STREAM_BATCH_BYTES, batch, &end, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);
     if (d->head.has_length && batch->n > d->left)
-        strbuf_truncate(batch, d->left); /* the range ends before the archive */
+        strbuf_truncate(batch, d->left); /* the range ends before the archive does */
     d->left -= d->head.has_length ? batch->n : 0;
     if (d->head.has_length ? d->left > 0 && !end : !end)
         *ret_next = STREAM_MORE;
@@ -121,7 +121,7 @@ static int fetch(struct req *r, enum stream_next *ret_next, struct error *err)
     return 0;
 }
 
-/* As long as nobody knows how much there will be: the archive is made while it is sent. */
+/* Fetches from an object store. The length is not known, because the archive is made while it is sent. */
 static int fetch_from_store(struct req *r, enum stream_next *ret_next, struct error *err)
 {
     struct download *d = r->state;
@@ -144,7 +144,8 @@ static int send(struct req *r, struct core *core, struct error *err)
     return req_stream_bytes(r, &d->head, fetch);
 }
 
-/* A range needs the length; so does anybody who is to see how much there is left, as long as that costs nothing. */
+/* Applies the request's range. A range needs the archive's length. Without a range, the length is sent only if it
+ * costs nothing to find out. */
 static int set_range(struct req *r, struct download *d, struct error *err)
 {
     uint64_t length, first = 0, n;
@@ -193,8 +194,8 @@ static const char *text_of(struct json_object *o, const char *key)
     return json_object_object_get_ex(o, key, &v) && json_object_is_type(v, json_type_string) ? json_object_get_string(v) : "";
 }
 
-/* The master lends its credentials and its place in the network to nobody: whoever configures an experiment must not be
- * able to name what is read with them. */
+/* Whether the storage is the cluster's own. The master uses its credentials and its network for no other storage:
+ * somebody who configures an experiment must not choose what the master reads with them. */
 static bool is_clusters_own(struct json_object *storage, struct json_object *own)
 {
     static const char *const place[] = {"type", "bucket", "prefix", "endpoint_url", "container", "connection_string", "account_url"};
@@ -228,7 +229,8 @@ static int open_store(struct req *r, struct error *err)
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (check_clusters_own(d, own, err) < 0)
         return -1;
-    if (json_object_deep_copy(own, &copy, NULL) < 0) /* other threads read it: printing keeps the text within the tree */
+    /* a copy, since other threads read the original: printing a json-c tree stores the text within the tree */
+    if (json_object_deep_copy(own, &copy, NULL) < 0)
         abort();
     json_print(copy, &text);
     const char *path = config_str(c, "python_path");
@@ -242,7 +244,7 @@ static int open_store(struct req *r, struct error *err)
     return req_then_loop(r, send_from_store);
 }
 
-/* On a thread that may wait for the storage. */
+/* Opens the checkpoint. Runs on a thread that may wait for the storage. */
 static int open_archive(struct req *r, struct error *err)
 {
     struct download *d = r->state;
@@ -274,7 +276,7 @@ static void end_download(struct req *r)
     if (!d)
         return;
     checkpoint_archive_free(d->archive);
-    /* Its end is waited for where waiting is no harm. */
+    /* waits for the helper's end on a thread that may wait */
     if (d->helper && pool_submit(r->api->services.transfers, end_helper, helper_ended, d->helper, NULL) < 0)
         checkpoint_helper_free(d->helper);
 }

@@ -13,16 +13,17 @@
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
 
-/* ---- where they are ---------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------------------ */
 
-/* The master's account, or its service, may not do this on this machine; a task with the owner's rights may. */
+/* Whether the system refuses this to the master's account or service on this machine. A task with the owner's rights
+ * may still be allowed to do it. */
 static bool is_denied(int number)
 {
     return number == EACCES || number == EPERM || number == EROFS;
 }
 
-/* The directory of the storage. ERR_UNIMPLEMENTED for storages that are none, ERR_PRECONDITION for configurations that name
- * none. Does not look at the disk. */
+/* The directory of a storage. ERR_UNIMPLEMENTED for storages that are not directories, ERR_PRECONDITION for
+ * configurations that name no storage. Does not look at the disk. */
 static int place_of(const struct checkpoint_site *site, struct arena *a, const char **ret, struct error *err)
 {
     cleanup_json struct json_object *tree = NULL;
@@ -37,7 +38,8 @@ static int place_of(const struct checkpoint_site *site, struct arena *a, const c
     return 0;
 }
 
-/* *ret_fd is -1 where the storage is not for the master to open; *ret_why is a sentence then. */
+/* Opens the storage's directory. *ret_fd is -1 if the master may not open it; then *ret_why is a sentence that says
+ * why. */
 static int open_storage(const struct checkpoint_site *site, struct arena *a, int *ret_fd, const char **ret_why, struct error *err)
 {
     const char *place;
@@ -47,7 +49,8 @@ static int open_storage(const struct checkpoint_site *site, struct arena *a, int
     return 0;
 }
 
-/* The library puts its metadata into every checkpoint; a directory that holds nothing has nothing to lose. */
+/* The library writes metadata.json into every checkpoint, so a directory that has it is a checkpoint. So is an empty
+ * directory, since nothing in it can be lost. */
 static int is_checkpoint(int dir, bool *ret, struct error *err)
 {
     struct stat st;
@@ -155,7 +158,7 @@ static int count_of_any_depth(const char *glob)
 
 int checkpoint_globs_check(const char *const *glob, size_t n, struct error *err)
 {
-    enum { GLOB_MAX = 1000, ANY_DEPTH_MAX = 4 }; /* each ** multiplies the work */
+    enum { GLOB_MAX = 1000, ANY_DEPTH_MAX = 4 }; /* each ** multiplies the work of matching */
     for (size_t i = 0; i < n; i++) {
         if (!*glob[i] || *glob[i] == '/' || strlen(glob[i]) > GLOB_MAX || count_of_any_depth(glob[i]) > ANY_DEPTH_MAX)
             return error_set(err, ERR_INVALID,
@@ -166,16 +169,16 @@ int checkpoint_globs_check(const char *const *glob, size_t n, struct error *err)
     return 0;
 }
 
-/* ---- removal ----------------------------------------------------------------------------------------------------- */
+/* ---- removing files ----------------------------------------------------------------------------------------------- */
 
 struct removal {
     struct json_object *globs, *left;
-    struct strbuf path; /* within the checkpoint, of the directory at hand; ends with '/' unless empty */
+    struct strbuf path; /* path of the current directory within the checkpoint; ends with '/' unless it is empty */
     int depth;
-    bool keeps_metadata; /* until everything else has gone … */
+    bool keeps_metadata; /* metadata.json stays until everything else is removed */
     bool metadata_is_to_go;
-    int64_t metadata_size; /* -1: there is none */
-    bool denied;           /* that is why it has failed */
+    int64_t metadata_size; /* -1: there is no metadata.json */
+    bool denied; /* a removal was refused by the system (is_denied()) */
 };
 
 static bool removes_everything(const struct removal *r)
@@ -250,7 +253,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, bool *ret_
     return 0;
 }
 
-/* Takes `fd`. */
+/* Removes what is below a directory. Closes `fd`. */
 static int remove_below(struct removal *r, int fd, bool *ret_removed, struct error *err)
 {
     DIR *entries = fdopendir(fd);
@@ -271,7 +274,8 @@ static int remove_below(struct removal *r, int fd, bool *ret_removed, struct err
     return rc;
 }
 
-/* It goes last: by it the checkpoint is recognised when the removal is taken up again, or when more is removed later. */
+/* Removes metadata.json, last of all: the checkpoint is recognised by it when the removal is continued, or when more
+ * is removed later. */
 static int remove_metadata(struct removal *r, int dir, struct error *err)
 {
     if (r->metadata_size < 0)
@@ -298,7 +302,7 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, cons
     return 0;
 }
 
-/* A removal that was denied is no failure: somebody else has to do it. */
+/* The result of a removal. If the system has refused it, that is not an error: a task has to do the removal. */
 static int judge(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere, struct error *err)
 {
     if (rc == 0 || !r->denied)

@@ -1,7 +1,7 @@
-/* The files of checkpoints in storages that are directories of the master's machine, below one that an admin has named
- * (storage_roots.h, docs/decisions/0004). Whatever a checkpoint holds, nothing outside its own directory is opened or removed,
- * and a directory without metadata.json is no checkpoint. What is not for the master to open is ELSEWHERE: a task of its owner
- * can reach it. */
+/* The files of checkpoints in storages that are directories of the master's machine, below a directory that an admin
+ * has named (storage_roots.h, docs/decisions/0004). Whatever a checkpoint holds, nothing outside its own directory
+ * is opened or removed. A directory without metadata.json is not treated as a checkpoint. A checkpoint that the
+ * master may not open is ELSEWHERE: a task of its owner can reach it. */
 #ifndef DET_API_CHECKPOINT_FILES_H
 #define DET_API_CHECKPOINT_FILES_H
 
@@ -25,28 +25,30 @@ struct checkpoint_site {
 
 enum checkpoint_found {
     CHECKPOINT_HERE,      /* both directories are open */
-    CHECKPOINT_GONE,      /* the storage is open, and the checkpoint is not in it */
-    CHECKPOINT_ELSEWHERE, /* it is not for the master to open */
+    CHECKPOINT_GONE, /* the storage is open, but the checkpoint is not in it */
+    CHECKPOINT_ELSEWHERE, /* the master may not open the storage */
 };
 
 struct checkpoint_place_open {
     enum checkpoint_found found;
     int storage, dir;     /* -1: not open */
-    const char *why;      /* it is elsewhere: the reason, in the arena */
-    bool in_object_store; /* … and what has been asked for is in no directory at all */
+    const char *why; /* why the checkpoint is elsewhere; in the arena */
+    bool in_object_store; /* the checkpoint is elsewhere because it is in an object store, not in a directory */
 };
 
-/* Configurations that name no storage are errors, as is a checkpoint that is a link. */
+/* Opens the storage and the checkpoint. A configuration that names no storage is an error, and so is a checkpoint
+ * that is a symbolic link. */
 int checkpoint_site_open(const struct checkpoint_site *site, struct arena *a, struct checkpoint_place_open *ret, struct error *err);
 void checkpoint_place_close(struct checkpoint_place_open *p);
 
-/* Removes the files that match one of `globs` (JSON list; [] is everything), and directories that are empty afterwards.
- * A pattern is matched against the path within the checkpoint; * stays within one directory, ** takes any number of them.
- * metadata.json stays while anything else does. What is gone already is fine. Appends what is left to *ret_left: a JSON object
- * of path → bytes.
+/* Removes the files that match one of `globs` (a JSON list; [] matches everything), and directories that are empty
+ * afterwards. A pattern is compared with the path within the checkpoint; * stays within one directory, ** matches
+ * any number of directories. metadata.json stays as long as any other file does. A file that does not exist any more
+ * is no error. Appends what is left to *ret_left: a JSON object of paths and their sizes in bytes.
  *
- * *ret_elsewhere is NULL, or the reason, in the arena, why a task has to do it: the checkpoint is elsewhere, or this machine
- * denies the master's account the removal (EACCES, EPERM, EROFS), of which a part may be done then. */
+ * *ret_elsewhere is NULL, or the reason (in the arena) why a task has to remove the files: the checkpoint is
+ * elsewhere, or this machine refuses the removal to the master's account (EACCES, EPERM, EROFS). In the latter case
+ * part of the files may be removed already. */
 int checkpoint_files_remove(const struct checkpoint_site *site, const char *globs, struct arena *a, const char **ret_elsewhere,
                             struct strbuf *ret_left, struct error *err);
 /* Removes the files that an experiment's trials wrote for TensorBoard, from the storage that its configuration names. */

@@ -1,5 +1,5 @@
-/* Deleting checkpoints, and some of their files: judged on a reader, which may look at the storage; marked by the writer;
- * removed in the background (struct api_services.collect). */
+/* Requests to remove checkpoints, or some of their files. They are checked on a reader, which may look at the
+ * storage, marked in the store by the writer, and carried out in the background (struct api_services.removals_due). */
 #include <string.h>
 
 #include "api/pipeline/access.h"
@@ -11,11 +11,11 @@
 #include "store/experiments/removals.h"
 
 struct wanted {
-    struct store_texts uuids; /* those that have files */
-    const char *globs;        /* JSON list; [] is everything, NO_FILE is nothing */
+    struct store_texts uuids; /* the checkpoints that have files */
+    const char *globs; /* JSON list; [] matches everything, NO_FILE matches nothing */
 };
 
-/* ---- whether it may be ------------------------------------------------------------------------------------------- */
+/* ---- whether the checkpoint may be removed ------------------------------------------------------------------------- */
 
 static int check_unused(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
 {
@@ -28,7 +28,8 @@ static int check_unused(struct req *r, struct store *db, const struct store_chec
                      "trial is over, or kill it", c->uuid, trial_id);
 }
 
-/* Where it is must be known; if that is not for the master to open, a task on an agent removes it. */
+/* The configuration must say where the checkpoint is. If the master may not open that storage, a task on an agent
+ * removes the files. */
 static int check_storage(struct req *r, struct store *db, const struct store_checkpoint *c, struct error *err)
 {
     struct checkpoint_site site = {.uuid = c->uuid, .roots = api_info(r->api)->storage_roots};
@@ -96,11 +97,11 @@ int api_delete_checkpoints(struct req *r, struct store *db, const struct wire_de
     return request_removal(r, db, in->checkpoint_uuids, in->checkpoint_uuids_n, "[]", err);
 }
 
-/* Without a pattern nothing is removed, but the storage is looked at again, and the list of the checkpoint's files is what is found
- * there. No file is called so. */
+/* A request without a pattern removes nothing, but lists the checkpoint's files again. This pattern stands for it,
+ * because no file has this name. */
 #define NO_FILE "[\"/\"]"
 
-/* The pattern for all files is the checkpoint as a whole. */
+/* Whether the patterns match all files: then the checkpoint is removed as a whole. */
 static bool names_everything(const char *const *glob, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* Checkpoints: reported by tasks, listed and looked at by people, thinned out by file. */
+/* Checkpoints: reports from tasks, lists and details for people, and what is left of them after files were removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,20 +17,21 @@
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
 
-/* ---- report: stored, and told to the core (a trial resumes from its newest), in one transaction ---- */
+/* ---- reports: stored, and given to the core (a trial resumes from its newest checkpoint), in one transaction ---- */
 
-/* The core takes a report before the store has judged it, so that two trials must not report the same UUID at once: from the
- * claim on there is one, and what its request then reads is how things stand. */
+/* A UUID that requests are about to report. The core takes a report before the store has checked it, so two trials
+ * must not report the same UUID at once. While a trial's requests have claimed the UUID, nobody else can report it,
+ * and what those requests read about it stays true. */
 struct reporting {
     char uuid[CORE_UUID_MAX];
     int32_t trial_id;
-    int n; /* requests, all for the same trial */
+    int n; /* number of requests that hold the claim, all for the same trial */
     UT_hash_handle hh;
 };
 
 struct report {
     struct store_checkpoint checkpoint;
-    struct reporting *claim; /* NULL: not yet */
+    struct reporting *claim; /* NULL: nothing is claimed yet */
 };
 
 static int claim(struct req *r, struct report *p, struct error *err)
@@ -141,7 +142,7 @@ static int check_form(const struct wire_checkpoint *w, struct error *err)
     return 0;
 }
 
-/* A task reports with the session of its allocation; a person may name one of the trial's task. */
+/* The allocation that reports: a task's own, by its session. A person may name any allocation of the trial's task. */
 static int allocation_of(struct req *r, const struct wire_checkpoint *w, const char **ret, struct error *err)
 {
     size_t n = strlen(w->task_id);
@@ -234,7 +235,8 @@ static int list(struct req *r, struct store *db, struct store_checkpoint_filter 
     return 0;
 }
 
-/* Without an order, a list by searcher metric starts with what its experiment calls the best. */
+/* Whether the list is descending. Without an order in the request, a list by the searcher's metric begins with the
+ * best value. */
 static bool is_descending(const struct store_experiment *x, enum wire_checkpoint_sort_by by, enum wire_order_by order)
 {
     if (by == WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC && order == WIRE_ORDER_BY_UNSPECIFIED)
@@ -283,7 +285,8 @@ int api_post_checkpoint_metadata(struct req *r, struct store *db,
     return get_checkpoint(r, db, w->uuid, &ret->checkpoint, err);
 }
 
-/* What is left of each checkpoint after somebody deleted files: its owner's task, or one that collects checkpoints. */
+/* Takes reports of what is left of checkpoints after files were removed. They come from the trial's task, or from a
+ * task that collects checkpoints. */
 int api_patch_checkpoints(struct req *r, struct store *db, const struct wire_patch_checkpoints_request *in,
                           struct wire_patch_checkpoints_response *ret, struct error *err)
 {

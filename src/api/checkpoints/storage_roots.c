@@ -20,10 +20,10 @@ struct storage_roots {
     size_t n;
     bool has_own;
     struct stat own; /* the master's data directory */
-    int64_t task_uid_first; /* 0: nobody looks at uids */
+    int64_t task_uid_first; /* 0: no agent uses own uids for tasks */
 };
 
-enum { TASK_UIDS_MAX = 1000000 }; /* at most as many as an agent can have */
+enum { TASK_UIDS_MAX = 1000000 }; /* the most uids that an agent can have for tasks */
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ const char *storage_path_normal(const char *path, struct arena *a)
     return normal.n ? arena_strdup(a, strbuf_str(&normal)) : "/";
 }
 
-/* Both normal. */
+/* Whether path is root or below it. Both must be in normal form. */
 static bool is_below(const char *path, const char *root)
 {
     size_t n = strlen(root);
@@ -67,7 +67,7 @@ static void add_root(struct storage_roots *r, const char *path, const char *key)
                     "or has two dots; tasks do\"", log_quote(path), key);
 }
 
-/* NULL where it is no directory. */
+/* The path of a storage that is a directory; NULL if it is none. */
 static const char *place_of(struct json_object *storage, struct arena *a)
 {
     cleanup_error struct error ignored = ERROR_INIT;
@@ -99,7 +99,8 @@ void storage_roots_free(struct storage_roots *r)
     free(r);
 }
 
-/* The longest, so that an admin's link below an admin's root is followed. NULL if there is none. */
+/* The longest root that the place is below, so that an admin's link below an admin's root is followed. NULL: there
+ * is none. */
 static const char *root_of(const struct storage_roots *r, const char *admin_storage, const char *place, struct arena *a)
 {
     cleanup_json struct json_object *storage = NULL;
@@ -133,7 +134,8 @@ bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t u
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* One directory after the other, so that each is looked at. Takes `at`. The result, too, is for going on only (O_PATH). */
+/* Opens one directory after the other, so that each can be checked. Closes `at`. The result is opened with O_PATH:
+ * it can be used only to open something below it. */
 static int descend(const struct storage_roots *r, int at, const char *rest, struct arena *a)
 {
     for (;;) {

@@ -15,20 +15,20 @@
 struct config;
 struct storage_roots;
 
-/* Made once, when the master starts; any thread may read it. */
+/* Made once, when the master starts. Any thread may read it. */
 struct storage_roots *storage_roots_new(const struct config *c, const char *data_dir);
-void storage_roots_free(struct storage_roots *r); /* NULL is fine */
+void storage_roots_free(struct storage_roots *r); /* NULL is allowed */
 
-/* The descriptor of the directory `place`, for reading; -1 if it is not for the master to open, and then *ret_why is a
- * sentence. admin_storage: checkpoint_storage (JSON) that an admin has set for the workspace at hand, or NULL. */
+/* Opens the directory `place` for reading. -1 if the master may not open it; then *ret_why is a sentence that says
+ * why. admin_storage: the checkpoint_storage (JSON) that an admin has set for the workspace, or NULL. */
 int storage_roots_open(const struct storage_roots *r, const char *admin_storage, const char *place, struct arena *a,
                        const char **ret_why);
 /* Whether the directory is the master's data directory. */
 bool storage_roots_is_own(const struct storage_roots *r, int dir);
-/* Whether tasks of another user have made it, as far as their uid tells (task_uids of agents). */
+/* Whether a task of another user has made the directory, as far as its uid tells (task_uids of agents). */
 bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t user_id);
 
-/* An absolute path without "." and doubled or trailing slashes; NULL if it is relative or has "..". */
+/* An absolute path without ".", doubled slashes and trailing slashes; NULL if `path` is relative or has "..". */
 const char *storage_path_normal(const char *path, struct arena *a);
 
 #endif

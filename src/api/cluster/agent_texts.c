@@ -8,8 +8,8 @@
 
 struct agent_text {
     struct agent_text_key key;
-    int refs; /* the cache's among them */
-    uint64_t used; /* by which listing, last */
+    int refs; /* the cache's own reference included */
+    uint64_t used; /* number of the listing that used it last */
     struct strbuf text;
     UT_hash_handle hh;
 };
@@ -22,7 +22,7 @@ struct agent_texts {
 static struct agent_text_key exact(struct agent_text_key key)
 {
     struct agent_text_key clean;
-    memset(&clean, 0, sizeof clean); /* the hash is one of bytes */
+    memset(&clean, 0, sizeof clean); /* the hash is computed over all bytes, so that padding must be zero */
     clean.revision = key.revision;
     clean.without_slots = key.without_slots;
     clean.without_containers = key.without_containers;

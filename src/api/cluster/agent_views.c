@@ -32,7 +32,8 @@ static void container_to_wire(const struct container_row *c, struct arena *a, st
         ret->devices[i].id = c->device_id[i];
 }
 
-/* Of thousands of slots; a printf would cost as much as all the rest of them. */
+/* Joins text and number without printf, which would take as long as everything else when there are thousands of
+ * slots. */
 static const char *text_and_number(struct arena *a, const char *text, size_t n, int32_t number)
 {
     char digits[NUMBER_TEXT_MAX];
@@ -54,7 +55,7 @@ void slot_to_wire(const struct core_slot_view *s, struct arena *a, struct wire_a
     }
 }
 
-/* Keys of maps must be sorted on the wire; the codec does that. */
+/* The codec sorts the keys of maps, as the wire format requires. */
 static void slots_to_wire(const struct core_agent_view *v, const struct core_slot_view *s, size_t n, struct arena *a,
                           struct wire_agent *ret)
 {
@@ -94,7 +95,7 @@ static void count_state(struct wire_agent_device_stats *d, const char *state, st
     d->states[i].value++;
 }
 
-/* The state of a slot is that of the container on it; of a free one, STATE_UNSPECIFIED. */
+/* The state of a slot is that of the container on it; a free slot is STATE_UNSPECIFIED. */
 static const char *slot_state(const struct core_slot_view *s)
 {
     return codec_enum_name(&wire_enum_container_state, s->container ? (int32_t)container_state_to_wire(s->container->state) : 0);
@@ -115,7 +116,7 @@ static void count_device(struct wire_map_agent_device_stats *stats, size_t *n, c
     count_state(d, state, a);
 }
 
-/* Required by the clients; slots by device type and by brand. */
+/* Statistics of slots by device type and by brand; clients require them. */
 static const struct wire_agent_slot_stats *slot_stats(const struct core_slot_view *s, size_t n, struct arena *a)
 {
     struct wire_agent_slot_stats *w = arena_new(a, struct wire_agent_slot_stats);
@@ -139,7 +140,7 @@ void agent_to_wire(const struct core *core, const struct core_agent_view *v, boo
         .addresses = arena_array(a, const char *, 1), .enabled = v->enabled, .draining = v->draining,
         .version = arena_strdup(a, v->version), .resource_pools = arena_array(a, const char *, 1), .resource_pools_n = 1,
         .slot_stats = slot_stats(slot, n, a), .has_lost_time = v->lost_us != 0, .lost_time = v->lost_us};
-    ret->has_isolated = v->isolation_gap != NULL; /* an agent that is away has said nothing */
+    ret->has_isolated = v->isolation_gap != NULL; /* an agent that is away has not said whether it isolates */
     ret->isolated = v->isolation_gap && !*v->isolation_gap;
     ret->isolation_gap = v->isolation_gap && *v->isolation_gap ? arena_strdup(a, v->isolation_gap) : NULL;
     ret->resource_pools[0] = arena_strdup(a, v->pool);

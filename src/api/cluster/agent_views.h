@@ -1,4 +1,4 @@
-/* Agents and slots of the core as messages of the contract. Everything is copied into the arena. */
+/* Makes messages of the contract from the core's views of agents and slots. Everything is copied into the arena. */
 #ifndef DET_API_AGENT_VIEWS_H
 #define DET_API_AGENT_VIEWS_H
 

@@ -1,4 +1,4 @@
-/* Agents and their slots: lists and single ones, and switching them on and off. */
+/* Agents and their slots: lists, details, and switching them on and off. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +10,14 @@
 #include "gen/handlers.h"
 #include "store/cluster/agents.h"
 
-enum { ENCODED_ON_LOOP_MAX = 50 /* agents */ };
+enum { ENCODED_ON_LOOP_MAX = 50 /* agents; a longer list is encoded by a worker */ };
 
 /* ---- the list ---- */
 
 struct agent_list {
     struct agent_text_key *key;
-    struct agent_text **text; /* NULL: still to be made … */
-    struct wire_agent *agent; /* … of this */
+    struct agent_text **text; /* NULL: the text must still be made from `agent` */
+    struct wire_agent *agent; /* what the text is made from */
     size_t n;
 };
 
@@ -53,7 +53,7 @@ static int keep_texts(struct req *r, struct core *core, struct error *err)
     return 0;
 }
 
-/* Nothing of the core is in it any more, so that it may be done anywhere. */
+/* Encodes the list. It holds nothing of the core any more, so that this may run on any thread. */
 static int encode_list(struct req *r, struct error *err)
 {
     const struct agent_list *l = r->state;
@@ -130,7 +130,7 @@ int api_get_slots(struct req *r, struct core *core, const struct wire_get_slots_
     return 0;
 }
 
-/* Slot ids are device numbers as text. */
+/* Finds a slot. Slot ids are device numbers as text. */
 static int one_slot(struct req *r, struct core *core, const char *agent_id, const char *slot_id,
                     const struct wire_agent_slot **ret, int32_t *ret_device, struct error *err)
 {
@@ -159,7 +159,7 @@ int api_get_slot(struct req *r, struct core *core, const struct wire_get_slot_re
     return one_slot(r, core, in->agent_id, in->slot_id, &ret->slot, &device, err);
 }
 
-/* ---- on and off ---- */
+/* ---- switching on and off ---- */
 
 static int switch_agent(struct req *r, struct core *core, const char *agent_id, bool enable, bool drain, const char *reason,
                         const struct wire_agent **ret, struct error *err)
@@ -190,7 +190,7 @@ int api_enable_agent(struct req *r, struct core *core, const struct wire_enable_
     return switch_agent(r, core, in->agent_id, true, false, /* reason= */ NULL, &ret->agent, err);
 }
 
-/* It stands in a cell of a list, and in sentences on why jobs wait. */
+/* Checks the reason, which is shown in a table cell and in sentences that say why jobs wait. */
 static int check_reason(const char *reason, struct error *err)
 {
     if (strlen(reason) >= CORE_DISABLED_REASON_MAX)

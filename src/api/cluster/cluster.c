@@ -1,4 +1,4 @@
-/* The master itself: identity, health, configuration, telemetry, and the raw routes of the same subjects. */
+/* The master itself: identity, health, configuration, telemetry, and the raw routes about these. */
 #include <string.h>
 
 #include "api/pipeline/convert.h"
@@ -21,8 +21,8 @@ static const char **feature_switches(const struct api_info *info, struct arena *
     return text;
 }
 
-/* The release whose interface this master has. Clients compare it with their own version, and the released client warns
- * at every command unless they are equal; which version of this program it is stands beside it. */
+/* The release whose interface this master has. Clients compare it with their own version, and the released client
+ * warns at every command unless they are equal. The version of this program is in another field. */
 #define INTERFACE_VERSION "0.38.1"
 
 int api_get_master(struct req *r, struct core *core, const struct wire_get_master_request *in,
@@ -38,7 +38,7 @@ int api_get_master(struct req *r, struct core *core, const struct wire_get_maste
     return 0;
 }
 
-/* Nothing is ever reported to anybody from here, whatever telemetry.enabled says: there is no key to report with. */
+/* This master reports nothing to anybody, whatever telemetry.enabled says: there is no key to report with. */
 int api_get_telemetry(struct req *r, struct core *core, const struct wire_get_telemetry_request *in,
                       struct wire_get_telemetry_response *ret, struct error *err)
 {
@@ -143,8 +143,8 @@ int raw_agents(struct req *r, struct core *core, struct error *err)
     r->http = NULL;
     http_request_set_ctx(http, NULL, NULL);
     if (s->accept_agent(s->ctx, http, id, joins, err) < 0) {
-        r->http = http; /* still to be answered */
+        r->http = http; /* the request has yet to be answered */
         return -1;
     }
-    return 0; /* the connection has left HTTP; nothing is sent */
+    return 0; /* the connection now speaks the link's protocol; no HTTP reply is sent */
 }

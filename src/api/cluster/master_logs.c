@@ -1,4 +1,4 @@
-/* The master's own log, as far back as it is kept in memory. */
+/* The master's own log, as far back as memory has it. */
 #include "api/pipeline/internal.h"
 #include "api/pipeline/repeated.h"
 #include "common/system/log_ring.h"
@@ -8,8 +8,8 @@
 enum { LINES_PER_FETCH = 500, PERIOD_S = 1 };
 
 struct master_logs {
-    int64_t next; /* number of the next line */
-    int64_t left; /* how many are still wanted; negative: all */
+    int64_t next; /* number of the next line to send */
+    int64_t left; /* number of lines still wanted; negative: all */
 };
 
 static enum wire_log_level level_to_wire(enum log_level level)
@@ -39,7 +39,7 @@ static int fetch_lines(struct req *r, struct store *db, enum stream_next *next, 
     return 0;
 }
 
-/* In place of the log: one line that says why there is none. */
+/* Sends one line that says why there is no log. */
 static int fetch_refusal(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     const char *text = arena_printf(&r->arena, "Left out: only an admin may read the master's log, and user '%s' is none.",
@@ -50,8 +50,9 @@ static int fetch_refusal(struct req *r, struct store *db, enum stream_next *next
     return 0;
 }
 
-/* The log is the admins'. The support bundle of release 0.38.1 asks for the log without any parameter, and gives nobody a bundle whom
- * the master refuses the log: that request has an answer. `det master logs` always says whether it wants to follow. */
+/* Refuses the log to anybody but admins. The support bundle of release 0.38.1 asks for the log without any parameter
+ * and makes no bundle if the master refuses: such a request is answered with a line instead. `det master logs`
+ * always says whether it wants to follow. */
 static int refuse(struct req *r, struct error *err)
 {
     if (*http_request_query(r->http))

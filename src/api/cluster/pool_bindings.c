@@ -1,5 +1,6 @@
-/* Which workspaces may use which resource pools. Asked where something is launched, where a job changes its pool, and where
- * what is not over goes to another workspace; a binding that is changed leaves what is in the pool there. */
+/* Bindings: which workspaces may use which resource pools. They are checked when something is launched, when a job
+ * changes its pool, and when something that is not over moves to another workspace. Changing a binding does not
+ * affect what is in the pool already. */
 #include "api/cluster/pool_bindings.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ int pool_check_move(struct req *r, struct store *db, int32_t project_id, int32_t
     return 0;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- checking a request ------------------------------------------------------------------------------------------- */
 
 static int check_pool(const struct req *r, const char *pool, struct error *err)
 {
@@ -62,7 +63,7 @@ static int check_change(const struct req *r, const char *pool, struct error *err
     return 0;
 }
 
-/* Workspaces by their ids and by their names; all of them exist. */
+/* The workspaces of a request, by their ids and by their names; all of them exist. */
 struct wanted {
     int32_t *id;
     size_t n;
@@ -87,7 +88,7 @@ static int find_workspaces(struct req *r, struct store *db, const int32_t *id, s
     return 0;
 }
 
-/* ---- changing ---------------------------------------------------------------------------------------------------- */
+/* ---- changing bindings -------------------------------------------------------------------------------------------- */
 
 int api_bind_rp_to_workspace(struct req *r, struct store *db, const struct wire_bind_rp_to_workspace_request *in,
                              struct wire_bind_rp_to_workspace_response *ret, struct error *err)
@@ -121,7 +122,7 @@ int api_overwrite_rp_workspace_bindings(struct req *r, struct store *db,
     return store_pool_bind_only(db, in->resource_pool_name, w.id, w.n, err);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------------- */
+/* ---- reading bindings --------------------------------------------------------------------------------------------- */
 
 int api_list_workspaces_bound_to_rp(struct req *r, struct store *db,
                                     const struct wire_list_workspaces_bound_to_rp_request *in,

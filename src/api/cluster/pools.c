@@ -39,7 +39,7 @@ static enum wire_resourcepool_scheduler_type scheduler_type(const struct api_poo
     return (enum wire_resourcepool_scheduler_type)number;
 }
 
-/* Only of a pool whose jobs stand in a queue there are priorities to tell of. */
+/* Details of the scheduler. Priorities are shown only if the pool's jobs are in a queue. */
 static const struct wire_resourcepool_resource_pool_detail *pool_detail(const struct api_pool_defaults *d,
                                                                         struct arena *a)
 {
@@ -54,8 +54,8 @@ static const struct wire_resourcepool_resource_pool_detail *pool_detail(const st
     return w;
 }
 
-/* The slots of one agent, if all of the pool's have as many; else 0. The most common type of the first agent's
- * slots. */
+/* The number of slots of each agent if all agents of the pool have the same number, else 0; and the most common type
+ * among the first agent's slots. */
 static void slots_of_agents(const struct core *core, const char *pool, int32_t *ret_slots,
                             enum wire_device_type *ret_type)
 {
@@ -74,7 +74,7 @@ static void slots_of_agents(const struct core *core, const char *pool, int32_t *
     }
 }
 
-/* The contract has no word for a provider that is no cloud. */
+/* Shows the limits of an elastic pool. The contract has no word for a provider that is not a cloud. */
 static void add_scaling(struct req *r, const struct core_pool_view *v, const struct api_pool_defaults *d,
                         struct wire_resourcepool_resource_pool *ret)
 {
@@ -113,7 +113,7 @@ static void pool_to_wire(struct req *r, struct core *core, const struct core_poo
         add_scaling(r, v, d, ret);
 }
 
-/* Indexes of those that are wanted: all, or those that are bound to no workspace. */
+/* Indexes of the pools to be listed: all, or those that are bound to no workspace. */
 struct pool_list {
     size_t *index, n;
 };
@@ -179,8 +179,8 @@ enum { JOBS_DEFAULT = 100 };
 
 struct jobs {
     struct core_job_view *job;
-    const char **id; /* copies: the view is the core's */
-    struct core_wait_view *wait; /* of those in the window */
+    const char **id; /* copies, since the view belongs to the core */
+    struct core_wait_view *wait; /* for the jobs in the window */
     double *progress;
     size_t n;
     const char *pool;
@@ -347,7 +347,7 @@ static int queue_change_of(const struct wire_job_queue_control *w, struct core_q
 
 struct queue_request {
     struct core_queue_change *change;
-    int32_t *experiment_id; /* of each change */
+    int32_t *experiment_id; /* for each change */
 };
 
 static int change_queue(struct req *r, struct core *core, struct error *err)
@@ -359,7 +359,7 @@ static int change_queue(struct req *r, struct core *core, struct error *err)
     return req_core_step(r, core, &ev, NULL, err);
 }
 
-/* Where a job's workspace may not go, the job does not go. */
+/* A job must not go to a pool that its workspace may not use. */
 static int check_bindings(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_update_job_queue_request *in = r->in;

@@ -40,8 +40,8 @@ static int unarchive(struct req *r, struct store *db, const struct store_experim
     return set_archived(r, db, x, false, err);
 }
 
-/* The rows go in the background (struct api_services.delete_experiments); a deletion that failed may be asked for
- * again. */
+/* Marks the experiment as DELETING. Its rows are deleted in the background (struct api_services.delete_experiment).
+ * A deletion that has failed may be asked for again. */
 static int start_deletion(struct req *r, struct store *db, const struct store_experiment_brief *x,
                           const struct action_args *args, struct error *err)
 {
@@ -51,7 +51,8 @@ static int start_deletion(struct req *r, struct store *db, const struct store_ex
     return store_experiment_set_state(db, x->id, run_state_name(RUN_DELETING), 0, err);
 }
 
-/* Trials that still write would go on with files that are gone. */
+/* Removes the files for TensorBoard. The experiment must be over: trials that still write would go on with files
+ * that no longer exist. */
 static int delete_tensorboard(struct req *r, struct store *db, const struct store_experiment_brief *x,
                               const struct action_args *args, struct error *err)
 {
@@ -105,7 +106,7 @@ static int move(struct req *r, struct store *db, const struct store_experiment_b
 
 int check_retention_days(int32_t days, struct error *err)
 {
-    enum { DAYS_MAX = 32767 }; /* as in the configuration: retention_policy.log_retention_days */
+    enum { DAYS_MAX = 32767 }; /* the limit that the configuration has, too: retention_policy.log_retention_days */
     if (days < -1 || days > DAYS_MAX)
         return error_set(err, ERR_INVALID, "num_days is %d, allowed is -1 (for ever) to %d", days, DAYS_MAX);
     return 0;
@@ -205,7 +206,7 @@ static void keep_single(struct req *r, const struct experiment_action *a, int32_
     r->state = s;
 }
 
-/* An action that changes the state, on the loop. */
+/* Makes an action that changes the state. Runs on the loop. */
 static int action_on_state(struct req *r, struct core *core, const struct experiment_action *a, int32_t experiment_id,
                            struct error *err)
 {
@@ -213,7 +214,7 @@ static int action_on_state(struct req *r, struct core *core, const struct experi
     return request_state(r, core, err);
 }
 
-/* Any other action, on the writer's thread. */
+/* Makes any other action. Runs on the writer's thread. */
 static int action_on_row(struct req *r, struct store *db, const struct experiment_action *a, int32_t experiment_id,
                          const struct action_args *args, struct error *err)
 {

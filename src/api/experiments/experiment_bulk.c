@@ -1,4 +1,4 @@
-/* Actions on many experiments at once: by their ids, or by a filter. Each experiment gets its own answer. */
+/* Actions on many experiments at once, named by ids or by a filter. The reply has a result for each experiment. */
 #include "api/pipeline/access.h"
 #include "api/pipeline/convert.h"
 #include "api/experiments/experiment_actions.h"
@@ -10,19 +10,19 @@
 struct bulk {
     const struct experiment_action *action;
     struct action_args args;
-    struct store_ints ids; /* as asked for; with a filter, those that it finds */
+    struct store_ints ids; /* as the request names them; with a filter, the ids that the filter finds */
     const struct wire_bulk_experiment_filters *filters;
-    int32_t project_id; /* of the path; -1: any */
+    int32_t project_id; /* the project that the path names; -1: any */
     struct wire_experiment_action_result **results;
     size_t *results_n;
-    struct store_experiment_brief *found; /* by id */
+    struct store_experiment_brief *found; /* sorted by id */
     size_t found_n;
-    size_t *changed; /* by the writer: places among the ids */
+    size_t *changed; /* those that the writer has changed, as indexes into the ids */
     size_t changed_n;
-    size_t at; /* how far the loop has come */
+    size_t at; /* index of the next id for the loop, which works in parts */
 };
 
-/* ---- which ones -------------------------------------------------------------------------------------------------- */
+/* ---- which experiments --------------------------------------------------------------------------------------------- */
 
 static struct store_experiment_filter filter_of(const struct bulk *b, struct arena *a)
 {
@@ -44,7 +44,8 @@ static struct store_experiment_filter filter_of(const struct bulk *b, struct are
     return filter;
 }
 
-/* It must be there, in the project that the path names, and one that the asking user may change. */
+/* The experiment, if it exists, is in the project that the path names, and may be changed by the user who asks. NULL
+ * and *err otherwise. */
 static const struct store_experiment_brief *find_changeable(const struct req *r, int32_t id, struct error *err)
 {
     const struct bulk *b = r->state;
@@ -63,7 +64,7 @@ static void answer(struct req *r, size_t i, int32_t id, const struct error *err)
         .id = id, .error = err->kind ? arena_strdup(&r->arena, error_msg(err)) : ""};
 }
 
-/* ---- state changes: on the loop ---------------------------------------------------------------------------------- */
+/* ---- changes of state: on the loop -------------------------------------------------------------------------------- */
 
 static int change_state(struct req *r, struct core *core, const struct bulk *b, int32_t id, struct error *err)
 {
@@ -91,7 +92,7 @@ static int change_states(struct req *r, struct core *core, struct error *err)
     return b->at < b->ids.n ? req_then_later(r, change_states) : 0;
 }
 
-/* ---- all other changes: on the writer, judged by what it sees ----------------------------------------------------- */
+/* ---- all other changes: on the writer's thread, checked against what it reads -------------------------------------- */
 
 static int change_one(struct req *r, struct store *db, const struct bulk *b, int32_t id, struct error *err)
 {
@@ -103,7 +104,8 @@ static int change_one(struct req *r, struct store *db, const struct bulk *b, int
     return b->action->change(r, db, &now, &b->args, err);
 }
 
-/* A judgement about one experiment is its answer; a store that does not work concerns them all. */
+/* Whether the error is about one experiment, and becomes its result. Otherwise the store does not work, and the
+ * whole request fails. */
 static bool is_judgement(const struct error *failed)
 {
     return error_http_status(failed->kind) < 500;
@@ -143,7 +145,7 @@ static int change_rows(struct req *r, struct store *db, struct error *err)
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
-/* On the searcher's thread. */
+/* Finds the experiments. Runs on the query thread. */
 static int run_bulk(struct req *r, struct store *db, const struct bulk *request, struct error *err)
 {
     struct bulk *b = arena_new(&r->arena, struct bulk);

@@ -1,6 +1,7 @@
-/* POST /experiments/continue: what is over goes on, from the latest checkpoints of its trials. On a reader's thread:
- * whether it may, and with which configuration; on the loop one step of the core, with the new configuration stored in
- * the same transaction. The text that was submitted once stays as it is. */
+/* POST /experiments/continue: an experiment that is over goes on, from the latest checkpoints of its trials. A
+ * reader's thread checks whether it may, and makes the configuration. Then one step of the core follows on the loop;
+ * the new configuration is stored in the same transaction. The configuration as it was first submitted is kept
+ * unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +29,9 @@ struct continuation {
     struct continuing *claim;
 };
 
-/* Two requests that both read that the experiment is over would both take it up, the second one with rows from before the
- * first: from the claim on there is one, and what it reads is how things stand. */
+/* An experiment that a request is about to continue. Without this claim two requests could both read that the
+ * experiment is over and both continue it, the second with outdated rows. After the claim no other request continues
+ * it, and what this one reads stays true. */
 struct continuing {
     int32_t experiment_id;
     UT_hash_handle hh;
@@ -55,7 +57,7 @@ static void end_continuation(struct req *r)
     exp_config_free(c->config);
 }
 
-/* ---- 1. whether it may, and with what ---- */
+/* ---- 1. whether the experiment may go on, and with which configuration ---- */
 
 static int check_state(const struct store_experiment *x, enum run_state *ret, struct error *err)
 {
@@ -71,7 +73,8 @@ static int check_state(const struct store_experiment *x, enum run_state *ret, st
     return 0;
 }
 
-/* Halving searchers compared their trials with each other: their decisions cannot be taken back. */
+/* Refuses halving searchers: they have compared their trials with each other, and these decisions cannot be taken
+ * back. */
 static int check_searcher(const struct continuation *c, struct error *err)
 {
     enum exp_searcher_kind kind = c->config->searcher.kind;
@@ -87,7 +90,7 @@ static int check_searcher(const struct continuation *c, struct error *err)
     return 0;
 }
 
-/* A search rests on all of its trials. */
+/* All trials must still exist, since the search rests on all of them. */
 static int check_trials(struct req *r, struct store *db, int32_t id, struct error *err)
 {
     int64_t n;
@@ -97,7 +100,8 @@ static int check_trials(struct req *r, struct store *db, int32_t id, struct erro
                          "forked", id) : 0;
 }
 
-/* What a trial had last may have been collected when the experiment ended: it goes on from the latest that is there. */
+/* Finds for each trial the latest checkpoint that still exists. Its newest one may have been collected when the
+ * experiment ended. */
 static int find_checkpoints(struct req *r, struct store *db, struct continuation *c, struct error *err)
 {
     for (size_t i = 0; i < c->trial_n; i++) {
@@ -113,7 +117,8 @@ static int find_checkpoints(struct req *r, struct store *db, struct continuation
     return 0;
 }
 
-/* Trials that have checkpoints of their own need not start where the first run did, which may be gone by now. */
+/* Finds the checkpoint from which trials without own checkpoints start. It is not needed, and may not exist any
+ * more, if all trials have checkpoints. */
 static int find_warm_start(struct req *r, struct store *db, struct continuation *c, struct error *err)
 {
     bool all = c->trial_n > 0;
@@ -148,7 +153,7 @@ static void fill_row(struct continuation *c, enum run_state state)
     snprintf(c->experiment.row.job_id, sizeof(c->experiment.row.job_id), "%s", x->job_id);
 }
 
-/* ---- 2. the step, and after it ---- */
+/* ---- 2. the step of the core, and after it ---- */
 
 static int continue_reply(struct req *r, struct store *db, struct error *err)
 {
@@ -195,7 +200,8 @@ static int continue_step(struct req *r, struct core *core, struct error *err)
 {
     struct continuation *c = r->state;
     bool single = c->config->searcher.kind == EXP_SEARCHER_SINGLE;
-    if (r->api->services.check_not_deleted(r->api->services.ctx, c->was.id, err) < 0) /* since the reader looked */
+    /* the experiment may have been deleted since the reader looked */
+    if (r->api->services.check_not_deleted(r->api->services.ctx, c->was.id, err) < 0)
         return -1;
     if (launch_check_pool(r, core, c->config, &c->exceeds_slots, err) < 0)
         return -1;

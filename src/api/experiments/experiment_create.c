@@ -1,5 +1,6 @@
-/* POST /experiments. On a reader's thread: project, parent, configuration, archive; then one step of the core on the
- * loop, with the experiment's documents stored in the same transaction; after the commit the reply is read back. */
+/* POST /experiments. A reader's thread finds project, parent, configuration and archive. Then one step of the core
+ * follows on the loop; the experiment's documents are stored in the same transaction. After the commit the reply is
+ * read from the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +19,15 @@
 #include "store/experiments/trials.h"
 #include "store/accounts/workspaces.h"
 
-/* Lives from the first step to the end of the request. What the writer needs of it is never touched by the loop
- * meanwhile. */
+/* Lives from the first step to the end of the request. While the writer uses it, the loop does not change it. */
 struct creation {
     const struct wire_create_experiment_request *in;
-    const char *external_id; /* unmanaged; NULL: none */
+    const char *external_id; /* of an unmanaged experiment; NULL: none */
     const struct wire_experiment **ret_experiment;
     const char **ret_config;
-    enum wire_launch_warning **ret_warnings; /* NULL: the reply has none */
+    enum wire_launch_warning **ret_warnings; /* NULL: the reply has no such field */
     size_t *ret_warnings_n;
-    const char ***ret_config_warnings; /* NULL: the reply has none */
+    const char ***ret_config_warnings; /* NULL: the reply has no such field */
     size_t *ret_config_warnings_n;
     struct exp_config *config;
     struct strbuf archive;
@@ -46,15 +46,15 @@ static void end_creation(struct req *r)
     strbuf_release(&c->archive);
 }
 
-/* ---- 1. what can be refused without the core ---- */
+/* ---- 1. what can be refused before the core is asked ---- */
 
 static const struct wire_create_experiment_request *request_of(const struct req *r)
 {
     return ((const struct creation *)r->state)->in;
 }
 
-/* The request's project, else the configuration's workspace and project, else Uncategorized. A configuration that names
- * one of the two only is told so later, with all else that is wrong with it. */
+/* Finds the project: the request's, else the one that the configuration names by workspace and project, else
+ * Uncategorized. If the configuration names only one of the two, the check of the configuration reports that later. */
 static int find_project(struct req *r, struct store *db, struct json_object *template_config,
                         struct store_project_place *ret, struct error *err)
 {
@@ -107,7 +107,7 @@ static int prepare_config(struct req *r, struct store *db, struct creation *c, s
     return rc;
 }
 
-/* The request's files, else the parent's archive. */
+/* Makes the archive of the request's files, or takes the parent's archive. */
 static int make_archive(struct req *r, struct store *db, struct creation *c, struct error *err)
 {
     const struct wire_create_experiment_request *in = request_of(r);
@@ -139,7 +139,7 @@ static void tell_config_warnings(struct req *r, const struct creation *c)
         launch_config_warnings(r, c->config, c->ret_config_warnings, c->ret_config_warnings_n);
 }
 
-/* ---- 2. after the commit: read back ---- */
+/* ---- 2. after the commit: reading the reply ---- */
 
 static int create_reply(struct req *r, struct store *db, struct error *err)
 {
@@ -148,7 +148,7 @@ static int create_reply(struct req *r, struct store *db, struct error *err)
     if (store_experiment_get(db, c->row.id, /* with_config= */ true, &r->arena, &x, err) < 0)
         return -1;
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
-    /* One that is active waits for the scheduler now. */
+    /* an active experiment waits for the scheduler now */
     bool queued = !x.unmanaged && strcmp(x.state, "ACTIVE") == 0;
     experiment_to_wire(r, &x, queued ? DISPLAY_QUEUED : DISPLAY_STORED, w);
     if (store_trial_ids_of_experiment(db, c->row.id, &r->arena, &w->trial_ids, &w->trial_ids_n, err) < 0)
@@ -188,7 +188,7 @@ static void documents_stored(void *ctx, const struct error *err)
     req_finish(r, &copy);
 }
 
-/* ---- the step ---- */
+/* ---- the step of the core ---- */
 
 static int create_step(struct req *r, struct core *core, struct error *err)
 {
@@ -204,7 +204,7 @@ static int create_step(struct req *r, struct core *core, struct error *err)
     return req_wait(r, NULL);
 }
 
-/* The core gives it a number and hears no more of it. */
+/* The core only gives the experiment a number. It does not manage it afterwards. */
 static int create_unmanaged_step(struct req *r, struct core *core, struct error *err)
 {
     struct core_event ev = {.type = CORE_NEW_EXPERIMENT_ID, .now_us = r->now_us};
@@ -263,7 +263,7 @@ int api_create_experiment(struct req *r, struct store *db, const struct wire_cre
                                         .ret_config_warnings_n = &ret->config_warnings_n}, err);
 }
 
-/* The one that is there, or a new one: the same request twice gives the same experiment. */
+/* Returns the experiment that has this external id, or makes one: the same request twice gives the same experiment. */
 int api_put_experiment(struct req *r, struct store *db, const struct wire_put_experiment_request *in,
                        struct wire_put_experiment_response *ret, struct error *err)
 {

@@ -4,7 +4,7 @@
 #include "api/pipeline/internal.h"
 #include "core/core.h"
 
-/* What one turn of the loop looks at. An experiment that waits is looked at with all its trials. */
+/* Limits of what one turn of the loop looks at. For an experiment that waits, all its trials are looked at. */
 enum { EXPERIMENTS_AT_A_TIME = 256, TRIALS_AT_A_TIME = 20000 };
 
 struct active {
@@ -12,7 +12,7 @@ struct active {
     size_t n, at;
 };
 
-/* A reply is encoded where its last step ran. */
+/* A step without work: the reply is encoded on the thread where the last step ran, which should be a worker. */
 static int on_a_worker(struct req *r, struct error *err) { return 0; }
 
 static int ask_core(struct req *r, struct core *core, struct error *err)
@@ -22,7 +22,7 @@ static int ask_core(struct req *r, struct core *core, struct error *err)
     for (size_t i = 0; i < EXPERIMENTS_AT_A_TIME && trials < TRIALS_AT_A_TIME && a->at < a->n; i++) {
         struct wire_experiment *w = a->experiment[a->at++];
         struct core_experiment_view view;
-        if (!core_experiment(core, w->id, &view)) /* it has ended meanwhile */
+        if (!core_experiment(core, w->id, &view)) /* the experiment has ended meanwhile */
             continue;
         w->state = experiment_state_to_wire("ACTIVE", view.display);
         trials += view.trial_n;

@@ -1,6 +1,6 @@
-/* PATCH of an experiment and its labels: what people change without changing its state. The stored configuration follows,
- * so that it always says what holds now (original_config stays as it was submitted). Limits and shares of slots go to the
- * core in the same transaction and count from the next decision of the scheduler on. */
+/* PATCH of an experiment, and its labels: what people change without changing its state. The stored configuration is
+ * changed as well, so that it always says what holds now (original_config stays as it was submitted). Limits and
+ * shares of slots are given to the core in the same transaction; they count from the scheduler's next decision on. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct wire_experiment_patch_experiment patch;
 typedef struct wire_experiment_patch_experiment_patch_resources patch_resources;
 typedef struct wire_experiment_patch_experiment_patch_checkpoint_storage patch_policy;
 
-/* ---- what may be asked for --------------------------------------------------------------------------------------- */
+/* ---- what may be changed ------------------------------------------------------------------------------------------ */
 
 static int check_resources(const patch_resources *p, struct error *err)
 {
@@ -40,7 +40,8 @@ static int check_policy(const patch_policy *p, struct error *err)
     return 0;
 }
 
-enum { LABELS_BYTES_MAX = 256 * 1024 }; /* of the list as JSON; how many and how long they may be: experiment-config.json */
+/* bytes of the list as JSON; the number and length of labels are limited by experiment-config.json */
+enum { LABELS_BYTES_MAX = 256 * 1024 };
 
 static int check_texts(const patch *p, struct error *err)
 {
@@ -72,7 +73,8 @@ static int check_patch(struct req *r, const patch *p, struct error *err)
     return p->checkpoint_storage ? check_policy(p->checkpoint_storage, err) : 0;
 }
 
-/* null for max_slots, which alone may be without a value, reaches us as resources that name nothing. */
+/* Whether the request sets max_slots to null. Only max_slots may be null, and it arrives as a resources message in
+ * which no field is set. */
 static bool clears_max_slots(const patch_resources *p)
 {
     return !p->has_max_slots && !p->has_weight && !p->has_priority;
@@ -140,7 +142,7 @@ static int changed_config(const char *old, const patch *p, struct arena *a, cons
     return 0;
 }
 
-/* On the writer's thread: on top of what is stored by then. */
+/* Stores the change, on top of what the writer's thread reads. */
 static int store_patch(struct store *db, const patch *p, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -210,7 +212,7 @@ static void stored_beside(void *ctx, const struct error *err)
     req_finish(ctx, &copy);
 }
 
-/* ERR_NOT_FOUND: the core does not look after it, then the store alone is concerned. */
+/* ERR_NOT_FOUND: the core does not hold the experiment, so that only the store has to change. */
 static int tell_core(struct req *r, struct core *core, const patch *p, struct error *err)
 {
     const patch_resources *from = p->resources;

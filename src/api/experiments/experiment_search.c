@@ -11,7 +11,7 @@ static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x
 {
     struct wire_experiment *w = arena_new(&r->arena, struct wire_experiment);
     if (x->notes && *x->notes)
-        x->notes = "omitted"; /* as in the other list */
+        x->notes = "omitted"; /* as in the other list (experiments.c) */
     experiment_to_wire(r, x, DISPLAY_STORED, w);
     ret->experiment = w;
     if (!best)
@@ -22,7 +22,7 @@ static struct wire_experiment *to_wire(struct req *r, struct store_experiment *x
     return w;
 }
 
-/* The best trial of each, by id. */
+/* Reads the best trial of each experiment, sorted by id. */
 static int best_trials(struct req *r, struct store *db, const struct store_experiment *x, size_t n,
                        struct store_trial **ret, size_t *ret_n, struct error *err)
 {
@@ -53,7 +53,7 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     return experiments_show_live(r, all, n);
 }
 
-/* Found by the searcher, read by any reader. */
+/* The query thread finds the experiments; any reader reads them. */
 int api_search_experiments(struct req *r, struct store *db, const struct wire_search_experiments_request *in,
                            struct wire_search_experiments_response *ret, struct error *err)
 {

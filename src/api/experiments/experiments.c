@@ -15,7 +15,7 @@
 #include "store/search/search.h"
 #include "store/experiments/trials.h"
 
-/* ---- get: the live part from the core, the rest from the store ---- */
+/* ---- one experiment: the live part from the core, the rest from the store ---- */
 
 struct live {
     enum display_state display;
@@ -68,7 +68,7 @@ int api_get_experiment(struct req *r, struct core *core, const struct wire_get_e
     return req_then_read(r, get_experiment_read);
 }
 
-/* ---- list ---- */
+/* ---- the list ---- */
 
 static struct store_int_filter id_filter(const struct wire_common_int32_field_filter *f)
 {
@@ -92,14 +92,14 @@ static int show_experiments(struct req *r, struct store *db, struct error *err)
     ret->experiments_n = n;
     for (size_t i = 0; i < n; i++) {
         if (x[i].notes && *x[i].notes)
-            x[i].notes = "omitted"; /* as the clients know it: a list tells that there are notes */
+            x[i].notes = "omitted"; /* clients expect this word: a list only tells that there are notes */
         experiment_to_wire(r, &x[i], DISPLAY_STORED, &ret->experiments[i]);
         all[i] = &ret->experiments[i];
     }
     return experiments_show_live(r, all, n);
 }
 
-/* Found by the searcher, read by any reader. */
+/* The query thread finds the experiments; any reader reads them. */
 int api_get_experiments(struct req *r, struct store *db, const struct wire_get_experiments_request *in,
                         struct wire_get_experiments_response *ret, struct error *err)
 {
@@ -182,7 +182,7 @@ int api_get_model_def_file(struct req *r, struct store *db, const struct wire_ge
     return 0;
 }
 
-/* Names of files may hold anything, a header may not. */
+/* The path as it may be put into a header: names of files may hold any byte, a header may not. */
 static const char *in_header(const char *path, struct arena *a)
 {
     char *clean = arena_strdup(a, path);
@@ -207,7 +207,8 @@ int raw_model_file(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-/* exp<ID>_<name, cleaned, at most 50 bytes with its underscore>_model_def.tar.gz. */
+/* exp<ID>_<NAME>_model_def.tar.gz; NAME has its special characters replaced and is, with its underscore, at most 50
+ * bytes long. */
 static const char *file_name(const struct store_experiment *x, struct arena *a)
 {
     static const char kept[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_ -()[].{}";

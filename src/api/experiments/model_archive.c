@@ -9,10 +9,10 @@
 #include "common/base/arena.h"
 #include "common/task/context_depth.h"
 
-/* Types of util.v1.File: those of tar. */
+/* The values of util.v1.File.type: those of tar. */
 enum {
     FILE_REGULAR = '0', FILE_DIRECTORY = '5',
-    PATH_MOST = PATH_MAX - 1024, /* the task's directory comes before it */
+    PATH_MOST = PATH_MAX - 1024, /* the task's directory is put before the path */
 };
 
 static int check_path(const char *path, struct error *err)
@@ -47,7 +47,7 @@ static int check_path(const char *path, struct error *err)
     return 0;
 }
 
-/* "a/" and "a/." are names of directories. */
+/* Whether the path names a directory by its form: "a/" and "a/." do. */
 static bool is_directory_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
@@ -77,10 +77,10 @@ static int check_files(const struct wire_util_file *file, size_t n, struct error
     return 0;
 }
 
-/* ---- names that meet on disk ---- */
+/* ---- names that clash on disk ---- */
 
 struct place {
-    char *path; /* cleaned: "./a//b/" is "a/b" */
+    char *path; /* in the form of model_path_clean(): "./a//b/" is "a/b" */
     const struct wire_util_file *file;
 };
 
@@ -101,7 +101,7 @@ char *model_path_clean(const char *path, struct arena *a)
     return out;
 }
 
-/* With '/' before everything else, what lies below a name stands right behind it. */
+/* Compares paths with '/' before every other character, so that what is below a directory follows it at once. */
 static int by_path(const void *x, const void *y)
 {
     const unsigned char *a = (const unsigned char *)((const struct place *)x)->path;
@@ -112,7 +112,7 @@ static int by_path(const void *x, const void *y)
     return p - q;
 }
 
-/* What an agent could not unpack: it would be tried again and again on every one of them. */
+/* Refuses what an agent could not unpack: otherwise every agent would try it again and again. */
 static int check_pair(const struct place *first, const struct place *second, struct error *err)
 {
     size_t n = strlen(first->path);
@@ -166,8 +166,8 @@ static int write_file(struct archive *tar, struct archive_entry *entry, const st
     return 0;
 }
 
-/* GNU tar's format keeps names byte for byte. In pax, libarchive translates them by way of the locale: in "C" it reads
- * NULL where there is no word for an "ü", in others it composes accents. */
+/* GNU tar's format keeps names byte for byte. In the pax format, libarchive converts names by way of the locale: in
+ * "C" it fails on a character such as "ü", in other locales it composes accents. */
 int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *ret, struct error *err)
 {
     if (check_files(file, n, err) < 0 || check_names(file, n, err) < 0)
@@ -178,9 +178,9 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
     if (!tar || !entry)
         goto out;
     archive_write_add_filter_gzip(tar);
-    /* small and read once or twice: speed counts */
+    /* archives are small and read once or twice, so that speed matters more than size */
     archive_write_set_filter_option(tar, "gzip", "compression-level", "1");
-    archive_write_set_filter_option(tar, "gzip", "timestamp", NULL);        /* same files, same bytes */
+    archive_write_set_filter_option(tar, "gzip", "timestamp", NULL); /* the same files give the same bytes */
     archive_write_set_format_gnutar(tar);
     if (archive_write_open(tar, ret, NULL, append, NULL) != ARCHIVE_OK)
         goto out;

@@ -9,14 +9,15 @@
 #include "common/base/cleanup.h"
 
 enum {
-    SNIFFED = 512,    /* bytes at the beginning of a file that tell its type */
-    DEPTH_MAX = 100,  /* of the tree: what lies deeper is shown there, by the rest of its path */
+    SNIFFED = 512, /* number of bytes at the beginning of a file by which its type is found */
+    /* levels of the tree; a file that is deeper is shown on the last level, named by the rest of its path */
+    DEPTH_MAX = 100,
 };
 
 /* ---- the archive ---- */
 
 struct member {
-    char *path; /* cleaned */
+    char *path; /* in the form of model_path_clean() */
     bool is_dir;
     int64_t mtime_s, size;
     const char *content_type;
@@ -35,13 +36,13 @@ static int open_archive(const void *tgz, size_t n, struct archive **ret, struct 
     archive_read_support_filter_gzip(in);
     archive_read_support_format_tar(in);
     *ret = in;
-    /* an experiment without files has an archive of end marks, or none at all */
+    /* an experiment without files has an archive of end marks only, or no archive */
     if (n && archive_read_open_memory(in, tgz, n) != ARCHIVE_OK)
         return error_set(err, ERR_INTERNAL, "model definition: %s", archive_error_string(in));
     return 0;
 }
 
-/* 1: there is one, 0: that was the last. */
+/* 1: *ret is the next entry, 0: there are no more. */
 static int next_entry(struct archive *in, struct archive_entry **ret, struct error *err)
 {
     int rc = archive_read_next_header(in, ret);
@@ -53,8 +54,8 @@ static int next_entry(struct archive *in, struct archive_entry **ret, struct err
 
 /* ---- types ---- */
 
-/* The marks of files that browsers show; the rest is text unless it holds bytes that no text has (WHATWG MIME Sniffing,
- * 7.2). */
+/* The types that browsers show, found by the files' first bytes. Everything else is text unless it holds bytes that
+ * text never has (WHATWG MIME Sniffing, 7.2). */
 static const char *type_of(const unsigned char *head, size_t n)
 {
     static const struct { const char *mark; size_t n; const char *type; } known[] = {
@@ -84,7 +85,7 @@ static const char *type_of_entry(struct archive *in, struct error *err)
 
 /* ---- the tree ---- */
 
-/* With '/' before everything else, a directory's members stand right behind it. */
+/* Compares paths with '/' before every other character, so that the members of a directory follow it at once. */
 static int by_path(const void *x, const void *y)
 {
     const unsigned char *a = (const unsigned char *)((const struct member *)x)->path;
@@ -127,7 +128,7 @@ static int read_members(const void *tgz, size_t n, struct arena *a, struct membe
     return 0;
 }
 
-/* Whether both have the same name at this depth; `at` is where that begins. */
+/* The length of the name at this depth, which begins at `at`. */
 static size_t name_length(const struct member *m, size_t at, int depth)
 {
     return depth == DEPTH_MAX ? strlen(m->path + at) : strcspn(m->path + at, "/");
@@ -147,7 +148,7 @@ static size_t count_names(const struct member *m, size_t n, size_t at, int depth
     return count;
 }
 
-/* Members m[0..n), whose paths agree up to `at`, as nodes of one directory. */
+/* Makes the nodes of one directory from members m[0..n), whose paths are the same up to `at`. */
 static void make_nodes(const struct member *m, size_t n, size_t at, int depth, struct arena *a, struct wire_experiment_file_node **ret,
                        size_t *ret_n)
 {
@@ -159,7 +160,8 @@ static void make_nodes(const struct member *m, size_t n, size_t at, int depth, s
             end++;
         for (below = i; below < end && m[below].path[at + name_n] == '\0';)
             below++;
-        const struct member *own = below > i ? &m[below - 1] : NULL; /* of two, the last is what is unpacked */
+        /* if a path is in the archive twice, the last entry is what would be unpacked */
+        const struct member *own = below > i ? &m[below - 1] : NULL;
         struct wire_experiment_file_node *w = &node[count++];
         *w = (struct wire_experiment_file_node){.path = arena_strndup(a, m[i].path, at + name_n),
                                      .name = arena_strndup(a, m[i].path + at, name_n), .content_type = "",

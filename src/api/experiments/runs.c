@@ -1,5 +1,5 @@
-/* Runs, the trials of all experiments side by side: search, and actions on many of them at once. A run is killed,
- * archived and deleted on its own; it is paused, resumed and moved with its experiment. */
+/* Runs, that is the trials of all experiments in one list: queries, and actions on many runs at once. A run can be
+ * killed, archived and deleted on its own. Pausing, resuming and moving a run affects its whole experiment. */
 #include <string.h>
 
 #include "api/pipeline/access.h"
@@ -11,9 +11,9 @@
 #include "store/experiments/experiments.h"
 #include "store/search/search.h"
 
-/* ---- search ------------------------------------------------------------------------------------------------------ */
+/* ---- the list ----------------------------------------------------------------------------------------------------- */
 
-/* As it is stored: whether an active run waits or runs is asked of its trial. */
+/* The state as stored. Whether an active run is waiting or running is known to its trial only. */
 static enum wire_trial_state run_state_to_wire(enum run_state state)
 {
     return state == RUN_ACTIVE ? WIRE_TRIAL_STATE_ACTIVE : trial_state_to_wire(state, DISPLAY_STORED);
@@ -73,29 +73,29 @@ int api_search_runs(struct req *r, struct store *db, const struct wire_search_ru
     return req_then_read(r, show_runs);
 }
 
-/* ---- actions: which runs ----------------------------------------------------------------------------------------- */
+/* ---- actions: which runs ------------------------------------------------------------------------------------------ */
 
 struct runs_request;
-/* An event of the core, on the loop, and a change of the store, on the writer's thread. */
+/* An action is either an event of the core, made on the loop, or a change of the store, made on the writer's thread. */
 typedef int run_event_fn(struct req *r, struct core *core, const struct runs_request *b,
                          const struct store_run_brief *run, struct error *err);
 typedef int run_change_fn(struct req *r, struct store *db, const struct runs_request *b,
                           const struct store_run_brief *run, struct error *err);
 
 struct runs_request {
-    struct store_ints ids; /* as asked for; with a filter, those that it finds */
+    struct store_ints ids; /* as the request names them; with a filter, the ids that the filter finds */
     const char *filter;
-    int32_t project_id; /* 0 or less: any */
-    run_event_fn *event; /* one of the two is set */
+    int32_t project_id; /* 0 or less: any project */
+    run_event_fn *event; /* exactly one of event and change is set */
     run_change_fn *change;
     struct action_args args;
     bool skip_multitrial;
-    req_loop_fn *then; /* on the loop, once all is committed; NULL: nothing */
-    bool *acted;       /* which of the ids it was done to */
-    size_t at;         /* how far it has come: what happens on the loop is done in parts */
+    req_loop_fn *then; /* called on the loop when everything is committed; NULL: nothing to do */
+    bool *acted; /* for each id, whether the action was done */
+    size_t at; /* index of the next id: the loop works in parts */
     struct wire_run_action_result **results;
     size_t *results_n;
-    struct store_run_brief *found; /* by id */
+    struct store_run_brief *found; /* sorted by id */
     size_t found_n;
 };
 
@@ -105,7 +105,8 @@ static const struct store_run_brief *find(const struct runs_request *b, int32_t 
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
 }
 
-/* NULL and err: there is no such run, or it may not be changed by the one who asks. A run is its experiment's owner's. */
+/* The run, if it exists and may be changed by the one who asks; else NULL and *err. A run belongs to the owner of
+ * its experiment. */
 static const struct store_run_brief *find_changeable(struct req *r, int32_t id, struct error *err)
 {
     const struct store_run_brief *run = find(r->state, id);
@@ -116,7 +117,7 @@ static const struct store_run_brief *find_changeable(struct req *r, int32_t id, 
     return run;
 }
 
-/* The answer about one run. -1: a store that does not work concerns them all. */
+/* Adds the result for one run. -1: the store does not work, and the whole request fails. */
 static int answer_run(struct req *r, size_t i, struct error *failed, struct error *err)
 {
     struct runs_request *b = r->state;
@@ -177,7 +178,7 @@ static int find_by_filter(struct req *r, struct store *db, struct runs_request *
     return 0;
 }
 
-/* On the searcher's thread. */
+/* Finds the runs. Runs on the query thread. */
 static int run_request(struct req *r, struct store *db, const struct runs_request *request, struct error *err)
 {
     struct runs_request *b = arena_new(&r->arena, struct runs_request);
@@ -196,14 +197,15 @@ static int run_request(struct req *r, struct store *db, const struct runs_reques
     .ids = {(in)->run_ids, (in)->run_ids_n}, .filter = (in)->filter, .results = &(ret)->results,               \
     .results_n = &(ret)->results_n
 
-/* ---- actions: what is done --------------------------------------------------------------------------------------- */
+/* ---- the actions -------------------------------------------------------------------------------------------------- */
 
 static int kill_run(struct req *r, struct core *core, const struct runs_request *b, const struct store_run_brief *run,
                     struct error *err)
 {
     struct core_event ev = {.type = CORE_TRIAL_KILL, .now_us = r->now_us, .trial_id = run->id};
     cleanup_error struct error failed = ERROR_INIT;
-    if (req_core_step(r, core, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND) /* over already: fine */
+    /* a run that has ended already counts as killed */
+    if (req_core_step(r, core, &ev, NULL, &failed) == 0 || failed.kind == ERR_NOT_FOUND)
         return 0;
     error_move(err, &failed);
     return -1;
@@ -255,7 +257,7 @@ int api_resume_runs(struct req *r, struct store *db, const struct wire_resume_ru
     return run_request(r, db, &(struct runs_request){REQUEST(in, ret), .project_id = in->project_id, .event = resume_run}, err);
 }
 
-/* What it looks like to the writer, in whose order changes happen. */
+/* Reads the run again on the writer's thread: it may have changed since it was found. */
 static int look_again(struct req *r, struct store *db, const struct store_run_brief *run, struct store_run_brief *ret,
                       struct error *err)
 {
@@ -308,8 +310,8 @@ int api_unarchive_runs(struct req *r, struct store *db, const struct wire_unarch
                        err);
 }
 
-/* Not while its experiment goes on, which rests on all of its trials. The rows go in the background, once the files of its
- * checkpoints are gone. */
+/* Deletes a run. Its experiment must be over, because a running search rests on all of its trials. The rows are
+ * deleted in the background, after the files of the run's checkpoints. */
 static int delete_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
                       struct error *err)
 {
@@ -347,7 +349,7 @@ int api_delete_runs(struct req *r, struct store *db, const struct wire_delete_ru
                                                  .then = begin_deletions}, err);
 }
 
-/* A run lies where its experiment does, so that moves with it, once. */
+/* A run is always in the project of its experiment, so that the experiment is moved, once. */
 static int move_run(struct req *r, struct store *db, const struct runs_request *b, const struct store_run_brief *seen,
                     struct error *err)
 {
@@ -358,7 +360,7 @@ static int move_run(struct req *r, struct store *db, const struct runs_request *
         return error_set(err, ERR_PRECONDITION, "run %d is one of those of experiment %d, which is skipped", run.id,
                          run.experiment.id);
     if (run.experiment.project_id == b->args.project_id)
-        return 0; /* with another run of its experiment */
+        return 0; /* the experiment was moved for another of its runs */
     return action_move.change(r, db, &run.experiment, &b->args, err);
 }
 

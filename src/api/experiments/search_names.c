@@ -1,4 +1,5 @@
-/* What the lists of a project can show, sort and filter by: columns, extents of metrics, values of metadata. */
+/* Names for the filters of a project's lists: the columns that can be shown, the ranges of metrics, the values of
+ * metadata. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -17,7 +18,7 @@ static int check_project(struct req *r, struct store *db, int32_t id, struct err
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-/* "startTime" is "Start time", "localId" is "Local ID". */
+/* Makes a title of a name: "startTime" becomes "Start time", "localId" becomes "Local ID". */
 static const char *title_of(const char *name, struct arena *a)
 {
     cleanup_strbuf struct strbuf title = STRBUF_INIT;
@@ -55,7 +56,7 @@ static enum wire_project_location_type location_of_group(const char *group)
     return strcmp(group, "training") == 0 ? WIRE_PROJECT_LOCATION_TYPE_TRAINING : WIRE_PROJECT_LOCATION_TYPE_CUSTOM_METRIC;
 }
 
-/* `prefix` is "" for columns that every project has. */
+/* Adds columns. `prefix` is "" for columns that every project has. */
 static void add_names(const struct search_name *name, size_t n, const char *prefix, enum wire_project_location_type location,
                       struct arena *a, struct wire_project_column *to)
 {
@@ -67,7 +68,7 @@ static void add_names(const struct search_name *name, size_t n, const char *pref
     }
 }
 
-/* Numbers have all four; of others only the last one is kept. */
+/* Adds the columns of one metric. Numbers have four (last, mean, min, max), other values only `last`. */
 static size_t add_metric(const struct search_metric *m, struct arena *a, struct wire_project_column *to)
 {
     size_t n = 0;
@@ -107,7 +108,7 @@ int api_get_project_columns(struct req *r, struct store *db, const struct wire_g
     return 0;
 }
 
-/* ---- extents ----------------------------------------------------------------------------------------------------- */
+/* ---- ranges of metrics ---- */
 
 int api_get_project_numeric_metrics_range(struct req *r, struct store *db,
                                           const struct wire_get_project_numeric_metrics_range_request *in,

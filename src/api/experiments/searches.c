@@ -1,4 +1,4 @@
-/* What searchers ask of trials, and what a search is going to do. */
+/* Hyperparameter searches: the operations that a searcher asks of a trial, and the preview of a search. */
 #include <string.h>
 
 #include "api/pipeline/convert.h"
@@ -8,9 +8,9 @@
 #include "gen/handlers.h"
 #include "store/experiments/trials.h"
 
-/* ---- operations: "train until this much in all, then report" ---- */
+/* ---- operations: "train until so much in all, then report" ---- */
 
-/* A trial that is over has nothing more to do. */
+/* A trial that has ended gets the answer that there is nothing more to do. */
 static int operation_of_ended(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_get_current_trial_searcher_operation_request *in = r->in;

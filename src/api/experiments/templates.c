@@ -1,5 +1,5 @@
-/* Configuration templates. A template is checked when it is written; what it gives together with a configuration is
- * judged when something is created upon it. */
+/* Configuration templates. A template is checked when it is written. Its combination with a configuration is checked
+ * when something is created with it. */
 #include <ctype.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 int api_get_templates(struct req *r, struct store *db, const struct wire_get_templates_request *in,
                       struct wire_get_templates_response *ret, struct error *err)
@@ -46,7 +46,7 @@ int api_get_template(struct req *r, struct store *db, const struct wire_get_temp
     return read_back(r, db, in->template_name, &ret->template, err);
 }
 
-/* ---- write ---- */
+/* ---- writing ---- */
 
 static int check_name(const char *name, struct error *err)
 {
@@ -92,7 +92,7 @@ int api_post_template(struct req *r, struct store *db, const struct wire_post_te
     return read_back(r, db, t.name, &ret->template, err);
 }
 
-/* Makes it, or replaces its configuration: it stays in its workspace. */
+/* Creates the template, or replaces its configuration; an existing one stays in its workspace. */
 int api_put_template(struct req *r, struct store *db, const struct wire_put_template_request *in,
                      struct wire_put_template_response *ret, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Trials: get, list, workloads, kill, and what their code tells about itself besides metrics (reports.c). */
+/* Trials: details, lists, workloads, killing, and what the code of a trial reports except metrics (reports.c). */
 #include <math.h>
 
 #include "api/metrics/chart.h"
@@ -12,7 +12,7 @@
 #include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
 
-/* ---- get and list: display states from the core, the rest from the store ---- */
+/* ---- details and list: display states from the core, everything else from the store ---- */
 
 static int get_trial_read(struct req *r, struct store *db, struct error *err)
 {
@@ -38,7 +38,8 @@ int api_get_trial(struct req *r, struct core *core, const struct wire_get_trial_
     return req_then_read(r, get_trial_read);
 }
 
-/* The core is asked after the store: by then a trial may have ended, and its stored state is as good. */
+/* The core is asked after the store. A trial that has ended in between shows its stored state, which is right as
+ * well. */
 static int list_trials_display(struct req *r, struct core *core, struct error *err)
 {
     struct wire_get_experiment_trials_response *ret = r->ret;
@@ -136,7 +137,7 @@ static int kill_of_ended(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_kill_trial_request *in = r->in;
     struct store_trial t;
-    return store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err); /* over already: fine */
+    return store_trial_get(db, in->id, /* full= */ false, &r->arena, &t, err); /* it is over already: success */
 }
 
 int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_trial_request *in,
@@ -152,12 +153,12 @@ int api_kill_trial(struct req *r, struct core *core, const struct wire_kill_tria
     return -1;
 }
 
-/* ---- what the code of a trial says about itself ---- */
+/* ---- what the code of a trial reports about itself ---- */
 
 int api_report_trial_progress(struct req *r, struct core *core, const struct wire_report_trial_progress_request *in,
                               struct wire_report_trial_progress_response *ret, struct error *err)
 {
-    double progress = isfinite(in->progress) ? in->progress : 0; /* what is no number counts as none */
+    double progress = isfinite(in->progress) ? in->progress : 0; /* not a number counts as no progress */
     if (progress < 0)
         return error_set(err, ERR_INVALID, "progress is %g, it must not be negative", in->progress);
     struct core_event ev = {.type = CORE_TRIAL_PROGRESS, .now_us = r->now_us,

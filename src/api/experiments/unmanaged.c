@@ -1,5 +1,5 @@
-/* Trials that run elsewhere (core_v2) and only report here. The core gives them their numbers and knows nothing else of
- * them: everything is in the store. */
+/* Unmanaged trials: they run elsewhere (core_v2) and only report to the master. The core gives them numbers and
+ * knows nothing else of them: everything about them is in the store. */
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "store/experiments/trials.h"
 #include "store/experiments/unmanaged.h"
 
-/* ---- making one -------------------------------------------------------------------------------------------------- */
+/* ---- creating a trial --------------------------------------------------------------------------------------------- */
 
 struct making {
     const struct wire_create_trial_request *in;
@@ -47,7 +47,7 @@ static int show(struct req *r, struct store *db, int32_t trial_id, const struct 
     return 0;
 }
 
-/* Another request may have made it in the meantime: then that one is it. */
+/* Stores the trial. If another request has stored it meanwhile, that trial is the result. */
 static int store_trial(struct req *r, struct store *db, struct error *err)
 {
     struct making *m = r->state;
@@ -102,7 +102,7 @@ static int check_making(const struct making *m, const struct store_experiment *x
     return 0;
 }
 
-/* On a reader's thread. */
+/* Runs on a reader's thread. */
 static int make_trial(struct req *r, struct store *db, const struct making *request, struct error *err)
 {
     struct making *m = arena_new(&r->arena, struct making);
@@ -157,7 +157,7 @@ int api_get_trial_by_external_id(struct req *r, struct store *db,
     return show(r, db, id, &ret->trial, err);
 }
 
-/* ---- what it says of itself -------------------------------------------------------------------------------------- */
+/* ---- what an unmanaged trial reports ------------------------------------------------------------------------------ */
 
 static int need_unmanaged(struct req *r, struct store *db, int32_t trial_id, struct store_trial *ret, struct error *err)
 {
@@ -207,7 +207,7 @@ static int wanted_state(enum wire_trial_state state, enum run_state *ret, struct
                      "COMPLETED, CANCELED and ERROR", state_text(&wire_enum_trial_state, (int32_t)state));
 }
 
-/* Without a state it is a heartbeat. */
+/* Changes the state. A request without a state is a heartbeat. */
 int api_patch_trial(struct req *r, struct store *db, const struct wire_patch_trial_request *in,
                     struct wire_patch_trial_response *ret, struct error *err)
 {
@@ -228,7 +228,7 @@ int api_patch_trial(struct req *r, struct store *db, const struct wire_patch_tri
     return run_state_is_over(state) ? req_then_loop(r, tell_collector) : 0;
 }
 
-/* ---- what it starts from ----------------------------------------------------------------------------------------- */
+/* ---- the checkpoints or models that a trial starts from ------------------------------------------------------------- */
 
 int api_report_trial_source_info(struct req *r, struct store *db,
                                  const struct wire_report_trial_source_info_request *in,

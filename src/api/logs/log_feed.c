@@ -9,10 +9,10 @@
 #include "common/base/must.h"
 
 struct chunk {
-    struct log_chunk lines; /* first: what is given away is the chunk itself */
+    struct log_chunk lines; /* must be first: followers hold a chunk by the address of its lines */
     struct arena arena;
     size_t bytes;
-    int holders; /* the feed is one of them */
+    int holders; /* number of references, the feed's own included */
     TAILQ_ENTRY(chunk) link;
 };
 
@@ -21,7 +21,7 @@ struct log_feed {
     int followers;
     bool over;
     int64_t gaps;
-    TAILQ_HEAD(chunk_list, chunk) chunks; /* without a gap between them */
+    TAILQ_HEAD(chunk_list, chunk) chunks; /* the lines of all chunks follow one another without a gap */
     size_t bytes;
     UT_hash_handle hh;
 };
@@ -161,7 +161,7 @@ void log_feed_end(struct log_feeds *f, const char *task_id)
         feed->over = true;
 }
 
-/* ---- what a follower asks ---- */
+/* ---- what followers ask ---- */
 
 struct log_mark log_feed_mark(const struct log_feed *feed) { return (struct log_mark){feed->gaps}; }
 
@@ -174,7 +174,7 @@ enum log_feed_look log_feed_look(struct log_feed *feed, struct log_mark mark, in
     *ret = NULL;
     if (mark.gaps != feed->gaps)
         return LOG_FEED_STORE;
-    /* From the newest back: that is where followers are. */
+    /* from the newest chunk back, since followers usually need the newest lines */
     TAILQ_FOREACH_REVERSE(c, &feed->chunks, chunk_list, link) {
         if (last_of(c) <= cursor)
             return LOG_FEED_NONE;

@@ -1,5 +1,6 @@
-/* Which agents, containers, ranks … a log has lines of, for the filters of a page: of a task, or of all tasks of a trial.
- * Followed until the (last) task is over; a line goes out whenever there is something new. */
+/* Lists the agents, containers, ranks and so on that occur in a log, for the filters of a page: of one task, or of
+ * all tasks of a trial. The stream ends when the (last) task has ended; a line is sent whenever there is something
+ * new. */
 #include <string.h>
 
 #include "api/pipeline/internal.h"
@@ -14,7 +15,7 @@ struct fields_stream {
     const char **task_id;
     size_t task_n;
     bool follow, of_trial;
-    struct strbuf told; /* last: a log that grows seldom has new fields */
+    struct strbuf told; /* the last line that was sent; a growing log seldom has new fields */
 };
 
 static void end_fields(struct req *r)
@@ -57,7 +58,8 @@ static int fetch_fields(struct req *r, struct store *db, enum stream_next *next,
     struct store_log_fields f;
     struct store_task task;
     bool follow = s->follow && s->task_n;
-    if (follow) { /* the end is looked at before the fields: what comes in between must not be missed */
+    /* whether the task has ended is read before the fields, so that fields that appear in between are not missed */
+    if (follow) {
         if (store_task_get(db, s->task_id[s->task_n - 1], &a, &task, err) < 0)
             return -1;
         follow = task.end_us == 0;

@@ -10,7 +10,7 @@ void log_ingest_scan(struct log_ingest *g, const char *agent_id, void (*done)(st
 
 static int store_lines(struct log_ingest *g, struct store *db, struct error *err)
 {
-    if (g->lines.block.n == 0) /* few lines: no worker has had them */
+    if (g->lines.block.n == 0) /* there were so few lines that no worker has packed them */
         store_log_batch_make(&g->lines, g->lines.line, g->lines.line_n);
     if (!g->container_id)
         return store_task_log_append_batch(db, g->task_id, &g->lines, &g->first_id, err);

@@ -1,4 +1,5 @@
-/* Lines that are posted, by tasks and whoever ships their logs. They go the way of all lines (log_ingest.h). */
+/* Log lines that tasks, or programs that ship their logs, post to the master. They are stored like all lines
+ * (log_ingest.h). */
 #include <string.h>
 
 #include "api/pipeline/access.h"
@@ -30,7 +31,7 @@ static int posted_store(struct req *r, struct store *db, struct error *err)
 
 static void posted_scanned(struct log_scan *s) { req_resume_write(s->ctx, posted_store); }
 
-/* The lines say whose they are, else the one that posts them. */
+/* The lines name the task they belong to; if they do not, it is the task that posts them. */
 static int posted_scan(struct req *r, struct core *core, struct error *err)
 {
     struct log_ingest *g = r->state;
@@ -42,7 +43,8 @@ static int posted_scan(struct req *r, struct core *core, struct error *err)
         ? req_wait(r, NULL) : req_then_write(r, posted_store);
 }
 
-/* "" and NULL: they do not say. Log policies act upon the allocation that a line names. */
+/* Whether the lines belong to the task; "" and NULL: they name no allocation. Log policies act on the allocation
+ * that a line names. */
 static bool is_of_task(const char *allocation_id, const char *task_id)
 {
     size_t n = strlen(task_id);
@@ -95,7 +97,7 @@ int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *
     return post(r, in->logs, in->logs_n, err);
 }
 
-/* POST /task-logs: the same list of entries, bare. */
+/* POST /task-logs: the same entries, as a bare list. */
 int raw_task_logs(struct req *r, struct error *err)
 {
     size_t n;

@@ -1,5 +1,5 @@
-/* How long the logs of a trial's tasks are kept, and the deletion of those whose time is over. Experiments have their
- * own route among their actions. */
+/* Sets for how long the logs of a trial's tasks are kept, and deletes logs that have been kept long enough. The
+ * route for experiments is in experiments/experiment_actions.c. */
 #include "api/experiments/experiment_actions.h"
 #include "api/pipeline/internal.h"
 #include "common/config/config.h"
@@ -17,13 +17,15 @@ int api_put_trial_retain_logs(struct req *r, struct store *db, const struct wire
     return store_trial_set_log_retention(db, in->trial_id, true, in->num_days, err);
 }
 
-/* -1 for ever; whole days, the one that has begun counted, from now or, while the trial runs, from its end. */
+/* The whole days that logs are still kept, the day that has begun included; -1: for ever. While the trial runs, the
+ * days count from its end. */
 static int32_t remaining_days(const struct store_trial *t, int32_t default_days, int64_t now_us)
 {
     int32_t days = t->has_log_retention ? t->log_retention_days : default_days;
     if (days < 0)
         return FOR_EVER;
-    int64_t left_us = (t->row.end_us ? t->row.end_us - now_us : 0) + days * DAY_US; /* at most some decades */
+    /* days is at most some decades, so that this does not overflow */
+    int64_t left_us = (t->row.end_us ? t->row.end_us - now_us : 0) + days * DAY_US;
     return left_us > 0 ? (int32_t)((left_us + DAY_US - 1) / DAY_US) : 0;
 }
 

@@ -1,5 +1,5 @@
-/* Lines of a trial on their way into the store, and what the log policies of its experiment find in them: matches are
- * stored with the lines, and told the core once they are. */
+/* Searches lines of a trial for the patterns of its experiment's log policies while the lines are on their way into
+ * the store. Matches are stored with the lines; the core is told of them after the commit. */
 #ifndef DET_API_LOG_SCAN_H
 #define DET_API_LOG_SCAN_H
 
@@ -11,16 +11,16 @@
 
 struct log_scan {
     const char *task_id;
-    const char *agent_id; /* of lines that do not say; NULL: as the allocation's first container */
+    const char *agent_id; /* the agent of lines that name none; NULL: that of the allocation's first container */
     const struct store_log_line *line;
     size_t line_n;
-    struct arena *arena; /* of the matches */
+    struct arena *arena; /* holds the matches */
     void (*done)(struct log_scan *s); /* on the loop */
     void *ctx;
-    struct store_log_match *match; /* what was found: of each policy at most one for each node */
+    struct store_log_match *match; /* what was found: at most one match of each policy on each node */
     size_t match_n;
-    /* The scanner's own. */
-    int32_t experiment_id, trial_id; /* 0: of no trial, there is nothing to be found */
+    /* The fields from here on belong to the scanner. */
+    int32_t experiment_id, trial_id; /* 0: the lines belong to no trial, so that no policy applies */
     STAILQ_ENTRY(log_scan) next;
 };
 

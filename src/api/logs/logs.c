@@ -1,5 +1,4 @@
-/* Task logs, streamed to people. A stream reads by cursor and sleeps on the task's topic while it
- * follows. */
+/* Streams task logs to people. A stream reads by cursor; while it follows a task, it sleeps on the task's topic. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
 #include "store/cluster/tasks.h"
 #include "store/experiments/trials.h"
 
-/* ---- what is stored ---- */
+/* ---- lines that were stored ---- */
 
 void api_log_stored(struct api *a, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
 {
@@ -56,18 +55,18 @@ void api_log_ended(struct api *a, const char *task_id)
 
 struct log_stream {
     struct store_log_filter filter;
-    const char **task_id; /* a trial may have had several, oldest first */
+    const char **task_id; /* oldest first: a trial may have had several tasks */
     size_t task_n, at;
-    int32_t trial_id;     /* TrialLogs; 0: TaskLogs */
+    int32_t trial_id; /* set for TrialLogs; 0: TaskLogs */
     bool descending, follow;
-    int64_t left;         /* lines; -1: no limit */
+    int64_t left; /* number of lines still to be sent; -1: no limit */
     struct store_log_reader *reader;
     int64_t cursor;
-    bool over; /* the task that is followed has ended */
-    /* Of a followed task, fed from memory once the store has been read to its end; NULL: nothing is followed. */
+    bool over; /* the followed task has ended */
+    /* The feed of a followed task, which is used once the store has been read to its end. NULL: no task is followed. */
     struct log_feed *feed;
-    struct log_mark mark, mark_before; /* the latter from before the fetch */
-    const struct log_chunk *chunk;     /* this fetch reads from here, not from the store */
+    struct log_mark mark, mark_before; /* mark_before was taken before the fetch */
+    const struct log_chunk *chunk; /* set: this fetch takes its lines from here, not from the store */
 };
 
 static void log_stream_end(struct req *r)
@@ -81,7 +80,8 @@ static void log_stream_end(struct req *r)
         log_feed_leave(r->api->log_feeds, s->feed);
 }
 
-/* "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text": people and their scripts read this form. */
+/* A line in the form "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text", which people and their scripts
+ * read. */
 static const char *formatted(const struct store_log_line *l, struct arena *a)
 {
     char time[CLOCK_TEXT_MAX], rank[24] = "";
@@ -114,7 +114,7 @@ static void add_trial_line(struct req *r, const struct log_stream *s, const stru
     stream_add(r, &out);
 }
 
-/* The next task of a trial (from the last one back when descending). */
+/* Goes on to the next task of the trial (to the previous one if descending). False: there is none. */
 static bool next_task(struct log_stream *s)
 {
     store_log_reader_free(s->reader);
@@ -131,8 +131,8 @@ static int open_reader(struct log_stream *s, struct error *err)
     return store_log_reader_new(&s->filter, s->descending, &s->reader, err);
 }
 
-/* A follower of a task's last line goes on until the task is over. It has to look at the end before it looks at the
- * lines, else lines written between the two looks would be lost. */
+/* Whether the task has ended. A follower goes on until it has. Call this before the lines are read: lines that are
+ * written between the two reads would be lost otherwise. */
 static int task_is_over(struct req *r, struct store *db, const struct log_stream *s, bool *ret, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -145,7 +145,7 @@ static int task_is_over(struct req *r, struct store *db, const struct log_stream
 
 enum {
     LINES_PER_READ = 500,
-    TURN_US = 20000, /* a search of much that finds little gives its reader to others now and then */
+    TURN_US = 20000, /* a query that searches many lines and finds few lets other requests use its reader after this time */
 };
 
 static void add_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
@@ -156,7 +156,7 @@ static void add_line(struct req *r, const struct log_stream *s, const struct sto
         add_task_line(r, s, l, a);
 }
 
-/* Lines from memory, as many as go into a batch. */
+/* Sends lines from memory, as many as fit into a batch. */
 static int fetch_chunk(struct req *r, struct log_stream *s, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -193,7 +193,7 @@ static int fetch_logs(struct req *r, struct store *db, enum stream_next *next, s
     struct log_stream *s = r->state;
     int64_t turn_ends_us = clock_monotonic_us() + TURN_US;
     if (s->chunk) {
-        *next = STREAM_MORE; /* before_fetch() knows whether there is */
+        *next = STREAM_MORE; /* before_fetch() finds out whether there is more */
         return fetch_chunk(r, s, err);
     }
     *next = STREAM_END;
@@ -230,7 +230,8 @@ static struct store_ints levels_of(const enum wire_log_level *level, size_t n, s
     return (struct store_ints){number, n};
 }
 
-/* On the loop. The end is looked at before the lines: what comes in between must not be missed. */
+/* Runs on the loop. It checks whether the task has ended before it looks for lines, so that lines that come in
+ * between are not missed. */
 static enum stream_next before_fetch(struct req *r)
 {
     struct log_stream *s = r->state;

@@ -1,5 +1,5 @@
-/* What there is to be drawn: the names of experiments' metrics, and the batches after which an experiment has one. Sent again
- * and again while they run. */
+/* Streams what can be drawn: the names of experiments' metrics, and the numbers of batches at which an experiment
+ * has a value. The streams repeat while the experiments run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static int searcher_metrics(struct req *r, struct store *db, const struct wire_e
     return 0;
 }
 
-/* Each name is sent once. */
+/* Sends the names that were not sent yet. */
 static int fetch_names(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -95,7 +95,7 @@ int api_exp_metric_names(struct req *r, struct core *core, const struct wire_exp
 /* ---- batches ---- */
 
 struct seen_batches {
-    int32_t *list; /* ascending; on the heap, for it is replaced each time */
+    int32_t *list; /* ascending; on the heap, because it is replaced each time */
     size_t n;
 };
 
@@ -108,7 +108,7 @@ static void batches_end(struct req *r)
         free(s->list);
 }
 
-/* Those that were not there the last time. */
+/* Finds the batches that are in `now` but not in `seen`. */
 static size_t new_batches(const struct seen_batches *seen, const int32_t *now, size_t n, int32_t *ret)
 {
     size_t found = 0;

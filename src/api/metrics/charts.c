@@ -1,5 +1,5 @@
-/* Charts of an experiment's trials, which are sent again and again while it runs: samples of the best ones' series, and all of
- * them at one moment. */
+/* Charts of an experiment's trials: samples of the best trials' series, and the values of all trials at one number
+ * of batches. The streams repeat while the experiment runs. */
 #include <stdlib.h>
 
 #include "api/metrics/chart.h"
@@ -13,7 +13,7 @@ enum { TRIALS_DEFAULT = 25, MARGIN_MAX = 100 };
 
 /* ---- samples of an experiment's trials ---- */
 
-/* Trials in order of their best searcher metric, those without one last. */
+/* The trials in the order of their best searcher metric; trials without one come last. */
 static int best_trials(struct req *r, struct store *db, int32_t experiment_id, int32_t max, struct arena *a,
                        struct store_trial_list *ret, struct error *err)
 {
@@ -27,7 +27,7 @@ static int best_trials(struct req *r, struct store *db, int32_t experiment_id, i
 }
 
 struct sampled {
-    int32_t trial_id, batches; /* the last that was sent */
+    int32_t trial_id, batches; /* the last point that was sent */
     bool now;
 };
 struct sample {
@@ -43,7 +43,7 @@ static struct sampled *find_sampled(const struct sample *s, int32_t trial_id)
     return NULL;
 }
 
-/* A trial's points that were not sent yet; its hyperparameters only when it is new. */
+/* Sends the trial's points that were not sent yet. Hyperparameters are sent with the first points only. */
 static int sample_trial(struct req *r, struct store *db, const struct store_trial *t, struct sampled *was,
                         struct sampled *is, struct arena *a, struct wire_trials_sample_response_trial *ret,
                         struct error *err)
@@ -114,9 +114,9 @@ int api_trials_sample(struct req *r, struct core *core, const struct wire_trials
     return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct sample), fetch_sample, err);
 }
 
-/* ---- one moment of all trials ---- */
+/* ---- all trials at one number of batches ---- */
 
-/* The point nearest to the batch that is asked for. */
+/* The trial's point that is nearest to the requested number of batches. */
 static int snapshot_trial(struct req *r, struct store *db, const struct store_trial *t, struct arena *a,
                           struct wire_trials_snapshot_response *out, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* GET /trials/time-series: series of trials side by side. */
+/* GET /trials/time-series: the series of several trials in one reply. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void add_name(struct comparing *c, const char *group, const char *name, s
     c->group[i].name[c->group[i].n++] = name;
 }
 
-/* metricIds are GROUP.NAME, where only the name may have dots; metricNames all belong to one group. */
+/* metricIds are GROUP.NAME; only NAME may have dots. All metricNames belong to one group. */
 static int choose_names(const struct wire_compare_trials_request *in, struct comparing *c, struct arena *a,
                         struct error *err)
 {
@@ -58,7 +58,8 @@ static int choose_names(const struct wire_compare_trials_request *in, struct com
     return 0;
 }
 
-/* The least and the greatest whole number within a range; where it has no bound, one that nothing is beyond. */
+/* The smallest and the greatest whole number within a range. If a bound is missing, the smallest or greatest
+ * possible number. */
 static int64_t least_of(const struct wire_common_int32_field_filter *f)
 {
     int64_t gte = f->has_gte ? f->gte : INT32_MIN, gt = f->has_gt ? (int64_t)f->gt + 1 : INT32_MIN;
@@ -71,7 +72,7 @@ static int64_t greatest_of(const struct wire_common_int32_field_filter *f)
     return lte < lt ? lte : lt;
 }
 
-/* Epochs have fractions: beyond a bound is the next double. */
+/* Filters by epoch. Epochs may be fractions: an exclusive bound becomes the next double. */
 static void by_epoch(double gte, double gt, double lte, double lt, struct store_series_query *q)
 {
     q->by_epoch = true;
@@ -131,7 +132,7 @@ static int compare_trial(struct req *r, struct store *db, const struct comparing
     return 0;
 }
 
-/* The core is asked after the store, as for lists of trials. */
+/* The core is asked after the store, as for lists of trials (trials.c). */
 static int compare_display(struct req *r, struct core *core, struct error *err)
 {
     struct wire_compare_trials_response *ret = r->ret;

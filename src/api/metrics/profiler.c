@@ -1,4 +1,4 @@
-/* What machines and training loops of older releases report (profiler.h). */
+/* Takes what machines and training loops of older releases report (profiler.h). */
 #include "api/metrics/profiler.h"
 
 #include <math.h>
@@ -49,9 +49,10 @@ static const char *or_empty(const char *s) { return s ? s : ""; }
 struct sample {
     int32_t trial_id, batch;
     int64_t time_us;
-    const char *group, *agent_id, *gpu, *name; /* agent_id "": the training loop; gpu "": not of one */
+    /* agent_id "": the training loop reports; gpu "": the value is not of a GPU */
+    const char *group, *agent_id, *gpu, *name;
     double value;
-    bool single; /* a float as it came */
+    bool single; /* the value is a float, as it came */
 };
 
 struct posting {
@@ -119,7 +120,7 @@ static int take_batch(const struct wire_trial_profiler_metrics_batch *b, struct 
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Samples of one report stand side by side, in the order of batches and times. */
+/* Sorts samples so that those of one report are consecutive, in the order of batches and times. */
 static int by_report(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
@@ -194,7 +195,7 @@ static int make_reports(struct posting *p, struct arena *a, struct error *err)
 static int posted_step(struct req *r, struct core *core, struct error *err)
 {
     const struct posting *p = r->state;
-    for (size_t i = 0; i < p->report_n; i++) /* after the commit: they will be sealed some day */
+    for (size_t i = 0; i < p->report_n; i++) /* after the commit: informs the sealer */
         r->api->services.metrics_stored(r->api->services.ctx, p->report[i].trial_id);
     return 0;
 }
@@ -203,7 +204,7 @@ static int store_step(struct req *r, struct store *db, struct error *err)
 {
     const struct posting *p = r->state;
     struct store_report_result result;
-    for (size_t i = 0; i < p->report_n; i++) /* those of one trial come one after the other */
+    for (size_t i = 0; i < p->report_n; i++) /* the reports of a trial are consecutive */
         if ((i == 0 || p->report[i].trial_id != p->report[i - 1].trial_id) &&
             access_may_change(r, db, ACCESS_TRIAL(p->report[i].trial_id), err) < 0)
             return -1;

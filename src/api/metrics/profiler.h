@@ -1,7 +1,7 @@
-/* Profiles of trials in the older releases' form: series of samples, each with its batch and time, of a name on an agent
- * or GPU. They are kept as all metrics are: what a machine does in the groups gpu, cpu, memory, disk and network, as
- * agents report it, and what the training loop measures in the group timings. So either form shows both; the older
- * one's units are translated on the way. */
+/* Profiles of trials in the form of older releases: series of samples, each with its batch and time, of a named
+ * value on an agent or GPU. They are stored like all metrics: what machines report in the groups gpu, cpu, memory,
+ * disk and network, as agents of this platform do, and what training loops measure in the group timings. So both
+ * forms show all values. Units of the older form are converted. */
 #ifndef DET_API_PROFILER_H
 #define DET_API_PROFILER_H
 
@@ -13,13 +13,15 @@
 #define PROFILER_TIMINGS "timings"
 #define PROFILER_SPEED "samples_per_second"
 
-/* What machines report; a value of the older form times its unit is what is kept. */
+/* What machines report. The stored value is the value of the older form times `unit`. */
 struct profiler_measure {
     const char *name, *group, *kept;
     double unit;
 };
-const struct profiler_measure *profiler_measure_named(const char *name);                    /* NULL: none */
-const struct profiler_measure *profiler_measure_kept(const char *group, const char *kept); /* NULL: none */
+/* by the older name; NULL: there is none */
+const struct profiler_measure *profiler_measure_named(const char *name);
+/* by the stored name; NULL: there is none */
+const struct profiler_measure *profiler_measure_kept(const char *group, const char *kept);
 bool profiler_is_of_gpu(const char *group);
 
 #endif

@@ -1,4 +1,4 @@
-/* Profiles in the older form (profiler.h), read from the reports of all releases. */
+/* Reads profiles in the older form (profiler.h) from the reports of all releases. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,21 +21,21 @@ enum { GROUPS_NR = sizeof(groups) / sizeof(*groups) };
 
 static const char *or_empty(const char *s) { return s ? s : ""; }
 
-/* ---- through the reports of a group -------------------------------------------------------------------------------- */
+/* ---- walking through the reports of a group ------------------------------------------------------------------------- */
 
 struct reading {
     const char *group;
     struct store_metric_cursor cursor;
 };
 
-/* Whose end and restarts a stream that follows looks out for. */
+/* The trial that a stream follows: has it ended, and how often was it restarted? */
 struct watched {
     int32_t run_id, from_run;
     bool over;
 };
 
-/* Before the reports: what an ended trial has then is all it will ever have. *ret_again: a new run began, whose batches
- * come from the beginning. */
+/* Reads whether the trial has ended. Call it before the reports are read: a trial that had ended by then gets no
+ * further reports. *ret_again: a new run of the trial began, whose batches start at the beginning. */
 static int watch_trial(struct req *r, struct store *db, int32_t trial_id, struct watched *w, bool *ret_again,
                        struct error *err)
 {
@@ -51,7 +51,7 @@ static int watch_trial(struct req *r, struct store *db, int32_t trial_id, struct
     return 0;
 }
 
-/* Hears of each number that a report holds. */
+/* Called for each number that a report holds. */
 typedef void found_fn(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu,
                       const char *name, double value);
 
@@ -83,7 +83,7 @@ static void numbers_of(struct json_object *of, const struct store_metric_row *ro
 static void walk(const struct store_metric_row *row, found_fn *found, void *ctx)
 {
     cleanup_json struct json_object *tree = NULL;
-    cleanup_error struct error ignored = ERROR_INIT; /* what is no JSON has no numbers */
+    cleanup_error struct error ignored = ERROR_INIT; /* what is not JSON has no numbers */
     struct json_object *all;
     if (json_parse(row->metrics, strlen(row->metrics), &tree, &ignored) < 0 ||
         !json_object_object_get_ex(tree, "avg_metrics", &all) || !json_object_is_type(all, json_type_object))
@@ -105,7 +105,7 @@ static void walk(const struct store_metric_row *row, found_fn *found, void *ctx)
     }
 }
 
-/* A page of reports. *ret_n: how many there were. */
+/* Reads a page of reports. *ret_n: the number of reports in it. */
 static int walk_page(struct req *r, struct store *db, int32_t trial_id, const struct watched *w, struct reading *from,
                      found_fn *found, void *ctx, size_t *ret_n, struct error *err)
 {
@@ -122,14 +122,14 @@ static int walk_page(struct req *r, struct store *db, int32_t trial_id, const st
 /* ---- a series in the older form ------------------------------------------------------------------------------------ */
 
 struct series {
-    char *key; /* agent, GPU and name, one beneath the other */
+    char *key; /* agent, GPU and name, one per line */
     struct wire_trial_profiler_metric_labels labels;
     struct wire_trial_profiler_metrics_batch batch;
     size_t cap;
     UT_hash_handle hh;
 };
 
-/* All of the arena's but the table. */
+/* Everything is in the arena except the hash table. */
 struct series_table {
     struct arena *a;
     struct series *first;
@@ -138,7 +138,7 @@ struct series_table {
 
 static void series_table_clear(struct series_table *t) { HASH_CLEAR(hh, t->first); }
 
-/* The series, made if there is none; *ret_new tells. */
+/* Finds the series, or makes it; *ret_new says whether it was made. */
 static struct series *series_of(struct series_table *t, const struct wire_trial_profiler_metric_labels *l, bool *ret_new)
 {
     cleanup_arena struct arena scratch = ARENA_INIT;
@@ -270,9 +270,9 @@ int api_get_trial_profiler_metrics(struct req *r, struct core *core,
 struct series_stream {
     struct watched watched;
     struct reading reading[GROUPS_NR];
-    size_t at; /* the group that is read */
+    size_t at; /* index of the group that is being read */
     struct series_table table;
-    bool more; /* than was sent */
+    bool more; /* there are series that were not sent yet */
 };
 
 static void note(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
@@ -288,7 +288,7 @@ static void note(void *ctx, const struct store_metric_row *row, const char *agen
     s->more |= fresh;
 }
 
-/* All there are, again, whenever there are more. */
+/* Sends all known series again, whenever there are new ones. */
 static void send_series(struct req *r, struct series_stream *s)
 {
     cleanup_arena struct arena a = ARENA_INIT;

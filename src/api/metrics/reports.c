@@ -1,4 +1,4 @@
-/* Metrics, in both directions. A report is stored and, if it is a validation, told to the core in one and the same
+/* Takes metrics in and gives them out. A report is stored and, if it is a validation, given to the core in the same
  * transaction, so that the searcher neither misses nor repeats one across a crash. */
 #include <string.h>
 
@@ -15,12 +15,13 @@
 
 /* ---- reports ---- */
 
-enum { QUICK_BYTES = 16 * 1024 }; /* checked on the loop; larger ones by a reader */
+enum { QUICK_BYTES = 16 * 1024 }; /* a report of at most this size is checked on the loop, a larger one by a reader */
 
 struct report {
     struct store_report row;
     struct store_report_result result;
-    const char *searcher_error; /* the report is stored all the same; the experiment stops */
+    /* why the searcher cannot use the report; it is stored nevertheless, and the experiment stops */
+    const char *searcher_error;
 };
 
 static void take_searcher_error(void *ctx, const struct core_effects *effects)
@@ -37,7 +38,7 @@ static int store_report_of(struct store *db, void *ctx, struct error *err)
     return store_report_add(db, &p->row, &p->result, err);
 }
 
-/* After the commit: it will be sealed some day. */
+/* After the commit: informs the sealer. */
 static void note_stored(struct req *r, const struct report *p)
 {
     r->api->services.metrics_stored(r->api->services.ctx, p->row.trial_id);
@@ -83,8 +84,8 @@ static int plain_step(struct req *r, struct store *db, struct error *err)
     return req_then_loop(r, noted_step);
 }
 
-/* On a reader: would the validation be taken? Keys that clash with stored ones are refused before the core hears of
- * it. */
+/* Runs on a reader: would the validation be accepted? A report whose keys clash with stored ones is refused before
+ * the core sees it. */
 static int check_step(struct req *r, struct store *db, struct error *err)
 {
     struct report *p = r->state;
@@ -100,14 +101,14 @@ static int go_on(struct req *r)
                                                    : req_then_write(r, plain_step);
 }
 
-/* Looks at the text of the report alone. */
+/* Checks only the text of the report, not the store. */
 static int check_text(struct req *r, struct error *err)
 {
     const struct report *p = r->state;
     return store_report_valid(&p->row, err) < 0 ? -1 : go_on(r);
 }
 
-/* On a reader, for texts that would keep the loop for too long. */
+/* The same on a reader, for texts that would occupy the loop for too long. */
 static int check_text_step(struct req *r, struct store *db, struct error *err) { return check_text(r, err); }
 
 static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
@@ -150,13 +151,13 @@ int api_report_trial_validation_metrics(struct req *r, struct core *core,
 
 enum {
     ROWS_PER_LINE = 100,
-    ROWS_PER_FETCH = 1000, /* a block is unpacked once for so many */
+    ROWS_PER_FETCH = 1000, /* a block is unpacked once for so many rows */
 };
 
 struct metrics_stream {
     const int32_t *trial_id;
     size_t trial_n, at;
-    const char *group; /* NULL: all */
+    const char *group; /* NULL: all groups */
     struct store_metric_cursor cursor;
 };
 
@@ -168,7 +169,7 @@ static void report_to_wire(const struct store_metric_row *m, struct wire_trial_m
         .group = m->group};
 }
 
-/* GetMetrics, GetTrainingMetrics and GetValidationMetrics answer with the same message under three names. */
+/* GetMetrics, GetTrainingMetrics and GetValidationMetrics have the same response message under three names. */
 static int fetch_metrics(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
     struct metrics_stream *s = r->state;
@@ -219,7 +220,7 @@ int api_get_validation_metrics(struct req *r, struct core *core, const struct wi
     return start_metrics(r, in->trial_ids, in->trial_ids_n, "validation");
 }
 
-/* ---- of a checkpoint: what trials that use it have reported ---- */
+/* ---- metrics of a checkpoint: what the trials that use it have reported ---- */
 
 enum { REPORTS_OF_CHECKPOINT_MAX = 10000 };
 

@@ -1,5 +1,5 @@
-/* GET /experiments/{id}/validation-history: how the best value of the searcher's metric came about: each validation that was
- * better than all before it, whichever trial it is of, in order of time. */
+/* GET /experiments/{id}/validation-history: how the best value of the searcher's metric developed: each validation
+ * of any trial that was better than all earlier ones, ordered by time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "store/metrics/metrics.h"
 #include "store/experiments/trials.h"
 
-enum { TRIALS_PER_TURN = 100 }; /* then others have the reader */
+enum { TRIALS_PER_TURN = 100 }; /* then other requests may use the reader */
 
 struct history {
     struct store_experiment experiment;
     int32_t *trial;
     size_t trial_n, done;
-    struct wire_experiment_validation_history_entry *entry; /* bests of their own trials */
+    struct wire_experiment_validation_history_entry *entry; /* each trial's own best validations */
     size_t n, cap;
 };
 
@@ -28,7 +28,7 @@ static int by_time(const void *x, const void *y)
     return (a->trial_id > b->trial_id) - (a->trial_id < b->trial_id);
 }
 
-/* Leaves those that are better than all before them; returns how many. */
+/* Keeps the entries that are better than all entries before them; returns their number. */
 static size_t keep_bests(struct wire_experiment_validation_history_entry *e, size_t n, bool smaller_is_better)
 {
     size_t kept = 0;
@@ -57,7 +57,8 @@ static void add(struct history *h, const struct wire_experiment_validation_histo
     h->n += n;
 }
 
-/* What is the best of all at some moment is the best of its trial at that moment. */
+/* Reads the trial's best validations. The best value of all trials at some moment is also the best of its own trial
+ * at that moment. */
 static int read_trial(struct req *r, struct store *db, int32_t trial_id, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;

@@ -26,7 +26,7 @@ static const struct {
     [ACCESS_OBJECT_WORKSPACE] = {"workspace", false, STORE_OWNED_WORKSPACE},
     [ACCESS_OBJECT_PROJECT] = {"project", false, STORE_OWNED_PROJECT},
     [ACCESS_OBJECT_TEMPLATE] = {"template", true, STORE_OWNED_TEMPLATE},
-    [ACCESS_OBJECT_USER] = {"user", false, 0 /* users own themselves: never asked of the store */},
+    [ACCESS_OBJECT_USER] = {"user", false, 0 /* no query: a user is their own owner */},
 };
 
 enum { ID_TEXT_MAX = 96 };
@@ -106,7 +106,7 @@ int access_check_credential(const struct req *r, struct error *err)
     }
 }
 
-/* ---- whose it is ------------------------------------------------------------------------------------------------- */
+/* ---- who owns an object ------------------------------------------------------------------------------------------- */
 
 static int refuse_task(const struct req *r, struct access_id id, struct error *err)
 {
@@ -166,7 +166,8 @@ static bool is_own(const struct req *r, struct access_id id)
     }
 }
 
-/* A trial's task: those that its trial reported. A task that removes files: those of its experiment. */
+/* A trial's task owns the checkpoints that its trial reported. A task that removes files owns those of its
+ * experiment. */
 static bool is_own_checkpoint(const struct req *r, const struct store_owner *o)
 {
     if (r->who.trial_id)
@@ -199,7 +200,8 @@ int access_may_change(struct req *r, struct store *db, struct access_id id, stru
 
 /* ---- the object of the request ----------------------------------------------------------------------------------- */
 
-/* The field `at` of the decoded request; its message may be missing. The generator has checked the names. */
+/* The field of the decoded request that `at` names; NULL if the message around it is missing. The generator has
+ * checked that the names exist. */
 static const void *find_field(const struct req *r, const char *at)
 {
     const struct codec_message *message = r->route->request;
@@ -228,7 +230,7 @@ static struct access_id id_of_request(const struct req *r, const struct access_r
     return id;
 }
 
-/* What runs is known here; 0: ask the store. */
+/* The owner of an object that belongs to something live. 0: the core does not know it, ask the store. */
 static int32_t owner_in_memory(const struct core *c, struct access_id id)
 {
     struct core_experiment_view x;
@@ -267,7 +269,7 @@ static int check_own(const struct req *r, struct access_id id, struct error *err
     return is_own(r, id) ? 0 : refuse_task(r, id, err);
 }
 
-/* A parameter of the path is always there. */
+/* Whether the request names no object. A parameter of the path is always there. */
 static bool is_missing(const struct req *r, const struct access_rule *rule, struct access_id id)
 {
     const struct route_match *m = &r->run->match.rpc;
@@ -294,9 +296,10 @@ int access_check_stored(struct req *r, struct store *db, struct error *err)
     return check_stored(r, db, id_of_request(r, rule), rule->may_be_missing, err);
 }
 
-/* ---- who changed it ---------------------------------------------------------------------------------------------- */
+/* ---- a line in the master's log for each change ------------------------------------------------------------------- */
 
-/* What a run tells of itself (tier A) comes too often, and is nobody's decision. */
+/* Routes by which a run reports about itself (tier A) are not logged: they are called too often, and nobody decided
+ * on them. */
 void access_log_change(const struct req *r)
 {
     if (!r->route || r->route->tier == 'A' || r->who.kind == PRINCIPAL_NONE || r->who.kind == PRINCIPAL_TASK)

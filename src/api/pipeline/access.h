@@ -16,7 +16,8 @@ enum access_word {
     ACCESS_NO,
     ACCESS_OPEN,         /* without credentials */
     ACCESS_READ,         /* may look, whoever the object belongs to */
-    ACCESS_ANY,          /* may do it: it concerns nobody else's objects, or whoever asks may change all of them */
+    /* may do it: the request concerns no object of somebody else, or all who may ask may change all such objects */
+    ACCESS_ANY,
     ACCESS_ADMIN,        /* admins only */
     ACCESS_OWN,          /* a task: the object of its own allocation; a person: themselves */
     ACCESS_OWNER,        /* the object's owner and admins; with security.sharing: open everybody who is logged in */
@@ -40,11 +41,11 @@ struct access_rule {
 /* What each kind of credential may do with one route. */
 struct access_row {
     struct access_rule none, person, user_token, admin, task, agent, collector;
-    const char *what; /* of routes for admins: "only an admin may …" */
+    const char *what; /* for routes of admins, the end of the sentence "only an admin may …" */
 };
 extern const struct access_row route_access[ROUTES_N]; /* by route id; made by tools/gen-contract */
 
-/* One object: by number (experiment, trial, workspace, project, user) or by text (all others). */
+/* One object: by number (experiment, trial, workspace, project, user) or by text (all other kinds). */
 struct access_id {
     enum access_object object;
     int32_t number;
@@ -57,29 +58,33 @@ struct access_id {
 
 /* ---- for request.c ----------------------------------------------------------------------------------------------- */
 
-/* Loop, before the request is decoded. ERR_FORBIDDEN: this kind of credential has nothing to do here. */
+/* Call it on the loop, before the request is decoded. ERR_FORBIDDEN: this kind of credential may not use the route
+ * at all. */
 int access_check_credential(const struct req *r, struct error *err);
-/* Loop, once it is decoded. ACCESS_ASKS_STORE: only the store knows whose the object is; access_check_stored() decides, on
- * a thread that has the store. */
+/* Call it on the loop, when the request is decoded. ACCESS_ASKS_STORE: only the store knows the object's owner. Then
+ * access_check_stored() decides, on a thread that has the store. */
 #define ACCESS_ASKS_STORE 1
 int access_check_object(const struct req *r, const struct core *core, struct error *err);
 int access_check_stored(struct req *r, struct store *db, struct error *err);
-/* Loop, when it has succeeded: a person's change of an object is a line of the master's log that names both. */
+/* Call it on the loop, when the request has succeeded. If a person has changed an object, it writes a line to the
+ * master's log that names both. */
 void access_log_change(const struct req *r);
 
 /* ---- for handlers of routes with `each` --------------------------------------------------------------------------- */
 
-/* Whether the one who asks may do to this object what the route does. ERR_NOT_FOUND if there is none. */
+/* Whether the one who asks may do to this object what the route does. ERR_NOT_FOUND if there is no such object. */
 int access_may_change(struct req *r, struct store *db, struct access_id id, struct error *err);
-/* The same for an experiment, or a trial of it, whose owner is known; any thread. The owner's name may be NULL. */
+/* Like access_may_change(), for an experiment or a trial of an experiment whose owner the caller knows; any thread.
+ * owner_name may be NULL. */
 int access_may_change_of(const struct req *r, struct access_id id, int32_t owner_id, const char *owner_name,
                          struct error *err);
 
-/* ---- for whatever shows configurations (convert.h) ----------------------------------------------------------------- */
+/* ---- for code that shows configurations (convert.h) --------------------------------------------------------------- */
 
-/* Whether the one who asks may see the secrets in the configuration of an experiment, a trial's checkpoint or a template that belongs to
- * this user (0: to nobody): its owner, with whatever credential, admins, and with security.sharing: open everybody but other
- * people's tasks. Any thread. */
+/* Whether the one who asks may see the secrets in the configuration of an experiment, of a checkpoint or of a
+ * template. owner_id is the user that the object belongs to (0: nobody). Secrets are shown to the owner, whatever
+ * the credential, and to admins; with security.sharing: open to everybody except tasks of other users. Any thread
+ * may call it. */
 bool access_sees_secrets(const struct req *r, int32_t owner_id);
 
 #endif

@@ -1,4 +1,4 @@
-/* For handlers and the master: what a request stores beside an event of the core. */
+/* For handlers and the master: what a request stores beside the rows of a core step. */
 #ifndef DET_API_COMPANION_H
 #define DET_API_COMPANION_H
 
@@ -7,12 +7,13 @@
 struct core_effects;
 struct store;
 
-/* What a request stores together with the rows of its core step: a write job of its own, before them, in the same
- * transaction. If it fails, the core's rows are stored nevertheless; `done` tells the request. */
+/* What a request stores together with the rows of its core step: a write job of its own, which runs before the job
+ * that stores the rows, in the same transaction. If the companion fails, the core's rows are stored nevertheless,
+ * and `done` is given the error. */
 struct companion {
-    void (*stepped)(void *ctx, const struct core_effects *effects); /* loop; right after the step. May be NULL */
-    int (*store)(struct store *db, void *ctx, struct error *err); /* writer's thread; may be run again */
-    void (*done)(void *ctx, const struct error *err);             /* loop; after the commit */
+    void (*stepped)(void *ctx, const struct core_effects *effects); /* on the loop, right after the step; may be NULL */
+    int (*store)(struct store *db, void *ctx, struct error *err); /* on the writer's thread; may run more than once */
+    void (*done)(void *ctx, const struct error *err); /* on the loop, after the commit */
     void *ctx;
 };
 

@@ -246,7 +246,8 @@ enum wire_trial_state trial_state_to_wire(enum run_state stored, enum display_st
     static const enum wire_trial_state shown[] = {
         [DISPLAY_QUEUED] = WIRE_TRIAL_STATE_QUEUED, [DISPLAY_PULLING] = WIRE_TRIAL_STATE_PULLING,
         [DISPLAY_STARTING] = WIRE_TRIAL_STATE_STARTING, [DISPLAY_RUNNING] = WIRE_TRIAL_STATE_RUNNING};
-    if (display == DISPLAY_STORED && stored == RUN_ACTIVE) /* the core knows nothing of it: it runs elsewhere */
+    /* an active trial that the core does not know is an unmanaged one, which runs elsewhere */
+    if (display == DISPLAY_STORED && stored == RUN_ACTIVE)
         return WIRE_TRIAL_STATE_RUNNING;
     if (display == DISPLAY_STORED)
         return (enum wire_trial_state)state_number(&wire_enum_trial_state, run_state_name(stored));
@@ -296,7 +297,7 @@ void trial_to_wire(const struct store_trial *t, enum display_state display, int6
 static const struct wire_common_metrics *metrics_to_wire(const char *avg, struct arena *a)
 {
     struct wire_common_metrics *m = arena_new(a, struct wire_common_metrics);
-    m->avg_metrics = avg ? avg : "{}"; /* clients index it */
+    m->avg_metrics = avg ? avg : "{}"; /* clients index the object without checking whether it exists */
     return m;
 }
 
@@ -320,13 +321,14 @@ void checkpoint_to_wire(struct req *r, const struct store_checkpoint *c, struct 
 
 /* ---- allocations ---- */
 
-/* The API's enum of allocation states has neither PENDING nor ASSIGNED. */
+/* The API's enum of allocation states has neither PENDING nor ASSIGNED, so that both have to be shown as another
+ * state. */
 static enum wire_task_state allocation_state_to_wire(enum allocation_state state)
 {
     return (enum wire_task_state)state_number(&wire_enum_task_state, allocation_state_name(state));
 }
 
-/* "container failed with non-zero exit code (exit code 7)": scripts search for such texts. */
+/* The reason in the words that scripts search for: "container failed with non-zero exit code (exit code 7)". */
 static const char *exit_reason(const struct allocation_row *x, struct arena *a)
 {
     if (x->exit_kind == EXIT_NONE)

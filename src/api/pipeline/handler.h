@@ -46,38 +46,40 @@ struct store;
 struct stream;
 struct wait;
 
-/* What a handler or step returns besides 0 and -1. */
+/* What a handler or step may return besides 0 and -1. */
 #define REQ_CONTINUES 1
 
-/* By the token that was shown: a login, DET_USER_TOKEN (a task's login on behalf of its owner), DET_SESSION_TOKEN (the
- * task's allocation itself). */
+/* What the token stands for: a login, DET_USER_TOKEN (a task's login on behalf of its owner), or DET_SESSION_TOKEN
+ * (the task's allocation itself). */
 enum principal_kind { PRINCIPAL_NONE, PRINCIPAL_USER, PRINCIPAL_USER_TOKEN, PRINCIPAL_TASK };
 
-/* Who asks: copied into the request when it is authenticated, so that every thread may read it. */
+/* Who asks. It is copied into the request when the request is authenticated, so that every thread may read it. */
 struct principal {
     enum principal_kind kind;
     int user_id;
-    bool admin; /* PRINCIPAL_USER only: a task has no admin's rights, whoever started it */
+    bool admin; /* set for PRINCIPAL_USER only: a task never has an admin's rights, whoever started it */
     int64_t session_id;
-    int64_t password_at_us; /* when a password opened the session; 0: none did, as of those that tasks have */
+    int64_t password_at_us; /* when a password opened the session; 0: no password did, as for the sessions of tasks */
     uint8_t token_hash[32];
     char username[128];
-    char allocation_id[128]; /* PRINCIPAL_TASK only, like those that follow; "" and 0: none */
+    char allocation_id[128]; /* this and the fields below are set for PRINCIPAL_TASK only; otherwise "" and 0 */
     char task_id[128];
     int32_t trial_id, experiment_id;
 };
 
-/* What goes back. Handlers of RPC routes fill their response struct and leave this alone; raw routes fill it. */
+/* The reply beside the response message. Handlers of RPC routes fill their response struct and leave this alone;
+ * handlers of raw routes fill it. */
 enum { REPLY_HEADERS_MAX = 4 };
 struct reply {
-    int status;               /* 0: 200 */
-    const char *content_type; /* NULL: application/json */
+    int status; /* 0 means 200 */
+    const char *content_type; /* NULL means application/json */
     struct strbuf body;
-    const char *header[REPLY_HEADERS_MAX][2]; /* name, value; arena or static */
+    const char *header[REPLY_HEADERS_MAX][2]; /* name and value, in the arena or static */
 };
 
 struct req;
-/* A step on the loop, a step on a thread that has a connection to the store, and a step on a thread that has neither. */
+/* The types of steps: on the loop, on a thread that has a connection to the store, and on a thread that has neither
+ * the core nor the store. */
 typedef int req_loop_fn(struct req *r, struct core *core, struct error *err);
 typedef int req_store_fn(struct req *r, struct store *db, struct error *err);
 typedef int req_work_fn(struct req *r, struct error *err);
@@ -87,57 +89,59 @@ struct req {
     const struct route *route; /* NULL for raw routes */
     struct arena arena;
     struct principal who;
-    int64_t now_us;            /* when it arrived */
+    int64_t now_us; /* when the request arrived */
     const void *in;
     void *ret;
-    void *state;               /* the handler's own, in the arena */
+    void *state; /* belongs to the handler; in the arena */
     struct reply reply;
-    /* Called once on the loop, whatever becomes of the request, before its memory goes: for what is not in the
+    /* Called once on the loop, however the request ends, before its memory is freed. It frees what is not in the
      * arena. */
     void (*on_end)(struct req *r);
-    /* The rest belongs to src/api/pipeline/request.c. */
+    /* The fields from here on belong to src/api/pipeline/request.c. */
     struct http_request *http; /* loop only; NULL once the client has left */
     struct stream *stream;
     struct wait *wait;
-    int64_t deadline_us; /* monotonic; of a long poll */
+    int64_t deadline_us; /* when a long poll ends, by the monotonic clock */
     bool timed_out;
     struct req_run *run;
 };
 
-/* Goes on with `step` at a place; `return req_then_…(...)`. */
+/* These go on with `step` on the named thread: `return req_then_…(...)`. */
 int req_then_loop(struct req *r, req_loop_fn *step);
-int req_then_later(struct req *r, req_loop_fn *step); /* in the loop's next turn, so that others have theirs in between */
+/* in the loop's next turn, so that other requests have theirs in between */
+int req_then_later(struct req *r, req_loop_fn *step);
 int req_then_read(struct req *r, req_store_fn *step);
 int req_then_search(struct req *r, req_store_fn *step);
 int req_then_write(struct req *r, req_store_fn *step);
 int req_then_work(struct req *r, req_work_fn *step);
 int req_then_transfer(struct req *r, req_work_fn *step);
-/* For a step on the loop that has many parts: whether it has had its time of this turn, which began at `began_us` of the
- * monotonic clock. It goes on with req_then_later(). */
+/* For a step on the loop that works in parts: whether it has used up its time in this turn. The turn began at
+ * `began_us` of the monotonic clock. If so, the step goes on with req_then_next_turn(). */
 bool req_turn_is_over(int64_t began_us);
-/* The request waits for something; a later req_finish() or req_resume_…() from the loop goes on with it. When the client
- * leaves first, `on_gone` is called, once, and the waiter has to forget the request; with on_gone NULL the request
- * stays until it is finished, whether or not anybody still listens. `return req_wait(...)`. */
+/* The request waits for something: `return req_wait(...)`. Later somebody calls req_finish() or req_resume_…() on
+ * the loop, which goes on with it. If the client leaves before that, `on_gone` is called once, and whoever wanted to
+ * finish the request must forget it. With on_gone NULL the request stays until it is finished, even if its client
+ * has left. */
 int req_wait(struct req *r, void (*on_gone)(struct req *r));
 void req_resume_loop(struct req *r, req_loop_fn *step);
 void req_resume_read(struct req *r, req_store_fn *step);
 void req_resume_write(struct req *r, req_store_fn *step);
-/* A step has put the text of the reply into r->reply.body: r->ret is not looked at. */
+/* A step has put the text of the reply into r->reply.body; r->ret is ignored. */
 void req_encoded(struct req *r);
-/* Ends a waiting request from the loop: with r->ret, or with *err if its kind is set (err is released). */
+/* Ends a waiting request, on the loop: with the reply r->ret, or with *err if its kind is set. *err is released. */
 void req_finish(struct req *r, struct error *err);
 
-/* One event through the core; its effects are carried out in order after their commit. Whoever has been given the core is on the
- * loop. */
+/* Gives one event to the core. The effects are carried out in order after their commit. Call it on the loop: only
+ * code on the loop is given the core. */
 int api_core_step(struct api *a, struct core *core, const struct core_event *ev, const struct companion *companion,
                   struct error *err);
-/* The same on behalf of the user who asks: what changes names them. */
+/* Like api_core_step(), on behalf of the user who asks: whatever the event changes names that user as its author. */
 int req_core_step(struct req *r, struct core *core, const struct core_event *ev, const struct companion *companion,
                   struct error *err);
 
-void req_add_header(struct req *r, const char *name, const char *value); /* arena or static */
+void req_add_header(struct req *r, const char *name, const char *value); /* both texts are in the arena or static */
 int req_need_admin(const struct req *r, const char *what, struct error *err);
-int req_need_user(const struct req *r, struct error *err); /* refuses task tokens where a person must act */
+int req_need_user(const struct req *r, struct error *err); /* refuses tokens of tasks where a person must act */
 bool api_allows_root_links(const struct api *a);
 
 #endif

@@ -15,20 +15,20 @@ struct user_entry {
     UT_hash_handle by_id, by_name;
 };
 
-/* The sessions that end with one allocation. */
+/* One allocation and the sessions that end with it. */
 struct holder {
     char allocation_id[128];
     LIST_HEAD(, session_entry) sessions;
     UT_hash_handle hh;
 };
 
-/* There may be many, so they are kept small. */
+/* There may be many of these, so that they are kept small. */
 struct session_entry {
     uint8_t hash[TOKEN_HASH_BYTES];
     int64_t id, expires_at_us, password_at_us;
     int user_id;
     enum principal_kind kind;
-    struct holder *holder; /* NULL: of no allocation */
+    struct holder *holder; /* NULL: the session belongs to no allocation */
     LIST_ENTRY(session_entry) in_holder;
     UT_hash_handle hh;
 };
@@ -204,7 +204,7 @@ void identities_drop_sessions_of_allocation(struct identities *ids, const char *
     struct holder *h = find_holder(ids, allocation_id);
     for (struct session_entry *e = h ? LIST_FIRST(&h->sessions) : NULL, *next; e; e = next) {
         next = LIST_NEXT(e, in_holder);
-        free_session(ids, e); /* the holder goes with the last of them */
+        free_session(ids, e); /* frees the holder, too, if this was its last session */
     }
 }
 

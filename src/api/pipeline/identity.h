@@ -36,11 +36,11 @@ struct identity_user {
 };
 
 struct identity_session {
-    enum principal_kind kind; /* what its token stands for */
+    enum principal_kind kind; /* what the session's token stands for */
     int64_t id;
     int user_id;
     int64_t expires_at_us; /* 0: never (lives as long as its allocation) */
-    int64_t password_at_us; /* when a password opened it; 0: none did */
+    int64_t password_at_us; /* when a password opened the session; 0: no password did */
     char allocation_id[128]; /* "" for logins */
 };
 
@@ -54,7 +54,8 @@ const struct identity_user *identities_user_by_name(const struct identities *ids
 void identities_put_session(struct identities *ids, const uint8_t hash[TOKEN_HASH_BYTES],
                             const struct identity_session *s);
 void identities_drop_session(struct identities *ids, int64_t session_id);
-/* But `spared` (NULL: none); with only_logins those of allocations stay. */
+/* Ends all sessions of the user except `spared` (may be NULL). With only_logins, the sessions of allocations stay as
+ * well. */
 void identities_drop_sessions_of_user(struct identities *ids, int user_id, bool only_logins,
                                       const uint8_t spared[TOKEN_HASH_BYTES]);
 void identities_drop_sessions_of_allocation(struct identities *ids, const char *allocation_id);

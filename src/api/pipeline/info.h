@@ -1,4 +1,4 @@
-/* For every file of src/api and for the master: what does not change while the program runs. */
+/* For every file of src/api and for the master: facts that do not change while the program runs. */
 #ifndef DET_API_INFO_H
 #define DET_API_INFO_H
 
@@ -8,15 +8,16 @@ struct api;
 struct config;
 struct storage_roots;
 
-/* What every thread may read. */
+/* Every thread may read this. */
 struct api_info {
     const char *version, *master_id, *cluster_id, *cluster_name;
-    const struct config *config; /* effective configuration */
-    const struct storage_roots *storage_roots; /* where the master may read and remove files of checkpoints */
+    const struct config *config; /* the effective configuration */
+    /* the directories below which the master may read and remove files of checkpoints */
+    const struct storage_roots *storage_roots;
     int64_t epoch;
 };
 
-/* Any thread: does not change while the program runs. */
+/* Any thread may call this. */
 const struct api_info *api_info(const struct api *a);
 
 #endif

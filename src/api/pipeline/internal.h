@@ -1,4 +1,4 @@
-/* What the files of src/api share and nobody else sees. */
+/* What the files of src/api share and no other layer sees. */
 #ifndef DET_API_INTERNAL_H
 #define DET_API_INTERNAL_H
 
@@ -26,19 +26,20 @@ struct api {
     struct password_lane *password_lane;
     struct login_limits *login_limits;
     struct proxies *proxies;
-    char *accounts_failure; /* why nobody can log in */
-    struct log_feeds *log_feeds; /* of logs that are followed */
-    struct agent_texts *agent_texts; /* of those that have been listed */
+    char *accounts_failure; /* why nobody can log in; NULL: everything is well */
+    struct log_feeds *log_feeds; /* of the logs that are followed */
+    struct agent_texts *agent_texts; /* of the agents that were listed */
     struct api_log_stats log_stats;
-    struct continuing *continuing; /* experiments that a request is about to continue */
+    struct continuing *continuing; /* experiments that requests are about to continue */
     struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
-    struct tunnels *tunnels; /* to ports of tasks */
-    bool sharing_open; /* security.sharing: everybody who is logged in may change everything */
-    int later_n; /* requests that go on in the loop's next turn */
-    struct topics *topics; /* streams that wait for something to happen, by topic */
+    struct tunnels *tunnels; /* connections to ports of tasks */
+    bool sharing_open; /* security.sharing is open: everybody who is logged in may change everything */
+    int later_n; /* number of requests that go on in the loop's next turn */
+    struct topics *topics; /* streams and long polls that wait for something to happen, by topic */
 };
 
-/* A step on the loop: checkpoints were marked for removal, or an experiment asks for its checkpoints to be thinned out. */
+/* A step on the loop: tells the master that checkpoints are marked for removal, or that an experiment is due for
+ * collection. */
 int tell_collector(struct req *r, struct core *core, struct error *err);
 
 #endif

@@ -23,7 +23,7 @@ struct proxies *proxies_new(const struct config *c)
     const char *cert = config_str(c, "security.tls.cert");
     if (p)
         p->own_tls = cert && *cert;
-    for (size_t i = 0; p && i < n; i++) /* checked with the configuration (common/config/schema_checks.c) */
+    for (size_t i = 0; p && i < n; i++) /* the addresses are valid: common/config/schema_checks.c has checked them */
         if (address_range_parse(json_object_get_string(json_object_array_get_idx(list, i)), &p->range[p->n], NULL) == 0)
             p->n++;
     return p;
@@ -56,7 +56,8 @@ static bool is_proxied(const struct proxies *p, const struct http_request *http)
     return is_proxy(p, &peer);
 }
 
-/* Each proxy adds whom it heard; what stands before the last one that is no proxy of ours, that client has written itself. */
+/* Each proxy appends the address of its client to X-Forwarded-For. Entries before that of the last trusted proxy
+ * come from the client itself and prove nothing. */
 void origin_client(const struct proxies *p, const struct http_request *http, struct address *ret)
 {
     peer_of(http, ret);
@@ -80,7 +81,7 @@ bool origin_is_https(const struct proxies *p, const struct http_request *http)
     return proto ? strcasecmp(proto, "https") == 0 : p->own_tls;
 }
 
-/* ---- the page ---- */
+/* ---- which page sent the request ---- */
 
 static bool changes_something(const struct http_request *http)
 {
@@ -88,7 +89,7 @@ static bool changes_something(const struct http_request *http)
     return (m != HTTP_GET && m != HTTP_HEAD && m != HTTP_OPTIONS) || http_request_header(http, "Upgrade");
 }
 
-/* "host", its length, and its port as text, "" if it names none. */
+/* Splits "host:port": returns the host's length and sets *ret_port to the port's text, "" if there is none. */
 static size_t split_host(const char *host, const char **ret_port)
 {
     const char *end = *host == '[' ? strchr(host, ']') : NULL, *colon = strchr(end ? end : host, ':');
@@ -96,8 +97,8 @@ static size_t split_host(const char *host, const char **ret_port)
     return colon ? (size_t)(colon - host) : strlen(host);
 }
 
-/* A port that is not named is the scheme's. Where a proxy may speak https for us, the host's scheme is not known, and an
- * unnamed port may be that of either. */
+/* Whether both ports are the same. A port that is not named is that of the scheme. Where a proxy may speak https for
+ * us, the scheme of the host is not known, and an unnamed port may be that of either scheme. */
 static bool same_port(const char *origin_port, bool origin_https, const char *host_port, bool https)
 {
     const char *named = *origin_port ? origin_port : origin_https ? "443" : "80";
@@ -122,7 +123,7 @@ enum provenance { FROM_PLATFORM, FROM_ELSEWHERE, FROM_UNKNOWN };
 static enum provenance provenance(const struct proxies *p, const struct http_request *http)
 {
     const char *site = http_request_header(http, "Sec-Fetch-Site"), *origin = http_request_header(http, "Origin");
-    if (site) /* the browser has compared; "none" is what its user typed */
+    if (site) /* the browser has compared the origins itself; "none" means that its user typed the address */
         return strcasecmp(site, "same-origin") == 0 || strcasecmp(site, "none") == 0 ? FROM_PLATFORM : FROM_ELSEWHERE;
     if (!origin)
         return FROM_UNKNOWN;

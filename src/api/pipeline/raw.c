@@ -4,7 +4,7 @@
 
 #include "net/http/http.h"
 
-/* Walks pattern and path segment by segment; both start with '/'. */
+/* Compares pattern and path segment by segment; both start with '/'. */
 static bool pattern_matches(const char *pattern, const char *path, struct arena *a, const char *param[RAW_PARAM_MAX])
 {
     int params = 0;

@@ -1,4 +1,4 @@
-/* Handlers of the rows in raw.c. Each fills r->reply, or answers by itself. */
+/* Handlers of the rows in raw_routes[]. Each fills r->reply, or answers by itself. */
 #ifndef DET_API_RAW_HANDLERS_H
 #define DET_API_RAW_HANDLERS_H
 

@@ -23,7 +23,7 @@ void repeated_end(struct req *r)
 
 int repeated_stream(struct req *r, int32_t period_s, void *seen, stream_fetch_fn *fetch, struct error *err)
 {
-    static uint64_t streams; /* each sleeps on a topic of its own */
+    static uint64_t streams; /* makes a topic for each stream, so that each is woken by its own timer only */
     if (period_s < 0 || period_s > PERIOD_MAX_S)
         return error_set(err, ERR_INVALID, "periodSeconds is %d, allowed is 0 (%d) to %d", period_s, PERIOD_DEFAULT_S,
                          PERIOD_MAX_S);

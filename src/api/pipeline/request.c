@@ -1,8 +1,9 @@
-/* The way of a request: accept → route → authenticate → authorise → decode → authorise → step(s) → commit → encode → reply.
- * What its credential may do with the route at all is judged before its body is looked at, whose the object is afterwards
- * (access.h).
+/* The stages of a request: accept → route → authenticate → authorise → decode → authorise → step(s) → commit →
+ * encode → reply. What the credential may do with the route at all is decided before the body is read. Who owns the
+ * object is checked after decoding (access.h).
  *
- * Here is its way to the first step; it runs on the loop, but for the decoding of big bodies. steps.c has the rest. */
+ * This file has the stages up to the first step. They run on the loop, except the decoding of big bodies. steps.c
+ * has the other stages. */
 #include "api/pipeline/request_run.h"
 
 #include <stdio.h>
@@ -21,13 +22,13 @@
 #include "net/http/http.h"
 
 enum {
-    DECODE_ON_LOOP_MAX = 32 * 1024, /* bytes; bigger bodies are decoded by a worker */
-    SCALARS_MAX = 10000,   /* ids, names, states in one list */
-    MESSAGES_MAX = 100000, /* files, lines of a log, packages in one list or map */
-    DECODED_MAX = 36 * 1024 * 1024, /* bytes of one request's message, beyond the content of files in it */
+    DECODE_ON_LOOP_MAX = 32 * 1024, /* bytes; a worker decodes larger bodies */
+    SCALARS_MAX = 10000, /* ids, names or states in one list */
+    MESSAGES_MAX = 100000, /* files, log lines or packages in one list or map */
+    DECODED_MAX = 36 * 1024 * 1024, /* bytes that the decoded message may have, not counting the content of files in it */
 };
 
-/* ---- decode ---- */
+/* ---- decoding ---- */
 
 static int decode(struct req *r, struct error *err)
 {
@@ -103,14 +104,14 @@ static int go_to_first(struct req *r)
     return req_go(r, step);
 }
 
-/* Where the first step runs without the store, a reader looks whose the object is. */
+/* Runs on a reader if the first step runs without the store: checks who owns the object. */
 static int authorise_step(struct req *r, struct store *db, struct error *err)
 {
     r->run->access_open = false;
     return access_check_stored(r, db, err) < 0 ? -1 : go_to_first(r);
 }
 
-/* The request is decoded; on the loop again if it was not all the time. */
+/* Starts the first step once the request is decoded. Runs on the loop. */
 static int dispatch(struct req *r, struct core *core, struct error *err)
 {
     enum req_place place = place_of_request(r);
@@ -144,7 +145,8 @@ const char *req_bearer(const struct req *r)
     return bearer(http_request_header(r->http, "Authorization"));
 }
 
-/* What a program sends, in this order; a header without a token in it is an empty one. NULL: no such header. */
+/* The token in the first of these headers that the request has; "" if that header has no token in it. NULL: none of
+ * these headers is there. */
 static const char *header_token(const struct http_request *http)
 {
     const char *v;
@@ -157,7 +159,7 @@ static const char *header_token(const struct http_request *http)
     return NULL;
 }
 
-/* A browser's cookie only where no header says who asks. */
+/* The request's token. A browser's cookie counts only if no header has a token. */
 static const char *request_token(struct http_request *http)
 {
     const char *token = header_token(http);
@@ -179,7 +181,7 @@ size_t api_body_max(struct http_request *http, void *ctx)
     if (route_find(routes, ROUTES_N, http_method_name(http_request_method(http)), path, strlen(path), &a, &match) == 0)
         return match.route->body_max;
     const struct raw_route *raw = raw_route_find(http, &a, param);
-    /* the only one that takes a body: logs in the form that older tasks post them */
+    /* among raw routes, only the one for logs in the older form of tasks takes a large body */
     return raw && raw->first.place == REQ_WORK && raw->first.work == raw_task_logs ? routes[ROUTE_ID_POST_TASK_LOGS].body_max : ROUTE_BODY_MAX_DEFAULT;
 }
 
@@ -206,7 +208,7 @@ static int find_route(struct req *r, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "api not found: %s %s", method, path);
 }
 
-/* What a task's session speaks for. An allocation that has just ended speaks for nothing any more. */
+/* Notes for which trial and experiment a task's session speaks. An allocation that has just ended speaks for none. */
 static void know_task(struct req *r, const struct core *core)
 {
     struct principal *who = &r->who;
@@ -220,7 +222,8 @@ static void know_task(struct req *r, const struct core *core)
         who->experiment_id = trial.row->experiment_id;
 }
 
-/* The handler looks at the agents' token itself, and at who else asks: a known session is turned away as such. */
+/* The handler compares the token with those of agents. Here a session that is known is refused, since it is no
+ * agent's. */
 static int authenticate_agent(struct req *r, const char *token, struct error *err)
 {
     if (token && identities_authenticate(r->api->identities, token, r->now_us, &r->who, NULL) == 0)
@@ -234,7 +237,7 @@ static bool is_collector(const struct req *r, const struct access_row *access, c
     return access->collector.word != ACCESS_NO && token && s->collector_token_matches(s->ctx, token);
 }
 
-/* A login, too, is refused to pages of others: it would make this browser somebody else's. */
+/* Pages of other sites may not even log in: that would log this browser in as somebody else. */
 static int check_origin(struct req *r, bool open, struct error *err)
 {
     bool by_cookie = !open && !header_token(r->http) && http_request_cookie(r->http, "auth");
@@ -266,7 +269,7 @@ static void on_client_gone(struct http_request *http, void *ctx)
     struct req *r = ctx;
     r->http = NULL;
     if (!r->run->waiting || !r->run->on_gone)
-        return; /* something is on its way and will end the request */
+        return; /* somebody has taken the request over and will end it */
     r->run->waiting = false;
     r->run->on_gone(r);
     req_drop(r);
@@ -276,7 +279,8 @@ static int accept_request(struct req *r, struct core *core, struct error *err)
 {
     int found = find_route(r, err);
     if (found < 0 && !r->route && !r->run->match.is_rpc_path) {
-        /* Unknown paths outside the API tell nothing to strangers: 401 comes before 404. */
+        /* Without a session, an unknown path outside of the API gets 401, not 404, so that strangers do not
+         * learn which paths exist. */
         cleanup_error struct error unauth = ERROR_INIT;
         if (identities_authenticate(r->api->identities, request_token(r->http), r->now_us, &r->who, &unauth) < 0) {
             error_release(err);
@@ -290,7 +294,8 @@ static int accept_request(struct req *r, struct core *core, struct error *err)
         return -1;
     r->run->query = arena_strdup(&r->arena, http_request_query(r->http));
     r->run->body = http_request_take_body(r->http, &r->run->body_n);
-    r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3; /* base64 becomes three quarters */
+    /* base64 shrinks to three quarters when it is decoded */
+    r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3;
     if (!r->route)
         return dispatch(r, core, err);
     if (r->run->body_n > DECODE_ON_LOOP_MAX)

@@ -1,4 +1,4 @@
-/* A request under way, between request.c (up to the first step) and steps.c (from there to the reply). */
+/* The state of a request under way, for request.c (up to the first step) and steps.c (from there to the reply). */
 #ifndef DET_API_REQUEST_RUN_H
 #define DET_API_REQUEST_RUN_H
 
@@ -7,7 +7,7 @@
 
 struct password_job;
 
-/* The live state that a step on the loop is given. Nothing that hangs on a request leads to it but steps.c and request.c. */
+/* The live state that a step on the loop is given. Only steps.c and request.c can reach it from a request. */
 struct live {
     struct core *core;
 };
@@ -23,22 +23,23 @@ struct req_run {
     void *body;
     size_t body_n;
     struct req_step next;
-    req_store_fn *write_step; /* kept: a group that met a full disk runs it again */
+    req_store_fn *write_step; /* kept, because the writer runs it again if its group failed on a full disk */
     void (*on_gone)(struct req *r);
-    struct password_job *password; /* of those that pass through the passwords' lane */
-    uint64_t ticket; /* of the last write this request caused; 0 if none */
+    struct password_job *password; /* set for requests that pass through the password lane */
+    uint64_t ticket; /* number of the last write that this request caused; 0: none */
     struct error err;
     int rc;
     bool waiting, encoded;
-    bool access_open; /* whose the object is has yet to be asked of the store */
+    bool access_open; /* the store has yet to be asked who owns the object */
 };
 
-/* `return req_go(…)`: the request goes on with this step. */
+/* Sets the step with which the request goes on: `return req_go(…)`. */
 int req_go(struct req *r, struct req_step step);
 void req_resume(struct req *r, struct req_step step);
-/* Runs the step that req_go() was given last, at its place. The request may be over, and freed, when this returns. */
+/* Runs the step that req_go() was given last, on the thread where it belongs. The request may be over, and freed,
+ * when this returns. */
 void req_run_step(struct req *r);
-/* Ends it with an error, which is taken. */
+/* Ends the request with an error; takes the error over. */
 void req_fail(struct req *r, struct error *err);
 
 #endif

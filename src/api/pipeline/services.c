@@ -1,4 +1,5 @@
-/* What handlers ask of their request and of the API around it. */
+/* Implements what handler.h offers to handlers about their request and about the API, except the choice of the next
+ * step (steps.c). */
 #include "api/pipeline/request_run.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
-/* From step to step, and the end. A step runs at its place (handler.h); when the last one finishes, the reply is encoded
- * right there if that is a worker's thread, and sent from the loop, after the commit of what the request wrote. */
+/* Runs the steps of a request and ends it. Each step runs on its thread (handler.h). When the last step has
+ * finished, the reply is encoded: at once if that step ran on a worker's thread. It is sent from the loop, after the
+ * commit of what the request wrote. */
 #include "api/pipeline/request_run.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
 
-/* ---- the end ---- */
+/* ---- ending a request ---- */
 
 void req_drop(struct req *r)
 {
@@ -50,7 +51,7 @@ static enum req_error_form error_form(const struct req *r)
     return r->run->match.is_rpc_path ? REQ_ERROR_RPC : REQ_ERROR_RAW;
 }
 
-/* Whatever thread the last step ran on: turns the filled response into bytes. */
+/* Makes the reply's bytes from the response struct. Runs on the thread of the last step. */
 static void encode_reply(struct req *r)
 {
     struct req_run *run = r->run;
@@ -111,7 +112,7 @@ void req_fail(struct req *r, struct error *err)
     end_request(r);
 }
 
-/* ---- steps ---- */
+/* ---- running a step ---- */
 
 static struct req_step take_step(struct req *r)
 {
@@ -120,7 +121,7 @@ static struct req_step take_step(struct req *r)
     return step;
 }
 
-/* On whichever thread: encodes if that was the last step. */
+/* Runs on the step's own thread: encodes the reply if that was the last step. */
 static void after_step_off_loop(struct req *r)
 {
     if (r->run->rc <= 0)
@@ -133,7 +134,7 @@ static void after_step(struct req *r)
         end_request(r);
     else if (r->run->next.place)
         req_run_step(r);
-    /* else it waits or streams, and somebody will finish it */
+    /* otherwise the request waits or streams, and somebody will finish it */
 }
 
 static void read_work(void *worker, void *job)

@@ -12,23 +12,24 @@
 #include "net/loop/loop.h"
 #include "net/loop/pool.h"
 
-/* A stream is in exactly one of: fetching (a reader has it), sending (bytes on their way to the client), sleeping (on
- * its topic). `gone` while fetching means that the client left: the fetch's completion frees it. */
+/* A stream is in exactly one of these states: fetching (a thread of `pool` has it), sending (its bytes are on their
+ * way to the client), sleeping (it waits for its topic). `gone` while fetching means that the client has left; the
+ * completion of the fetch then frees the stream. */
 struct stream {
-    struct topic_member member; /* first: a member is its stream */
+    struct topic_member member; /* must be first: stream_wake() casts the member to its stream */
     struct req *r;
     struct http_request *http;
-    stream_fetch_fn *fetch;       /* of a stream of lines */
-    stream_bytes_fn *fetch_bytes; /* of a stream of bytes */
-    const struct stream_memory *memory; /* NULL: there is none */
-    const struct stream_head *head;     /* of a stream of bytes; NULL: of lines */
+    stream_fetch_fn *fetch; /* of a stream of lines; else NULL */
+    stream_bytes_fn *fetch_bytes; /* of a stream of bytes; else NULL */
+    const struct stream_memory *memory; /* NULL: the stream reads from the store only */
+    const struct stream_head *head; /* of a stream of bytes; NULL: a stream of lines */
     struct pool *pool;
     struct strbuf batch;
     struct error err;
     enum stream_next next;
     int rc;
     bool fetching, sleeping, gone, started;
-    bool woken; /* while fetching: the topic moved on, so don't sleep on what was read before */
+    bool woken; /* the topic was woken during the fetch, which may have missed what happened: fetch again before sleeping */
 };
 
 static void stream_free(struct stream *s)
@@ -103,7 +104,7 @@ static void stream_send(struct stream *s)
     if (!s->started)
         start_reply(s);
     http_stream_write(s->http, s->batch.s, s->batch.n);
-    strbuf_release(&s->batch); /* many streams, and most of them sleep now */
+    strbuf_release(&s->batch); /* there are many streams, and most of them sleep now without needing the memory */
 }
 
 static void after_fetch(void *job)
@@ -128,7 +129,7 @@ static void after_fetch(void *job)
     bool again = s->next == STREAM_MORE || s->woken;
     s->woken = false;
     if (sent && again)
-        return; /* on_drained goes on */
+        return; /* on_drained() starts the next fetch */
     if (again)
         start_fetch(s);
     else
@@ -141,7 +142,7 @@ static void fetch_work(void *worker, void *job)
     s->rc = s->head ? s->fetch_bytes(s->r, &s->next, &s->err) : s->fetch(s->r, worker, &s->next, &s->err);
 }
 
-/* What `before` says in place of a fetch. */
+/* Does what memory->before() has decided instead of a fetch. */
 static void go_without_fetch(struct stream *s, enum stream_next next)
 {
     s->woken = false;
@@ -151,7 +152,7 @@ static void go_without_fetch(struct stream *s, enum stream_next next)
     s->fetching = true;
     s->next = next;
     s->rc = 0;
-    loop_post(s->r->api->loop, after_fetch, s); /* never end a request inside its own step */
+    loop_post(s->r->api->loop, after_fetch, s); /* posted, since a request must not end inside its own step */
 }
 
 static void start_fetch(struct stream *s)
@@ -166,7 +167,7 @@ static void start_fetch(struct stream *s)
     if (pool_submit(s->pool, fetch_work, after_fetch, s, &s->err) == 0)
         return;
     s->rc = -1;
-    loop_post(s->r->api->loop, after_fetch, s); /* never end a request inside its own step */
+    loop_post(s->r->api->loop, after_fetch, s); /* posted, since a request must not end inside its own step */
 }
 
 static void stream_wake(struct topic_member *m)
@@ -176,7 +177,7 @@ static void stream_wake(struct topic_member *m)
         s->woken = true;
     else if (s->sleeping && http_stream_pending(s->http) > 0)
         s->sleeping =
-            false; /* a client that lags behind is given more when it has taken what it was given: on_drained */
+            false; /* this client is slow: on_drained() fetches once it has taken what was sent */
     else if (s->sleeping)
         start_fetch(s);
 }
@@ -189,7 +190,7 @@ int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
 static int begin(struct req *r, const char *topic, const struct stream *as)
 {
     loop_assert();
-    if (!r->http) /* the client left before the first step; nobody will see the error */
+    if (!r->http) /* the client left before the first step, so that nobody will see the error */
         return -1;
     struct stream *s = must_calloc(1, sizeof(*s));
     *s = *as;

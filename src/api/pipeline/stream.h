@@ -13,26 +13,26 @@
 #include "api/pipeline/handler.h"
 
 enum stream_next {
-    STREAM_MORE, /* there may be more at once */
-    STREAM_WAIT, /* nothing new now; wait for the topic */
+    STREAM_MORE, /* there may be more right away */
+    STREAM_WAIT, /* there is nothing new now; wait for the topic */
     STREAM_END,
 };
 
-enum { STREAM_BATCH_BYTES = 64 * 1024 }; /* fetch stops adding about here */
+enum { STREAM_BATCH_BYTES = 64 * 1024 }; /* fetch should stop adding lines when the batch has about this many bytes */
 
 typedef int stream_fetch_fn(struct req *r, struct store *db, enum stream_next *ret_next, struct error *err);
 
-/* `return req_stream(...)` from a stream handler. topic may be NULL for streams that never wait. */
+/* `return req_stream(...)` from a stream handler. topic may be NULL for a stream that never waits. */
 int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch);
-/* As above for a stream that may have what it needs in memory. `before` runs on the loop before each fetch: STREAM_MORE
- * goes on with it, STREAM_WAIT and STREAM_END do without. `after` runs on the loop behind each fetch. */
+/* For a stream that may have what it needs in memory. `before` runs on the loop before each fetch: STREAM_MORE
+ * starts the fetch; STREAM_WAIT and STREAM_END replace it. `after` runs on the loop after each fetch. */
 struct stream_memory {
     enum stream_next (*before)(struct req *r);
     void (*after)(struct req *r);
 };
 int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory);
-/* A stream of bytes, from the threads that may have to wait for a disk or a network (api_services.transfers). An error
- * before the first byte is the reply; a later one ends the connection. */
+/* For a stream of bytes. Its fetch runs on a thread that may wait for a disk or a network (api_services.transfers).
+ * An error before the first byte is the reply; a later error ends the connection. */
 struct stream_head {
     int status;
     const char *content_type;
@@ -40,9 +40,9 @@ struct stream_head {
 };
 typedef int stream_bytes_fn(struct req *r, enum stream_next *ret_next, struct error *err);
 int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch);
-struct strbuf *stream_batch(struct req *r); /* fetch appends to it */
+struct strbuf *stream_batch(struct req *r); /* the buffer that `fetch` appends to */
 
-/* One result line into the batch; response is of the route's response type. In fetch only. */
+/* Appends one result line to the batch; response has the route's response type. Call it in `fetch` only. */
 void stream_add(struct req *r, const void *response);
 size_t stream_batch_bytes(const struct req *r);
 

@@ -11,8 +11,8 @@ LIST_HEAD(member_list, topic_member);
 
 struct topic {
     struct member_list members;
-    struct member_list waking; /* those a wake has still to visit */
-    bool busy;                 /* a wake walks it: don't free */
+    struct member_list waking; /* members that the wake under way has still to visit */
+    bool busy; /* a wake walks through this topic: don't free it */
     UT_hash_handle hh;
     char name[];
 };

@@ -8,7 +8,7 @@
 #include "net/loop/loop.h"
 
 struct wait {
-    struct topic_member member; /* first: a member is its wait */
+    struct topic_member member; /* must be first: on_wake() casts the member to its wait */
     struct req *r;
     req_loop_fn *step;
     struct loop_timer *timer;

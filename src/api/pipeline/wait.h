@@ -12,10 +12,11 @@ enum { WAIT_TOPIC_MAX = 192 };
 
 void wait_topic(char ret[WAIT_TOPIC_MAX], const char *kind, const char *id);
 
-/* timeout_us 0: none. A wait that was woken may sleep again on the rest of its time: r->deadline_us keeps it. */
+/* timeout_us 0: no limit. A wait that was woken may sleep again for the rest of its time, which r->deadline_us
+ * keeps. */
 int req_wait_topic(struct req *r, const char *topic, int64_t timeout_us, req_loop_fn *step);
 
-/* Wakes the long polls and streams of the topic. Loop only. */
+/* Wakes the long polls and streams of the topic. Call it on the loop. */
 void api_wake(struct api *a, const char *topic);
 
 #endif

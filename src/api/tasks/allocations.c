@@ -1,5 +1,5 @@
-/* What runs inside an allocation asks and tells: ready, preemption, rendezvous, all-gather, accelerators. All of it is
- * live state of the core; the long polls sleep on its wake effects. */
+/* Serves the programs in an allocation: ready, preemption, rendezvous, all-gather, accelerators. All of this is live
+ * state of the core; the long polls wait for the core's wake effects. */
 #include <string.h>
 
 #include "api/pipeline/convert.h"
@@ -11,7 +11,7 @@
 
 enum { PREEMPTION_TIMEOUT_MAX_S = 600, GATHER_TIMEOUT_S = 600 };
 
-/* Allocation ids have a dot and a number at their end; anything else is a mistake of the caller's. */
+/* Finds the allocation. An id must end with a dot and a number; anything else is an error of the caller. */
 static int need_allocation(struct req *r, struct core *core, const char *id, const struct allocation_row **ret,
                            struct error *err)
 {
@@ -69,7 +69,7 @@ int api_mark_allocation_resources_daemon(struct req *r, struct core *core,
     return tell_core(r, core, CORE_CONTAINER_DAEMON, in->allocation_id, in->resources_id, err);
 }
 
-/* ---- preemption: false when the time is up ---- */
+/* ---- preemption: the reply is false when the time is up ---- */
 
 static int preemption_look(struct req *r, struct core *core, struct error *err)
 {
@@ -94,7 +94,7 @@ int api_allocation_preemption_signal(struct req *r, struct core *core,
     return preemption_look(r, core, err);
 }
 
-/* ---- rendezvous: who else runs, and where ---- */
+/* ---- rendezvous: the other containers of the allocation and their addresses ---- */
 
 static int rendezvous_look(struct req *r, struct core *core, struct error *err)
 {

@@ -1,5 +1,6 @@
-/* What allocations ran in: told by agents (the machine) and by tasks (Python and its packages), shown with the trial. Agents
- * tell with the task's own rights; nobody else can, so that a record is what it says. */
+/* Keeps and shows the environments of allocations: agents report the machine, tasks report Python and its packages,
+ * and both are shown with the trial. Agents report with the task's own rights and nobody else can report, so that a
+ * record can be trusted. */
 #include <string.h>
 
 #include "api/pipeline/internal.h"
@@ -7,10 +8,10 @@
 #include "store/experiments/environments.h"
 #include "store/experiments/trials.h"
 
-/* Of one document. A thousand packages need about 40 KiB. */
+/* bytes of one document. A thousand packages need about 40 KiB. */
 enum { DOCUMENT_MAX = 256 * 1024 };
 
-/* *ret stays NULL when there is no such part. */
+/* Makes JSON of a part. *ret stays NULL if there is no such part. */
 static int document_of(const struct codec_message *m, const void *part, const char *what, struct arena *a, const char **ret,
                        struct error *err)
 {

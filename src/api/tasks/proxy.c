@@ -1,6 +1,7 @@
-/* GET /proxy/TASK:PORT/: a WebSocket that carries TCP to a port of a running trial (det experiment create --publish). Ports are
- * those of its configuration's environment.proxy_ports with proxy_tcp; whoever reaches one acts as the trial does, so that only
- * its owner and admins may. Of a trial with several containers, it is the first one's. */
+/* GET /proxy/TASK:PORT/: a WebSocket that carries TCP to a port of a running trial (det experiment create
+ * --publish). The port must be one of environment.proxy_ports with proxy_tcp in the trial's configuration. Whoever
+ * reaches such a port acts as the trial does, so only the trial's owner and admins may. If a trial has several
+ * containers, the port is the first one's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct proxy {
     const char *service, *task_id, *address;
     int port;
     int32_t trial_id;
-    struct tunnel *tunnel; /* while it is dialled */
+    struct tunnel *tunnel; /* while the connection to the trial is being made */
 };
 
 static int unknown_service(const struct proxy *p, const char *why, struct error *err)
@@ -32,7 +33,7 @@ static int unknown_service(const struct proxy *p, const char *why, struct error 
     return error_set(err, ERR_NOT_FOUND, "service not found: %.200s: %s", p->service, why);
 }
 
-/* ---- which one: on a reader's thread ---- */
+/* ---- finding the port: on a reader's thread ---- */
 
 static int parse_service(struct proxy *p, struct arena *a, struct error *err)
 {
@@ -100,7 +101,7 @@ int raw_proxy(struct req *r, struct store *db, struct error *err)
     return req_then_loop(r, dial);
 }
 
-/* ---- the way there: on the loop ---- */
+/* ---- connecting: on the loop ---- */
 
 static int find_address(struct req *r, struct core *core, struct proxy *p, struct error *err)
 {
@@ -114,7 +115,7 @@ static int find_address(struct req *r, struct core *core, struct proxy *p, struc
     return 0;
 }
 
-/* The request's connection is the tunnel's from here on, and nobody answers it any more. */
+/* Upgrades the request's connection to a WebSocket. From then on it belongs to the tunnel, and no reply is sent. */
 static int upgrade(struct req *r, struct error *err)
 {
     struct proxy *p = r->state;

@@ -39,7 +39,7 @@ int api_get_task(struct req *r, struct store *db, const struct wire_get_task_req
     return 0;
 }
 
-/* ---- what runs or waits now ---- */
+/* ---- tasks that run or wait now ---- */
 
 enum { TASKS_ON_LOOP_MAX = 100 };
 
@@ -73,7 +73,7 @@ struct tasks_listing {
     struct arena *arena;
     struct wire_map_task_allocation_summary *entry;
     size_t n;
-    int32_t experiment_id, priority; /* the last one's */
+    int32_t experiment_id, priority; /* of the last call of priority_of() */
 };
 
 static const struct sched_policy_type *policy_of_pool(const struct api_defaults *all, const char *pool)
@@ -84,7 +84,8 @@ static const struct sched_policy_type *policy_of_pool(const struct api_defaults 
     return sched_policy_type(SCHED_BY_PRIORITY);
 }
 
-/* Those of one experiment often come one after the other, and to look at one takes as long as it has trials. */
+/* The priority of an experiment's job. Tasks of one experiment are often consecutive, and finding the priority takes
+ * time in proportion to its trials, so that the last result is kept. */
 static int32_t priority_of(struct tasks_listing *l, int32_t experiment_id)
 {
     struct core_experiment_view experiment;
@@ -106,13 +107,14 @@ static void add_allocation(struct tasks_listing *l, const struct allocation_row 
         .task_id = arena_strdup(l->arena, row->task_id), .allocation_id = e->key,
         .name = known ? arena_printf(l->arena, "Trial %d (Experiment %d)", row->trial_id, trial.row->experiment_id) : "",
         .registered_time = row->request_us, .has_registered_time = true, .resource_pool = arena_strdup(l->arena, row->pool),
-        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name, /* clients know round_robin as "priority" */
+        /* clients know round_robin as "priority" */
+        .slots_needed = row->slots, .scheduler_type = policy->has_queue ? "priority" : policy->name,
         .has_priority = known && policy->has_queue,
         .priority = known ? priority_of(l, trial.row->experiment_id) : 0};
     resources_to_summary(l->core, row, l->arena, &e->value);
 }
 
-/* Thousands of tasks are written down elsewhere, for nothing of the core is in the answer any more. */
+/* Goes on to encode the reply on a worker if there are many tasks; nothing of the core is in the reply any more. */
 static int leave_loop(struct req *r, struct error *err)
 {
     return 0;
@@ -128,7 +130,7 @@ static void list_allocations(struct req *r, struct core *core, struct wire_get_t
                               .arena = &r->arena,
                               .entry = arena_array(&r->arena, struct wire_map_task_allocation_summary, n + 1)};
     for (size_t i = 0; i < n; i++)
-        if (row[i]->trial_id) /* what collects checkpoints is nobody's business */
+        if (row[i]->trial_id) /* a task that collects checkpoints is not shown */
             add_allocation(&l, row[i]);
     ret->allocation_id_to_summary = l.entry;
     ret->allocation_id_to_summary_n = l.n;
@@ -141,13 +143,13 @@ int api_get_tasks(struct req *r, struct core *core, const struct wire_get_tasks_
     return ret->allocation_id_to_summary_n > TASKS_ON_LOOP_MAX ? req_then_work(r, leave_loop) : 0;
 }
 
-/* ---- the same in the legacy form ---- */
+/* ---- the same list in the older form ---- */
 
 struct renamed {
     const char *from, *to;
 };
 
-/* A new object with those members of `v` that are there, under their legacy names. */
+/* Makes an object with those members of `v` that exist, under their older names. */
 static struct json_object *rename_members(struct json_object *v, const struct renamed *name, size_t n)
 {
     struct json_object *ret = json_object_new_object(), *member;
@@ -212,7 +214,7 @@ int raw_tasks(struct req *r, struct core *core, struct error *err)
     return req_then_work(r, print_legacy);
 }
 
-/* ---- context: a trial's is its experiment's model definition, no other task has one ---- */
+/* ---- context: for a trial's task the model definition of its experiment; other tasks have none ---- */
 
 int api_get_task_context_directory(struct req *r, struct store *db,
                                    const struct wire_get_task_context_directory_request *in,

@@ -46,7 +46,7 @@ static void test_link__sentinels_and_root_are_refused(void **state)
     struct wire_user_agent_user_group g = {.has_agent_uid = true, .has_agent_gid = true, .agent_uid = 1, .agent_gid = INT32_MAX,
                                            .agent_user = "u", .agent_group = "g"};
     assert_int_equal(account_check_link(&g, false, NULL), 0);
-    g.agent_uid = -1; /* UINT32_MAX arrives as this, too */
+    g.agent_uid = -1; /* UINT32_MAX arrives as -1 */
     assert_int_equal(account_check_link(&g, true, NULL), -1);
     g.agent_uid = INT32_MIN;
     assert_int_equal(account_check_link(&g, true, NULL), -1);

@@ -47,7 +47,7 @@ static void test_pair__five_failures_are_free_then_each_doubles_the_wait(void **
         assert_int_equal(v.wait_s, expected[i]);
         assert_int_equal(ask(l, "ANN", "192.0.2.1", now).wait_s, expected[i]); /* the same account */
         now += v.wait_s * SECOND;
-        assert_int_equal(ask(l, "ann", "192.0.2.1", now).wait_s, 0); /* who waits as told is let through */
+        assert_int_equal(ask(l, "ann", "192.0.2.1", now).wait_s, 0); /* somebody who waits as long as told is let through */
     }
     fail_at(l, "ann", "192.0.2.1", 1, now);
     assert_int_equal(ask(l, "ann", "192.0.2.1", now + 900 * SECOND).wait_s, 0);
@@ -91,7 +91,7 @@ static void test_address__twenty_accounts_then_one_in_ten_seconds(void **state)
         assert_int_equal(ask(l, account, "2001:db8::1", NOW).standing, i ? LOGIN_SUSPECT : LOGIN_CLEAN);
         fail_at(l, account, "2001:db8::1", 1, NOW);
     }
-    struct login_verdict v = ask(l, "one more", "2001:db8::2", NOW); /* the same network */
+    struct login_verdict v = ask(l, "one more", "2001:db8::2", NOW); /* an address in the same network */
     assert_int_equal(v.wait_s, 10);
     assert_true(v.of_address);
     assert_int_equal(ask(l, "one more", "2001:db8:0:1::1", NOW).wait_s, 0);
@@ -127,7 +127,7 @@ static void test_known__who_has_logged_in_from_there_is_not_held_up_by_neighbour
     assert_int_equal(ask(l, "ann", "192.0.2.1", NOW).wait_s, 0);
     assert_int_equal(ask(l, "ann", "192.0.2.1", NOW).standing, LOGIN_KNOWN);
     assert_true(ask(l, "carol", "192.0.2.1", NOW).wait_s > 0);
-    fail_at(l, "ann", "192.0.2.1", 6, NOW); /* her own failures count */
+    fail_at(l, "ann", "192.0.2.1", 6, NOW); /* the account's own failures from this address still count */
     assert_int_equal(ask(l, "ann", "192.0.2.1", NOW).wait_s, 2);
     assert_int_equal(ask(l, "ann", "192.0.2.2", NOW).standing, LOGIN_CLEAN);
     login_limits_free(l);

@@ -45,7 +45,7 @@ static int read_all(struct checkpoint_archive *a, struct error *err)
     return rc;
 }
 
-/* "a" is listed as a file of 5 bytes, then `replace` puts something else in its place. */
+/* Lists "a" as a file of 5 bytes, then calls `replace`, which puts something else in its place. */
 static void check_replaced(void (*replace)(int dir))
 {
     char path[64];

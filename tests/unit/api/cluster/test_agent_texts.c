@@ -1,4 +1,5 @@
-/* Texts of agents: found again while nothing changed, alive as long as somebody reads them, and not kept for ever. */
+/* The cache of agents' texts: a text is found again while nothing changed, lives as long as somebody reads it, and
+ * is not kept for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +35,7 @@ static void test_a_text__is_of_one_revision_and_form(void **state)
     (void)state;
     struct agent_texts *all = agent_texts_new();
     keep(all, 7);
-    keep(all, 7); /* of another listing: the first one stays */
+    keep(all, 7); /* made by another listing: the first text stays */
     assert_int_equal(agent_texts_n(all), 1);
     assert_true(knows(all, key(7)));
     assert_false(knows(all, key(8)));

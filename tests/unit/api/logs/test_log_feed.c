@@ -1,4 +1,4 @@
-/* What followers of a log are fed from memory: when they need the store, when not, and that the memory is bounded. */
+/* What followers of a log get from memory, when they need the store, and that the memory is bounded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static void push(struct log_feeds *f, int64_t first_id, const char *text, size_t
     log_feed_push(f, "t", first_id, line, n);
 }
 
-/* "3-5" for lines, "none", "store". */
+/* What the feed answers, as text: "3-5" for lines, "none" or "store". */
 static const char *look(struct log_feed *feed, struct log_mark mark, int64_t cursor)
 {
     static char text[64];
@@ -43,16 +43,16 @@ static void test_a_follower__needs_the_store_once(void **state)
     assert_string_equal(look(feed, LOG_MARK_NONE, 0), "store");
     struct log_mark mark = log_feed_mark(feed);
     assert_string_equal(look(feed, mark, 7), "none");
-    push(f, 6, "x", 2); /* was read from the store, and is told late */
+    push(f, 6, "x", 2); /* these lines were read from the store already, and are pushed late */
     assert_string_equal(look(feed, mark, 7), "none");
     push(f, 8, "x", 3);
     assert_string_equal(look(feed, mark, 7), "8-10");
     push(f, 11, "x", 1);
     assert_string_equal(look(feed, mark, 7), "8-10");
-    assert_string_equal(look(feed, mark, 9), "8-10"); /* in the middle of it */
+    assert_string_equal(look(feed, mark, 9), "8-10"); /* the cursor is in the middle of a chunk */
     assert_string_equal(look(feed, mark, 10), "11-11");
     assert_string_equal(look(feed, mark, 11), "none");
-    assert_string_equal(look(feed, mark, 3), "store"); /* lags behind */
+    assert_string_equal(look(feed, mark, 3), "store"); /* the follower has fallen behind */
     log_feed_leave(f, feed);
     log_feeds_free(f);
 }
@@ -64,10 +64,10 @@ static void test_gap__sends_followers_to_the_store(void **state)
     struct log_feed *feed = log_feed_follow(f, "t");
     struct log_mark mark = log_feed_mark(feed);
     push(f, 1, "x", 1);
-    log_feed_gap(f, "t"); /* line 2 is somebody else's */
+    log_feed_gap(f, "t"); /* line 2 is stored without being pushed */
     assert_string_equal(look(feed, mark, 1), "store");
     mark = log_feed_mark(feed);
-    push(f, 3, "x", 1); /* a gap that nobody told is one as well */
+    push(f, 3, "x", 1); /* a gap in the numbers counts as a gap, too */
     assert_string_equal(look(feed, mark, 1), "store");
     mark = log_feed_mark(feed);
     assert_string_equal(look(feed, mark, 2), "3-3");
@@ -87,14 +87,14 @@ static void test_memory__is_bounded_and_goes_with_the_last_follower(void **state
     struct log_mark mark = log_feed_mark(feed);
     for (int i = 1; i <= 4; i++)
         push(f, i, text, 1);
-    assert_string_equal(look(feed, mark, 0), "store"); /* the first ones went */
+    assert_string_equal(look(feed, mark, 0), "store"); /* the first chunks were dropped */
     assert_string_equal(look(feed, mark, 2), "3-3");
     const struct log_chunk *held;
     assert_int_equal(log_feed_look(feed, mark, 2, &held), LOG_FEED_LINES);
-    push(f, 5, text, 4); /* longer than all: it stays, alone */
+    push(f, 5, text, 4); /* longer than the limit: it stays, alone */
     assert_string_equal(look(feed, mark, 4), "5-8");
     assert_string_equal(look(feed, mark, 3), "store");
-    assert_int_equal(held->line[0].id, 3); /* who holds it still has it */
+    assert_int_equal(held->line[0].id, 3); /* a chunk that is held stays */
     log_chunk_drop(held);
     struct log_feed *second = log_feed_follow(f, "t");
     assert_ptr_equal(second, feed);
