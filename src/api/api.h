@@ -32,7 +32,7 @@ struct store_log_match;
 struct api_services {
     void *ctx;
     struct pool *readers, *workers; /* each thread of `readers` has a read-only struct store * as its worker context */
-    struct pool *searcher; /* one thread, which reads the store and runs list queries */
+    struct pool *queries;  /* one thread, which reads the store and runs list queries */
     struct pool *transfers; /* its threads may wait for disks and networks; they have no store */
     struct pool *passwords; /* one thread, which reads the store and hashes passwords */
     void (*submit_write)(void *ctx, int (*work)(struct store *db, void *job, struct error *err),
@@ -58,10 +58,10 @@ struct api_services {
      * continues the experiment. */
     int (*check_not_deleted)(void *ctx, int32_t experiment_id, struct error *err);
     /* Deletes the log lines that have been kept for as long as they must be; `done` is given the number of lines. */
-    int (*sweep_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
+    int (*delete_expired_logs)(void *ctx, void (*done)(void *arg, int64_t removed, const struct error *err), void *arg,
                       struct error *err);
     /* checkpoints are marked for removal, or an experiment is due for collection (store/experiments/removals.h) */
-    void (*collect)(void *ctx);
+    void (*removals_due)(void *ctx);
     void (*log_stored)(void *ctx, const char *task_id, size_t text_bytes); /* a task's log has one more head in the store */
     /* Looks through lines for the patterns of the log policies of a trial's experiment. False: there are no
      * policies to look for. */

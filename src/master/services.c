@@ -135,13 +135,13 @@ static void collect(void *ctx)
 struct api_services services_for_api(struct master *m)
 {
     return (struct api_services){
-        .ctx = m, .readers = m->readers, .searcher = m->searcher, .workers = m->workers, .transfers = m->transfers,
+        .ctx = m, .readers = m->readers, .queries = m->searcher, .workers = m->workers, .transfers = m->transfers,
         .passwords = m->passwords,
         .submit_write = submit_write, .admits_writes = admits_writes, .ticket = ticket, .when_committed = when_committed,
         .core_step = core_step_of_api, .metrics = metrics_page, .accept_agent = accept_agent, .agent_token_matches = agent_token_matches,
         .collector_token_matches = collector_token_matches,
         .agent_key_matches = agent_key_matches, .agent_key_revoked = agent_key_revoked,
-        .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .collect = collect,
+        .healthy = healthy, .delete_experiment = delete_experiment, .check_not_deleted = check_not_deleted, .removals_due = collect,
         .log_stored = log_stored, .scan_log = scan_log, .log_matched = log_matched, .metrics_stored = metrics_stored,
-        .sweep_logs = sweep_logs, .master_log = m->own_log};
+        .delete_expired_logs = sweep_logs, .master_log = m->own_log};
 }

@@ -9,7 +9,7 @@ static bool is_printable(unsigned char c)
     return c >= 0x20 && c < 0x7f;
 }
 
-static int trimmed(const char *given, const char *what, struct arena *a, char **ret, struct error *err)
+static int trimmed_text(const char *given, const char *what, struct arena *a, char **ret, struct error *err)
 {
     while (*given == ' ')
         given++;
@@ -29,7 +29,7 @@ static int trimmed(const char *given, const char *what, struct arena *a, char **
 int account_username(const char *given, struct arena *a, const char **ret, struct error *err)
 {
     char *name;
-    if (trimmed(given ? given : "", "username", a, &name, err) < 0)
+    if (trimmed_text(given ? given : "", "username", a, &name, err) < 0)
         return -1;
     if (!*name)
         return error_set(err, ERR_INVALID, "a username has 1 to %d bytes, this one is empty", ACCOUNT_NAME_MAX);
@@ -42,7 +42,7 @@ int account_username(const char *given, struct arena *a, const char **ret, struc
 int account_display_name(const char *given, struct arena *a, const char **ret, struct error *err)
 {
     char *name;
-    if (trimmed(given, "display name", a, &name, err) < 0)
+    if (trimmed_text(given, "display name", a, &name, err) < 0)
         return -1;
     *ret = name;
     return 0;

@@ -37,7 +37,7 @@ static bool over_https(const struct req *r)
 
 /* A browser never sends a Secure cookie over plain http. SameSite keeps the cookie from most requests that pages of
  * other sites make; api/pipeline/origin.h refuses the others. */
-static const char *cookie(struct req *r, const char *value, long long seconds, bool secure)
+static const char *session_cookie(struct req *r, const char *value, long long seconds, bool secure)
 {
     return arena_printf(&r->arena, "auth=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", value, seconds, secure ? "; Secure" : "");
 }
@@ -56,12 +56,12 @@ static int login_remember(struct req *r, struct core *core, struct error *err)
     struct wire_login_response *ret = r->ret;
     ret->token = arena_strdup(&r->arena, l->token.text);
     ret->user = user_to_wire(&l->user, &r->arena);
-    req_add_header(r, "Set-Cookie", cookie(r, l->token.text, SESSION_LIFETIME_US / 1000000, l->over_https));
+    req_add_header(r, "Set-Cookie", session_cookie(r, l->token.text, SESSION_LIFETIME_US / 1000000, l->over_https));
     log_info("user.login", "user=%s address=%s", log_quote(l->user.username), l->address);
     return 0;
 }
 
-static int refuse(struct error *err)
+static int refuse_login(struct error *err)
 {
     return error_set(err, ERR_UNAUTHENTICATED, "invalid credentials");
 }
@@ -77,7 +77,7 @@ static int login_store(struct req *r, struct store *db, struct error *err)
     if (store_user_get(db, l->user.id, &r->arena, &now, err) < 0)
         return -1;
     if (now.remote || !now.password_hash || strcmp(now.password_hash, l->user.password_hash) != 0)
-        return refuse(err);
+        return refuse_login(err);
     if (!now.active)
         return error_set(err, ERR_FORBIDDEN, "user is not active");
     memcpy(s.token_hash, l->token.hash, sizeof(s.token_hash));
@@ -99,7 +99,7 @@ static int login_judged(struct req *r, struct core *core, struct error *err)
     login_limits_failed(r->api->login_limits, &l->attempt, clock_now_us());
     log_info("user.login_refused", "account=%s address=%s reason=%s", log_quote(l->account), l->address,
              l->matches ? "not_active" : "invalid_credentials");
-    return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse(err);
+    return l->matches ? error_set(err, ERR_FORBIDDEN, "user is not active") : refuse_login(err);
 }
 
 /* Runs argon2 once, whatever is known of the account. So the time that an answer takes does not tell whether the
@@ -151,7 +151,7 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
         return error_set(err, ERR_INVALID, "missing argument: username");
     /* no account has a blank password, so that there is nothing to check, and the answer tells nothing */
     if (!in->password || !*in->password)
-        return refuse(err);
+        return refuse_login(err);
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
     struct login *l = arena_new(&r->arena, struct login);
@@ -176,7 +176,7 @@ int api_login(struct req *r, struct core *core, const struct wire_login_request 
 static int logout_forget(struct req *r, struct core *core, struct error *err)
 {
     identities_drop_session(api_identities(r->api), r->who.session_id);
-    req_add_header(r, "Set-Cookie", cookie(r, "", 0, r->http && over_https(r)));
+    req_add_header(r, "Set-Cookie", session_cookie(r, "", 0, r->http && over_https(r)));
     return 0;
 }
 

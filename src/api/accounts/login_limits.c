@@ -62,14 +62,14 @@ void login_attempt_init(struct login_attempt *ret, const char *account, const st
     make_key("", 0, &network, ret->address);
 }
 
-static struct entry *find(const struct table *t, const uint8_t key[16])
+static struct entry *find_entry(const struct table *t, const uint8_t key[16])
 {
     struct entry *e;
     HASH_FIND(hh, t->entries, key, 16, e);
     return e;
 }
 
-static void forget(struct table *t, struct entry *e)
+static void forget_entry(struct table *t, struct entry *e)
 {
     if (!e)
         return;
@@ -78,13 +78,13 @@ static void forget(struct table *t, struct entry *e)
 }
 
 /* Finds or makes the entry, and moves it to the end of the table's order. */
-static struct entry *touch(struct table *t, const uint8_t key[16])
+static struct entry *touch_entry(struct table *t, const uint8_t key[16])
 {
-    struct entry *e = find(t, key);
+    struct entry *e = find_entry(t, key);
     if (e)
         HASH_DEL(t->entries, e);
     else if (HASH_COUNT(t->entries) >= LOGIN_TABLE_MAX)
-        forget(t, t->entries);
+        forget_entry(t, t->entries);
     if (!e)
         e = must_calloc(1, sizeof(*e));
     memcpy(e->key, key, 16);
@@ -104,12 +104,12 @@ void login_limits_free(struct login_limits *l)
     struct table *all[] = {&l->pairs, &l->addresses, &l->known};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         while (all[i]->entries)
-            forget(all[i], all[i]->entries);
+            forget_entry(all[i], all[i]->entries);
     free(l);
 }
 
 /* Rounded up, so that somebody who waits as long as the answer says is let through. */
-static int seconds(int64_t us)
+static int whole_seconds(int64_t us)
 {
     return us > 0 ? (int)((us + SECOND_US - 1) / SECOND_US) : 0;
 }
@@ -121,21 +121,21 @@ static int pair_wait_s(const struct entry *e, int64_t now_us)
     int doublings = e->failures - PAIR_FREE, pause_s = doublings > 9 ? PAIR_WAIT_MAX_S : 1 << doublings;
     if (pause_s > PAIR_WAIT_MAX_S)
         pause_s = PAIR_WAIT_MAX_S;
-    return seconds(e->time_us + pause_s * SECOND_US - now_us);
+    return whole_seconds(e->time_us + pause_s * SECOND_US - now_us);
 }
 
 struct login_verdict login_limits_ask(const struct login_limits *l, const struct login_attempt *at, int64_t now_us)
 {
-    const struct entry *pair = find(&l->pairs, at->pair), *address = find(&l->addresses, at->address);
+    const struct entry *pair = find_entry(&l->pairs, at->pair), *address = find_entry(&l->addresses, at->address);
     struct login_verdict v = {.wait_s = pair_wait_s(pair, now_us), .standing = LOGIN_CLEAN};
-    if (find(&l->known, at->pair)) {
+    if (find_entry(&l->known, at->pair)) {
         v.standing = LOGIN_KNOWN;
         return v;
     }
     int64_t owed_us = address ? address->time_us - now_us : 0;
     if (owed_us > 0 || (address && address->tries_us - now_us > (TRIES_FREE - 1) * TRY_PERIOD_US))
         v.standing = LOGIN_SUSPECT;
-    int wait_s = seconds(owed_us - (ADDRESS_FREE - 1) * ADDRESS_PERIOD_US);
+    int wait_s = whole_seconds(owed_us - (ADDRESS_FREE - 1) * ADDRESS_PERIOD_US);
     if (wait_s > v.wait_s) {
         v.wait_s = wait_s;
         v.of_address = true;
@@ -144,15 +144,15 @@ struct login_verdict login_limits_ask(const struct login_limits *l, const struct
 }
 
 /* One period after `at_us`, or after now if `at_us` is past. */
-static int64_t later(int64_t at_us, int64_t now_us, int64_t period_us)
+static int64_t later_by_period(int64_t at_us, int64_t now_us, int64_t period_us)
 {
     return (at_us > now_us ? at_us : now_us) + period_us;
 }
 
 void login_limits_tried(struct login_limits *l, const struct login_attempt *at, int64_t now_us)
 {
-    struct entry *address = touch(&l->addresses, at->address);
-    address->tries_us = later(address->tries_us, now_us, TRY_PERIOD_US);
+    struct entry *address = touch_entry(&l->addresses, at->address);
+    address->tries_us = later_by_period(address->tries_us, now_us, TRY_PERIOD_US);
     /* an address that has tried for hours needs no more than a minute of rest */
     if (address->tries_us > now_us + 60 * SECOND_US)
         address->tries_us = now_us + 60 * SECOND_US;
@@ -160,14 +160,14 @@ void login_limits_tried(struct login_limits *l, const struct login_attempt *at, 
 
 void login_limits_failed(struct login_limits *l, const struct login_attempt *at, int64_t now_us)
 {
-    struct entry *pair = touch(&l->pairs, at->pair), *address = touch(&l->addresses, at->address);
+    struct entry *pair = touch_entry(&l->pairs, at->pair), *address = touch_entry(&l->addresses, at->address);
     pair->failures = now_us - pair->time_us >= FORGET_US ? 1 : pair->failures + 1;
     pair->time_us = now_us;
-    address->time_us = later(address->time_us, now_us, ADDRESS_PERIOD_US);
+    address->time_us = later_by_period(address->time_us, now_us, ADDRESS_PERIOD_US);
 }
 
 void login_limits_succeeded(struct login_limits *l, const struct login_attempt *at, int64_t now_us)
 {
-    forget(&l->pairs, find(&l->pairs, at->pair));
-    touch(&l->known, at->pair)->time_us = now_us;
+    forget_entry(&l->pairs, find_entry(&l->pairs, at->pair));
+    touch_entry(&l->known, at->pair)->time_us = now_us;
 }

@@ -45,7 +45,7 @@ int password_wire_form(const char *password, bool is_hashed, struct arena *a, co
 }
 
 /* The number of characters. In UTF-8, each character has exactly one byte that is not a continuation byte. */
-static size_t characters(const char *s)
+static size_t count_characters(const char *s)
 {
     size_t n = 0;
     for (; *s; s++)
@@ -71,8 +71,8 @@ int password_check_new(const char *password, bool is_hashed, const char *usernam
     if (is_hashed && !is_hash(password))
         return error_set(err, ERR_INVALID, "isHashed is true, but the password is not the client's hash of one: %d hexadecimal digits in "
                          "lower case", WIRE_HASH_CHARS);
-    if (!is_hashed && characters(password) < PASSWORD_MIN)
-        return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %d or more", characters(password), PASSWORD_MIN);
+    if (!is_hashed && count_characters(password) < PASSWORD_MIN)
+        return error_set(err, ERR_INVALID, "the password has %zu characters, it must have %d or more", count_characters(password), PASSWORD_MIN);
     if (is_hashed ? is_hash_of(password, username) : strcasecmp(password, username) == 0)
         return error_set(err, ERR_INVALID, "the password must not be the user's name");
     return 0;

@@ -122,7 +122,7 @@ static void serve_next(struct password_lane *lane)
     }
 }
 
-static void release(struct password_lane *lane)
+static void release_thread(struct password_lane *lane)
 {
     lane->running = NULL;
     serve_next(lane);
@@ -135,7 +135,7 @@ static void on_end(struct req *r)
     struct password_job *j = r->run->password;
     error_release(&j->err);
     if (lane_of(r)->running == j)
-        release(lane_of(r));
+        release_thread(lane_of(r));
 }
 
 /* Runs on the loop after the work. The next request gets its turn only after the outcome of this one is known: the
@@ -148,7 +148,7 @@ static int off_thread(struct req *r, struct core *core, struct error *err)
         error_move(err, &j->err);
     else
         rc = j->turn.after(r, core, err);
-    release(lane_of(r));
+    release_thread(lane_of(r));
     return rc;
 }
 

@@ -83,7 +83,7 @@ static int check_workspace(struct req *r, struct store *db, int32_t id, struct e
     return 0;
 }
 
-static int reply(struct req *r, struct store *db, int32_t id, const struct wire_project **ret, struct error *err)
+static int read_project_reply(struct req *r, struct store *db, int32_t id, const struct wire_project **ret, struct error *err)
 {
     struct store_project p;
     if (store_project_get(db, id, &r->arena, &p, err) < 0)
@@ -98,13 +98,13 @@ int api_post_project(struct req *r, struct store *db, const struct wire_post_pro
                               .key = in->key, .description = in->description ? in->description : "",
                               .created_us = r->now_us};
     int64_t last;
-    if (place_check_name("project", in->name, err) < 0 ||
+    if (check_workspace_or_project_name("project", in->name, err) < 0 ||
         (p.key && *p.key && check_key(p.key, err) < 0) || check_workspace(r, db, in->workspace_id, err) < 0 ||
         ((!p.key || !*p.key) && make_key(r, db, p.name, &p.key, err) < 0) ||
         store_last_id(db, STORE_IDS_PROJECTS, &last, err) < 0)
         return -1;
     p.id = (int32_t)last + 1;
-    return store_project_insert(db, &p, err) < 0 ? -1 : reply(r, db, p.id, &ret->project, err);
+    return store_project_insert(db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, &ret->project, err);
 }
 
 static int need_own(const struct store_project *p, struct error *err)
@@ -130,13 +130,13 @@ int api_patch_project(struct req *r, struct store *db, const struct wire_patch_p
     if (!patch)
         return error_set(err, ERR_INVALID, "what is to change is missing");
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
-        (patch->name && place_check_name("project", patch->name, err) < 0) ||
+        (patch->name && check_workspace_or_project_name("project", patch->name, err) < 0) ||
         (patch->key && check_key(patch->key, err) < 0))
         return -1;
     p.name = patch->name ? patch->name : p.name;
     p.description = patch->description ? patch->description : p.description;
     p.key = patch->key ? patch->key : p.key;
-    return store_project_update(db, &p, err) < 0 ? -1 : reply(r, db, p.id, &ret->project, err);
+    return store_project_update(db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, &ret->project, err);
 }
 
 int api_move_project(struct req *r, struct store *db, const struct wire_move_project_request *in,
@@ -180,7 +180,7 @@ int api_delete_project(struct req *r, struct store *db, const struct wire_delete
     struct store_project p;
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0)
         return -1;
-    return place_delete(r, db, "project", (struct store_place){.project_id = p.id}, &ret->completed, err);
+    return delete_workspace_or_project(r, db, "project", (struct store_place){.project_id = p.id}, &ret->completed, err);
 }
 
 /* ---- notes ------------------------------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static int set_notes(struct req *r, struct store *db, int32_t project_id, bool k
         add_note(&notes, note[i].name, note[i].contents);
     strbuf_addc(&notes, ']');
     p.notes = strbuf_str(&notes);
-    return store_project_update(db, &p, err) < 0 ? -1 : reply(r, db, p.id, ret, err);
+    return store_project_update(db, &p, err) < 0 ? -1 : read_project_reply(r, db, p.id, ret, err);
 }
 
 int api_add_project_note(struct req *r, struct store *db, const struct wire_add_project_note_request *in,

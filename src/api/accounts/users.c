@@ -165,7 +165,7 @@ static int hash_change(struct req *r, struct store *db, struct error *err)
     return password_store_form(c->wire_password, c->stored, err);
 }
 
-static int hashed(struct req *r, struct core *core, struct error *err)
+static int password_hashed(struct req *r, struct core *core, struct error *err)
 {
     return req_then_write(r, store_change);
 }
@@ -175,7 +175,7 @@ static int go_on(struct req *r, struct change *c, struct error *err)
     r->state = c;
     if (!c->wire_password)
         return req_then_write(r, store_change);
-    return password_lane_run(r, hash_change, hashed, err);
+    return password_lane_run(r, hash_change, password_hashed, err);
 }
 
 static int take_link(struct req *r, const struct wire_user_agent_user_group *g, struct store_agent_user_group *ret,

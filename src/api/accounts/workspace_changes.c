@@ -16,7 +16,7 @@ enum { NAME_MAX_CHARACTERS = 80 };
 
 /* ---- shared with projects ---------------------------------------------------------------------------------------- */
 
-int place_check_name(const char *kind, const char *name, struct error *err)
+int check_workspace_or_project_name(const char *kind, const char *name, struct error *err)
 {
     size_t characters = 0, blanks = 0;
     for (const char *p = name ? name : ""; *p; p++) {
@@ -46,7 +46,7 @@ static int delete_experiments(struct req *r, struct core *core, struct error *er
     return 0;
 }
 
-int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
                  struct error *err)
 {
     const int32_t id = p.project_id ? p.project_id : p.workspace_id;
@@ -140,7 +140,7 @@ static int refuse_kubernetes(size_t n, struct error *err)
 
 /* ---- make and change --------------------------------------------------------------------------------------------- */
 
-static int reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret, struct error *err)
+static int read_workspace_reply(struct req *r, struct store *db, int32_t id, const struct wire_workspace **ret, struct error *err)
 {
     struct store_workspace s;
     if (store_workspace_get(db, id, r->who.user_id, &r->arena, &s, err) < 0)
@@ -156,7 +156,7 @@ int api_post_workspace(struct req *r, struct store *db, const struct wire_post_w
 {
     struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
     int64_t last;
-    if (place_check_name("workspace", in->name, err) < 0 ||
+    if (check_workspace_or_project_name("workspace", in->name, err) < 0 ||
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
         set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
         set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
@@ -169,10 +169,10 @@ int api_post_workspace(struct req *r, struct store *db, const struct wire_post_w
     if (store_workspace_insert(db, &w, err) < 0 ||
         store_workspace_pin(db, w.id, r->who.user_id, true, r->now_us, err) < 0)
         return -1;
-    return reply(r, db, w.id, &ret->workspace, err);
+    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
 }
 
-static int get(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
+static int read_workspace(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
 {
     return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
 }
@@ -184,11 +184,11 @@ int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch
     struct store_workspace w;
     if (!p)
         return error_set(err, ERR_INVALID, "what is to change is missing");
-    if (get(r, db, in->id, &w, err) < 0)
+    if (read_workspace(r, db, in->id, &w, err) < 0)
         return -1;
     if (w.archived)
         return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
-    if (p->name && place_check_name("workspace", p->name, err) < 0)
+    if (p->name && check_workspace_or_project_name("workspace", p->name, err) < 0)
         return -1;
     w.name = p->name ? p->name : w.name;
     if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
@@ -201,13 +201,13 @@ int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch
         set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
         set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(db, &w, err) < 0)
         return -1;
-    return reply(r, db, w.id, &ret->workspace, err);
+    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
 }
 
 static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, db, id, &w, err) < 0)
+    if (read_workspace(r, db, id, &w, err) < 0)
         return -1;
     w.archived = archived;
     return store_workspace_update(db, &w, err);
@@ -228,7 +228,7 @@ int api_unarchive_workspace(struct req *r, struct store *db, const struct wire_u
 static int set_pinned(struct req *r, struct store *db, int32_t id, bool pinned, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, db, id, &w, err) < 0)
+    if (read_workspace(r, db, id, &w, err) < 0)
         return -1;
     return store_workspace_pin(db, id, r->who.user_id, pinned, r->now_us, err);
 }
@@ -249,9 +249,9 @@ int api_delete_workspace(struct req *r, struct store *db, const struct wire_dele
                          struct wire_delete_workspace_response *ret, struct error *err)
 {
     struct store_workspace w;
-    if (get(r, db, in->id, &w, err) < 0)
+    if (read_workspace(r, db, in->id, &w, err) < 0)
         return -1;
     if (w.immutable)
         return error_set(err, ERR_PRECONDITION, "workspace %d is immutable: it belongs to every cluster", w.id);
-    return place_delete(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
+    return delete_workspace_or_project(r, db, "workspace", (struct store_place){.workspace_id = w.id}, &ret->completed, err);
 }

@@ -11,10 +11,10 @@ int project_to_wire(const struct store_project *s, struct arena *a, struct wire_
 int project_reply(struct req *r, const struct store_project *s, const struct wire_project **ret, struct error *err);
 
 /* Checks the name of a workspace or project (`kind`): 1 to 80 characters, not only blanks. */
-int place_check_name(const char *kind, const char *name, struct error *err);
+int check_workspace_or_project_name(const char *kind, const char *name, struct error *err);
 /* Marks a workspace or project (`kind`) as deleted unless something forbids it, and starts the deletion of its
- * experiments: `return place_delete(…)`. */
-int place_delete(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
+ * experiments: `return delete_workspace_or_project(…)`. */
+int delete_workspace_or_project(struct req *r, struct store *db, const char *kind, struct store_place p, bool *ret_completed,
                  struct error *err);
 
 #endif

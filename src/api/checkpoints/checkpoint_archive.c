@@ -135,7 +135,7 @@ const char *checkpoint_archive_tag(const struct checkpoint_archive *a) { return 
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-static la_ssize_t take(struct archive *w, void *ctx, const void *data, size_t n)
+static la_ssize_t take_bytes(struct archive *w, void *ctx, const void *data, size_t n)
 {
     struct sink *s = ctx;
     size_t skipped = s->skip < n ? (size_t)s->skip : n;
@@ -158,7 +158,7 @@ static int writer_new(enum archive_format format, struct sink *sink, struct arch
         rc = archive_write_set_options(w, "gzip:compression-level=0,gzip:!timestamp");
     archive_write_set_bytes_per_block(w, 0);
     archive_write_set_bytes_in_last_block(w, 1);
-    if (rc != ARCHIVE_OK || archive_write_open(w, sink, NULL, take, NULL) != ARCHIVE_OK) {
+    if (rc != ARCHIVE_OK || archive_write_open(w, sink, NULL, take_bytes, NULL) != ARCHIVE_OK) {
         error_set(err, ERR_INTERNAL, "libarchive: %s", archive_error_string(w));
         archive_write_free(w);
         return -1;
@@ -315,7 +315,7 @@ static int write_piece(struct checkpoint_archive *a, struct error *err)
     return write_data(a->writer, item, piece, n, err);
 }
 
-static int step(struct checkpoint_archive *a, struct error *err)
+static int write_next(struct checkpoint_archive *a, struct error *err)
 {
     if (a->at == a->item_n) {
         a->closed = true;
@@ -335,7 +335,7 @@ int checkpoint_archive_read(struct checkpoint_archive *a, size_t wanted, struct 
     int rc = 0;
     a->sink.out = ret;
     while (rc == 0 && !a->closed && ret->n - before < wanted)
-        rc = step(a, err);
+        rc = write_next(a, err);
     a->sink.out = NULL;
     *ret_end = a->closed;
     return rc;

@@ -101,7 +101,7 @@ static int parse_range(const char *text, uint64_t length, uint64_t *ret_first, u
 
 /* ---- the reply --------------------------------------------------------------------------------------------------- */
 
-static int fetch(struct req *r, enum stream_next *ret_next, struct error *err)
+static int fetch_archive(struct req *r, enum stream_next *ret_next, struct error *err)
 {
     struct download *d = r->state;
     struct strbuf *batch = stream_batch(r);
@@ -138,10 +138,10 @@ static int send_from_store(struct req *r, struct core *core, struct error *err)
     return req_stream_bytes(r, &d->head, fetch_from_store);
 }
 
-static int send(struct req *r, struct core *core, struct error *err)
+static int send_archive(struct req *r, struct core *core, struct error *err)
 {
     const struct download *d = r->state;
-    return req_stream_bytes(r, &d->head, fetch);
+    return req_stream_bytes(r, &d->head, fetch_archive);
 }
 
 /* Applies the request's range. A range needs the archive's length. Without a range, the length is sent only if it
@@ -177,7 +177,7 @@ static int set_range(struct req *r, struct download *d, struct error *err)
     return 0;
 }
 
-static int answer(struct req *r, int status, const char *message)
+static int set_download_reply(struct req *r, int status, const char *message)
 {
     r->reply.status = status;
     strbuf_adds(&r->reply.body, "{\"message\":");
@@ -263,8 +263,8 @@ static int open_archive(struct req *r, struct error *err)
     if (checkpoint_archive_new(dir, d->format, &d->archive, err) < 0)
         return error_wrap(err, "checkpoint %s", d->uuid);
     if (set_range(r, d, err) < 0)
-        return err->kind == ERR_OUT_OF_RANGE ? answer(r, 416, error_msg(err)) : -1;
-    return req_then_loop(r, send);
+        return err->kind == ERR_OUT_OF_RANGE ? set_download_reply(r, 416, error_msg(err)) : -1;
+    return req_then_loop(r, send_archive);
 }
 
 static void end_helper(void *worker, void *job) { checkpoint_helper_free(job); }
@@ -281,7 +281,7 @@ static void end_download(struct req *r)
         checkpoint_helper_free(d->helper);
 }
 
-static int find(struct req *r, struct store *db, struct error *err)
+static int find_checkpoint(struct req *r, struct store *db, struct error *err)
 {
     struct download *d = r->state;
     struct store_checkpoint c;
@@ -308,11 +308,11 @@ int raw_checkpoint(struct req *r, struct core *core, struct error *err)
     if (!checkpoint_uuid_is_valid(uuid))
         return error_set(err, ERR_INVALID, "'%.60s' is not a UUID", uuid);
     if (!choose_format(http_request_header(r->http, "Accept"), &format))
-        return answer(r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
+        return set_download_reply(r, 415, "Accept names none of what there is: application/x-tar, application/gzip, application/zip");
     *d = (struct download){.uuid = uuid, .site = {.uuid = uuid, .roots = api_info(r->api)->storage_roots},
                            .format = format, .range = header_of(r, "Range"),
                            .if_range = header_of(r, "If-Range"), .only_head = http_request_method(r->http) == HTTP_HEAD};
     r->state = d;
     r->on_end = end_download;
-    return req_then_read(r, find);
+    return req_then_read(r, find_checkpoint);
 }

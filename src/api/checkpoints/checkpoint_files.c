@@ -202,7 +202,7 @@ static int failed_at(struct removal *r, const char *path, struct error *err)
     return error_errno(err, "%s", path);
 }
 
-static int failed(struct removal *r, struct error *err)
+static int set_file_error(struct removal *r, struct error *err)
 {
     return failed_at(r, strbuf_str(&r->path), err);
 }
@@ -216,7 +216,7 @@ static int remove_directory(struct removal *r, int parent, const char *name, boo
     size_t length = r->path.n;
     int dir = beneath_open(parent, name, O_RDONLY | O_DIRECTORY, NULL);
     if (dir < 0)
-        return errno == ENOENT ? 0 : failed(r, err);
+        return errno == ENOENT ? 0 : set_file_error(r, err);
     strbuf_addc(&r->path, '/');
     r->depth++;
     int rc = remove_below(r, dir, &removed, err);
@@ -224,7 +224,7 @@ static int remove_directory(struct removal *r, int parent, const char *name, boo
     if (rc == 0 && removed && (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
         *ret_removed = true;
     else if (rc == 0 && removed && errno != ENOTEMPTY && errno != EEXIST)
-        rc = failed(r, err);
+        rc = set_file_error(r, err);
     else if (rc == 0)
         json_object_object_add(r->left, strbuf_str(&r->path), json_object_new_int64(0));
     strbuf_truncate(&r->path, length);
@@ -235,7 +235,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, bool *ret_
 {
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : failed(r, err);
+        return errno == ENOENT ? 0 : set_file_error(r, err);
     if (S_ISDIR(st.st_mode))
         return remove_directory(r, dir, name, ret_removed, err);
     if (r->keeps_metadata && r->depth == 0 && strcmp(name, CHECKPOINT_METADATA) == 0) {
@@ -248,7 +248,7 @@ static int remove_entry(struct removal *r, int dir, const char *name, bool *ret_
         return 0;
     }
     if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
-        return failed(r, err);
+        return set_file_error(r, err);
     *ret_removed = true;
     return 0;
 }
@@ -260,7 +260,7 @@ static int remove_below(struct removal *r, int fd, bool *ret_removed, struct err
     int rc = 0;
     if (!entries) {
         close(fd);
-        return failed(r, err);
+        return set_file_error(r, err);
     }
     for (struct dirent *e; rc == 0 && (e = readdir(entries));) {
         size_t length = r->path.n;
@@ -303,7 +303,7 @@ static int remove_at(struct removal *r, const struct checkpoint_site *site, cons
 }
 
 /* The result of a removal. If the system has refused it, that is not an error: a task has to do the removal. */
-static int judge(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere, struct error *err)
+static int removal_result(const struct removal *r, int rc, struct arena *a, const char **ret_elsewhere, struct error *err)
 {
     if (rc == 0 || !r->denied)
         return rc;
@@ -328,7 +328,7 @@ static int remove_tensorboard(int storage, const char *cluster_id, int32_t exper
     if (rc == 0)
         rc = remove_directory(&r, all, name, &removed, &why);
     strbuf_release(&r.path);
-    if (judge(&r, rc, a, ret_elsewhere, &why) == 0)
+    if (removal_result(&r, rc, a, ret_elsewhere, &why) == 0)
         return 0;
     error_move(err, &why);
     return error_wrap(err, "TensorBoard files");
@@ -363,7 +363,7 @@ int checkpoint_files_remove(const struct checkpoint_site *site, const char *glob
     int rc = p.found == CHECKPOINT_HERE ? remove_at(&r, site, &p, &why) : 0;
     strbuf_release(&r.path);
     checkpoint_place_close(&p);
-    if (judge(&r, rc, a, ret_elsewhere, &why) < 0) {
+    if (removal_result(&r, rc, a, ret_elsewhere, &why) < 0) {
         error_move(err, &why);
         return -1;
     }

@@ -41,7 +41,7 @@ static int check_storage(struct req *r, struct store *db, const struct store_che
     return 0;
 }
 
-static int judge(struct req *r, struct store *db, const char *uuid, bool *ret_has_files, struct error *err)
+static int check_checkpoint(struct req *r, struct store *db, const char *uuid, bool *ret_has_files, struct error *err)
 {
     struct store_checkpoint c;
     if (store_checkpoint_get(db, uuid, &r->arena, &c, err) < 0)
@@ -57,19 +57,19 @@ static int judge(struct req *r, struct store *db, const char *uuid, bool *ret_ha
 
 /* ---- the request ------------------------------------------------------------------------------------------------- */
 
-int tell_collector(struct req *r, struct core *core, struct error *err)
+int notify_removals_due(struct req *r, struct core *core, struct error *err)
 {
-    r->api->services.collect(r->api->services.ctx);
+    r->api->services.removals_due(r->api->services.ctx);
     return 0;
 }
 
-static int mark(struct req *r, struct store *db, struct error *err)
+static int mark_for_removal(struct req *r, struct store *db, struct error *err)
 {
     const struct wanted *w = r->state;
     for (size_t i = 0; i < w->uuids.n; i++)
         if (store_removal_add(db, w->uuids.text[i], w->globs, r->now_us, err) < 0)
             return -1;
-    return req_then_loop(r, tell_collector);
+    return req_then_loop(r, notify_removals_due);
 }
 
 static int request_removal(struct req *r, struct store *db, const char *const *uuid, size_t n, const char *globs,
@@ -82,13 +82,13 @@ static int request_removal(struct req *r, struct store *db, const char *const *u
         return error_set(err, ERR_INVALID, "checkpoint_uuids is empty; name at least one checkpoint");
     for (size_t i = 0; i < n; i++) {
         bool has_files;
-        if (judge(r, db, uuid[i], &has_files, err) < 0)
+        if (check_checkpoint(r, db, uuid[i], &has_files, err) < 0)
             return -1;
         if (has_files)
             kept[w->uuids.n++] = uuid[i];
     }
     r->state = w;
-    return req_then_write(r, mark);
+    return req_then_write(r, mark_for_removal);
 }
 
 int api_delete_checkpoints(struct req *r, struct store *db, const struct wire_delete_checkpoints_request *in,

@@ -34,7 +34,7 @@ struct report {
     struct reporting *claim; /* NULL: nothing is claimed yet */
 };
 
-static int claim(struct req *r, struct report *p, struct error *err)
+static int claim_uuid(struct req *r, struct report *p, struct error *err)
 {
     const struct store_checkpoint *c = &p->checkpoint;
     struct reporting *known;
@@ -101,7 +101,7 @@ static int judge_step(struct req *r, struct store *db, struct error *err)
 
 static int claim_step(struct req *r, struct core *core, struct error *err)
 {
-    return claim(r, r->state, err) < 0 ? -1 : req_then_read(r, judge_step);
+    return claim_uuid(r, r->state, err) < 0 ? -1 : req_then_read(r, judge_step);
 }
 
 static int steps_of(const char *metadata, int32_t *ret, struct error *err)
@@ -216,7 +216,7 @@ int api_get_checkpoint(struct req *r, struct store *db, const struct wire_get_ch
     return get_checkpoint(r, db, uuid, &ret->checkpoint, err);
 }
 
-static int list(struct req *r, struct store *db, struct store_checkpoint_filter *f,
+static int list_checkpoints(struct req *r, struct store *db, struct store_checkpoint_filter *f,
                 const enum wire_checkpoint_state *state, size_t state_n, struct wire_checkpoint **ret, size_t *ret_n,
                 const struct wire_pagination **ret_page, struct error *err)
 {
@@ -254,7 +254,7 @@ int api_get_experiment_checkpoints(struct req *r, struct store *db,
     if (store_experiment_get(db, in->id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
 int api_get_trial_checkpoints(struct req *r, struct store *db, const struct wire_get_trial_checkpoints_request *in,
@@ -268,7 +268,7 @@ int api_get_trial_checkpoints(struct req *r, struct store *db, const struct wire
         store_experiment_get(db, t.row.experiment_id, /* with_config= */ false, &r->arena, &x, err) < 0)
         return -1;
     f.descending = is_descending(&x, in->sort_by_attr, in->order_by);
-    return list(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
+    return list_checkpoints(r, db, &f, in->states, in->states_n, &ret->checkpoints, &ret->checkpoints_n, &ret->pagination, err);
 }
 
 /* ---- change ---- */

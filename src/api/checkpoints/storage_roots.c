@@ -136,7 +136,7 @@ bool storage_roots_is_anothers(const struct storage_roots *r, int dir, int32_t u
 
 /* Opens one directory after the other, so that each can be checked. Closes `at`. The result is opened with O_PATH:
  * it can be used only to open something below it. */
-static int descend(const struct storage_roots *r, int at, const char *rest, struct arena *a)
+static int open_below(const struct storage_roots *r, int at, const char *rest, struct arena *a)
 {
     for (;;) {
         if (at < 0)
@@ -159,7 +159,7 @@ static int descend(const struct storage_roots *r, int at, const char *rest, stru
     }
 }
 
-static const char *explain(int error)
+static const char *explain_refusal(int error)
 {
     if (error == EPERM)
         return "it lies in the master's own data directory";
@@ -175,10 +175,10 @@ int storage_roots_open(const struct storage_roots *r, const char *admin_storage,
                                 "cluster or the workspace, security.checkpoint_roots)", place);
         return -1;
     }
-    cleanup_close int at = descend(r, open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), normal + strlen(root), a);
+    cleanup_close int at = open_below(r, open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), normal + strlen(root), a);
     int fd = at < 0 ? -1 : beneath_open(at, ".", O_RDONLY | O_DIRECTORY, NULL);
     if (fd < 0)
         *ret_why = arena_printf(a, "the master's machine can't open %s (%s); is the storage mounted there, at the same path?", place,
-                                explain(errno));
+                                explain_refusal(errno));
     return fd;
 }

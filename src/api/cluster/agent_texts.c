@@ -19,7 +19,7 @@ struct agent_texts {
     uint64_t listing;
 };
 
-static struct agent_text_key exact(struct agent_text_key key)
+static struct agent_text_key padded_key(struct agent_text_key key)
 {
     struct agent_text_key clean;
     memset(&clean, 0, sizeof clean); /* the hash is computed over all bytes, so that padding must be zero */
@@ -32,7 +32,7 @@ static struct agent_text_key exact(struct agent_text_key key)
 struct agent_text *agent_text_make(struct agent_text_key key, const struct wire_agent *agent)
 {
     struct agent_text *t = must_calloc(1, sizeof *t);
-    t->key = exact(key);
+    t->key = padded_key(key);
     t->refs = 1;
     codec_encode(&wire_msg_agent, agent, &t->text);
     return t;
@@ -57,7 +57,7 @@ struct agent_texts *agent_texts_new(void)
     return all;
 }
 
-static void forget(struct agent_texts *all, struct agent_text *t)
+static void forget_text(struct agent_texts *all, struct agent_text *t)
 {
     HASH_DEL(all->text, t);
     agent_text_unref(t);
@@ -69,21 +69,21 @@ void agent_texts_free(struct agent_texts *all)
     if (all == NULL)
         return;
     HASH_ITER(hh, all->text, t, next)
-        forget(all, t);
+        forget_text(all, t);
     free(all);
 }
 
-static struct agent_text *find(struct agent_texts *all, struct agent_text_key key)
+static struct agent_text *find_text(struct agent_texts *all, struct agent_text_key key)
 {
     struct agent_text *t;
-    key = exact(key);
+    key = padded_key(key);
     HASH_FIND(hh, all->text, &key, sizeof key, t);
     return t;
 }
 
 struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_key key)
 {
-    struct agent_text *t = find(all, key);
+    struct agent_text *t = find_text(all, key);
     if (t == NULL)
         return NULL;
     t->used = all->listing;
@@ -94,7 +94,7 @@ struct agent_text *agent_texts_get(struct agent_texts *all, struct agent_text_ke
 void agent_texts_keep(struct agent_texts *all, struct agent_text *t)
 {
     loop_assert();
-    if (find(all, t->key) != NULL)
+    if (find_text(all, t->key) != NULL)
         return; /* another listing has made it meanwhile */
     t->used = all->listing;
     t->refs++;
@@ -108,7 +108,7 @@ void agent_texts_listed(struct agent_texts *all, size_t agent_n)
     if (agent_texts_n(all) > 2 * agent_n)
         HASH_ITER(hh, all->text, t, next)
             if (t->used != all->listing)
-                forget(all, t);
+                forget_text(all, t);
     all->listing++;
 }
 

@@ -53,7 +53,7 @@ static int fetch_refusal(struct req *r, struct store *db, enum stream_next *next
 /* Refuses the log to anybody but admins. The support bundle of release 0.38.1 asks for the log without any parameter
  * and makes no bundle if the master refuses: such a request is answered with a line instead. `det master logs`
  * always says whether it wants to follow. */
-static int refuse(struct req *r, struct error *err)
+static int refuse_log(struct req *r, struct error *err)
 {
     if (*http_request_query(r->http))
         return req_need_admin(r, "read the master's log", err);
@@ -63,7 +63,7 @@ static int refuse(struct req *r, struct error *err)
 int api_master_logs(struct req *r, struct core *core, const struct wire_master_logs_request *in, struct error *err)
 {
     if (!r->who.admin)
-        return refuse(r, err);
+        return refuse_log(r, err);
     if (in->limit < 0)
         return error_set(err, ERR_INVALID, "limit is %d, it must not be negative (0: all)", in->limit);
     if (in->limit && in->follow)

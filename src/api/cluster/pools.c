@@ -231,7 +231,7 @@ static int jobs_read(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-static void reverse(struct core_job_view *job, size_t n)
+static void reverse_jobs(struct core_job_view *job, size_t n)
 {
     for (size_t i = 0; i < n / 2; i++) {
         struct core_job_view other = job[i];
@@ -240,7 +240,7 @@ static void reverse(struct core_job_view *job, size_t n)
     }
 }
 
-static bool wanted(const struct core_job_view *v, const enum wire_job_state *state, size_t n)
+static bool is_pool_wanted(const struct core_job_view *v, const enum wire_job_state *state, size_t n)
 {
     if (n == 0)
         return true;
@@ -272,10 +272,10 @@ static int list_jobs(struct req *r, struct core *core, const struct wire_get_job
     size_t n = core_queue(core, j->pool, &r->arena, &all);
     j->job = all;
     for (size_t i = 0; i < n; i++)
-        if (wanted(&all[i], in->states, in->states_n))
+        if (is_pool_wanted(&all[i], in->states, in->states_n))
             j->job[j->n++] = all[i];
     if (in->order_by == WIRE_ORDER_BY_DESC)
-        reverse(j->job, j->n);
+        reverse_jobs(j->job, j->n);
     j->id = arena_array(&r->arena, const char *, j->n + 1);
     for (size_t i = 0; i < j->n; i++)
         j->id[i] = arena_strdup(&r->arena, j->job[i].job_id);

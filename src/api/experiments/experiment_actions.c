@@ -28,13 +28,13 @@ static int set_archived(struct req *r, struct store *db, const struct store_expe
     return store_experiment_set_archived(db, x->id, archived, err);
 }
 
-static int archive(struct req *r, struct store *db, const struct store_experiment_brief *x,
+static int archive_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x,
                    const struct action_args *args, struct error *err)
 {
     return set_archived(r, db, x, true, err);
 }
 
-static int unarchive(struct req *r, struct store *db, const struct store_experiment_brief *x,
+static int unarchive_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x,
                      const struct action_args *args, struct error *err)
 {
     return set_archived(r, db, x, false, err);
@@ -64,7 +64,7 @@ static int delete_tensorboard(struct req *r, struct store *db, const struct stor
 
 static int run_removals(struct req *r, int32_t id, struct error *err)
 {
-    r->api->services.collect(r->api->services.ctx);
+    r->api->services.removals_due(r->api->services.ctx);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int check_destination(struct req *r, struct store *db, const struct actio
     return 0;
 }
 
-static int move(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
+static int move_experiment(struct req *r, struct store *db, const struct store_experiment_brief *x, const struct action_args *args,
                 struct error *err)
 {
     if (x->archived)
@@ -132,12 +132,12 @@ const struct experiment_action action_cancel = {
     .event = CORE_EXPERIMENT_CANCEL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
 const struct experiment_action action_kill = {
     .event = CORE_EXPERIMENT_KILL, .over_is_fine = true, .default_states = DEFAULT_LIVE};
-const struct experiment_action action_archive = {.change = archive};
-const struct experiment_action action_unarchive = {.change = unarchive};
+const struct experiment_action action_archive = {.change = archive_experiment};
+const struct experiment_action action_unarchive = {.change = unarchive_experiment};
 const struct experiment_action action_delete = {
     .change = start_deletion, .changed = run_deletion, .default_states = DEFAULT_OVER};
 static const struct experiment_action action_delete_tensorboard = {.change = delete_tensorboard, .changed = run_removals};
-const struct experiment_action action_move = {.change = move, .prepare = check_destination};
+const struct experiment_action action_move = {.change = move_experiment, .prepare = check_destination};
 const struct experiment_action action_retain_logs = {.change = retain_logs, .prepare = check_days};
 
 /* ---- one experiment ---------------------------------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ static const struct store_experiment_brief *find_changeable(const struct req *r,
     return access_may_change_of(r, ACCESS_EXPERIMENT(id), x->user_id, x->username, err) < 0 ? NULL : x;
 }
 
-static void answer(struct req *r, size_t i, int32_t id, const struct error *err)
+static void set_bulk_reply(struct req *r, size_t i, int32_t id, const struct error *err)
 {
     const struct bulk *b = r->state;
     (*b->results)[i] = (struct wire_experiment_action_result){
@@ -87,9 +87,9 @@ static int change_states(struct req *r, struct core *core, struct error *err)
     for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n && !req_turn_is_over(began_us); b->at++) {
         cleanup_error struct error failed = ERROR_INIT;
         change_state(r, core, b, b->ids.value[b->at], &failed);
-        answer(r, b->at, b->ids.value[b->at], &failed);
+        set_bulk_reply(r, b->at, b->ids.value[b->at], &failed);
     }
-    return b->at < b->ids.n ? req_then_later(r, change_states) : 0;
+    return b->at < b->ids.n ? req_then_next_turn(r, change_states) : 0;
 }
 
 /* ---- all other changes: on the writer's thread, checked against what it reads -------------------------------------- */
@@ -118,9 +118,9 @@ static int tell_changed(struct req *r, struct core *core, struct error *err)
         cleanup_error struct error failed = ERROR_INIT;
         int32_t id = b->ids.value[b->changed[b->at]];
         b->action->changed(r, id, &failed);
-        answer(r, b->changed[b->at], id, &failed);
+        set_bulk_reply(r, b->changed[b->at], id, &failed);
     }
-    return b->at < b->changed_n ? req_then_later(r, tell_changed) : 0;
+    return b->at < b->changed_n ? req_then_next_turn(r, tell_changed) : 0;
 }
 
 static int change_rows(struct req *r, struct store *db, struct error *err)
@@ -138,7 +138,7 @@ static int change_rows(struct req *r, struct store *db, struct error *err)
             error_move(err, &failed);
             return -1;
         }
-        answer(r, i, b->ids.value[i], &failed);
+        set_bulk_reply(r, i, b->ids.value[i], &failed);
     }
     return b->action->changed ? req_then_loop(r, tell_changed) : 0;
 }

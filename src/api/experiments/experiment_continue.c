@@ -37,7 +37,7 @@ struct continuing {
     UT_hash_handle hh;
 };
 
-static int claim(struct req *r, struct continuation *c, int32_t experiment_id, struct error *err)
+static int claim_experiment(struct req *r, struct continuation *c, int32_t experiment_id, struct error *err)
 {
     struct continuing *known;
     HASH_FIND(hh, r->api->continuing, &experiment_id, sizeof(experiment_id), known);
@@ -212,7 +212,7 @@ static int continue_step(struct req *r, struct core *core, struct error *err)
     return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
-static int prepare(struct req *r, struct store *db, struct error *err)
+static int prepare_continuation(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_continue_experiment_request *in = r->in;
     struct continuation *c = r->state;
@@ -238,5 +238,5 @@ int api_continue_experiment(struct req *r, struct core *core, const struct wire_
     struct continuation *c = arena_new(&r->arena, struct continuation);
     r->state = c;
     r->on_end = end_continuation;
-    return claim(r, c, in->id, err) < 0 ? -1 : req_then_read(r, prepare);
+    return claim_experiment(r, c, in->id, err) < 0 ? -1 : req_then_read(r, prepare_continuation);
 }

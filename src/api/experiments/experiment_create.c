@@ -236,7 +236,7 @@ static int prepare_spec(struct req *r, struct store *db, struct creation *c, str
     return launch_warm_start(r, db, &c->config->searcher, &c->spec.warm_start_checkpoint, err);
 }
 
-static int create(struct req *r, struct store *db, const struct creation *request, struct error *err)
+static int create_experiment(struct req *r, struct store *db, const struct creation *request, struct error *err)
 {
     struct creation *c = arena_new(&r->arena, struct creation);
     *c = *request;
@@ -257,7 +257,7 @@ static int create(struct req *r, struct store *db, const struct creation *reques
 int api_create_experiment(struct req *r, struct store *db, const struct wire_create_experiment_request *in,
                           struct wire_create_experiment_response *ret, struct error *err)
 {
-    return create(r, db, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
+    return create_experiment(r, db, &(struct creation){.in = in, .ret_experiment = &ret->experiment, .ret_config = &ret->config,
                                         .ret_warnings = &ret->warnings, .ret_warnings_n = &ret->warnings_n,
                                         .ret_config_warnings = &ret->config_warnings,
                                         .ret_config_warnings_n = &ret->config_warnings_n}, err);
@@ -285,6 +285,6 @@ int api_put_experiment(struct req *r, struct store *db, const struct wire_put_ex
         error_move(err, &none);
         return -1;
     }
-    return create(r, db, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
+    return create_experiment(r, db, &(struct creation){.in = wanted, .external_id = in->external_experiment_id,
                                         .ret_experiment = &ret->experiment, .ret_config = &ret->config}, err);
 }

@@ -82,7 +82,7 @@ static bool clears_max_slots(const patch_resources *p)
 
 /* ---- the stored configuration ------------------------------------------------------------------------------------ */
 
-static struct json_object *section(struct json_object *config, const char *name)
+static struct json_object *config_section(struct json_object *config, const char *name)
 {
     struct json_object *o = NULL;
     if (json_object_object_get_ex(config, name, &o) && json_object_is_type(o, json_type_object))
@@ -94,7 +94,7 @@ static struct json_object *section(struct json_object *config, const char *name)
 
 static void change_resources(struct json_object *config, const patch_resources *p)
 {
-    struct json_object *o = section(config, "resources");
+    struct json_object *o = config_section(config, "resources");
     if (p->has_max_slots)
         json_object_object_add(o, "max_slots", json_object_new_int(p->max_slots));
     if (clears_max_slots(p))
@@ -107,7 +107,7 @@ static void change_resources(struct json_object *config, const patch_resources *
 
 static void change_policy(struct json_object *config, const patch_policy *p)
 {
-    struct json_object *o = section(config, "checkpoint_storage");
+    struct json_object *o = config_section(config, "checkpoint_storage");
     json_object_object_add(o, "save_experiment_best", json_object_new_int(p->save_experiment_best));
     json_object_object_add(o, "save_trial_best", json_object_new_int(p->save_trial_best));
     json_object_object_add(o, "save_trial_latest", json_object_new_int(p->save_trial_latest));
@@ -168,7 +168,7 @@ static const patch *patch_of(const struct req *r)
     return ((const struct wire_patch_experiment_request *)r->in)->experiment;
 }
 
-static int reply(struct req *r, struct store *db, struct error *err)
+static int patch_reply(struct req *r, struct store *db, struct error *err)
 {
     struct wire_patch_experiment_response *ret = r->ret;
     struct store_experiment x;
@@ -180,19 +180,19 @@ static int reply(struct req *r, struct store *db, struct error *err)
     return 0;
 }
 
-static void wake_collector(const struct req *r) { r->api->services.collect(r->api->services.ctx); }
+static void notify_of_policy(const struct req *r) { r->api->services.removals_due(r->api->services.ctx); }
 
-static int wake_collector_step(struct req *r, struct core *core, struct error *err)
+static int notify_of_policy_step(struct req *r, struct core *core, struct error *err)
 {
-    wake_collector(r);
+    notify_of_policy(r);
     return 0;
 }
 
 static int write_step(struct req *r, struct store *db, struct error *err)
 {
-    if (store_patch(db, patch_of(r), err) < 0 || reply(r, db, err) < 0)
+    if (store_patch(db, patch_of(r), err) < 0 || patch_reply(r, db, err) < 0)
         return -1;
-    return patch_of(r)->checkpoint_storage ? req_then_loop(r, wake_collector_step) : 0;
+    return patch_of(r)->checkpoint_storage ? req_then_loop(r, notify_of_policy_step) : 0;
 }
 
 static int store_beside(struct store *db, void *ctx, struct error *err)
@@ -204,8 +204,8 @@ static void stored_beside(void *ctx, const struct error *err)
 {
     struct error copy = ERROR_INIT;
     if (!err) {
-        wake_collector(ctx);
-        req_resume_read(ctx, reply);
+        notify_of_policy(ctx);
+        req_resume_read(ctx, patch_reply);
         return;
     }
     error_set(&copy, err->kind, "%s", error_msg(err));

@@ -144,7 +144,7 @@ static int check_names(const struct wire_util_file *file, size_t n, struct error
 
 /* ---- the archive ---- */
 
-static la_ssize_t append(struct archive *a, void *ctx, const void *data, size_t n)
+static la_ssize_t append_bytes(struct archive *a, void *ctx, const void *data, size_t n)
 {
     strbuf_add(ctx, data, n);
     return (la_ssize_t)n;
@@ -182,7 +182,7 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
     archive_write_set_filter_option(tar, "gzip", "compression-level", "1");
     archive_write_set_filter_option(tar, "gzip", "timestamp", NULL); /* the same files give the same bytes */
     archive_write_set_format_gnutar(tar);
-    if (archive_write_open(tar, ret, NULL, append, NULL) != ARCHIVE_OK)
+    if (archive_write_open(tar, ret, NULL, append_bytes, NULL) != ARCHIVE_OK)
         goto out;
     for (size_t i = 0; i < n; i++)
         if (write_file(tar, entry, &file[i]) < 0)

@@ -99,7 +99,7 @@ struct runs_request {
     size_t found_n;
 };
 
-static const struct store_run_brief *find(const struct runs_request *b, int32_t id)
+static const struct store_run_brief *find_runs(const struct runs_request *b, int32_t id)
 {
     const struct store_run_brief *run = store_row_by_id(b->found, b->found_n, sizeof(*b->found), id);
     return run && (b->project_id <= 0 || run->experiment.project_id == b->project_id) ? run : NULL;
@@ -109,7 +109,7 @@ static const struct store_run_brief *find(const struct runs_request *b, int32_t 
  * its experiment. */
 static const struct store_run_brief *find_changeable(struct req *r, int32_t id, struct error *err)
 {
-    const struct store_run_brief *run = find(r->state, id);
+    const struct store_run_brief *run = find_runs(r->state, id);
     if (!run)
         error_set(err, ERR_NOT_FOUND, "run '%d' not found", id);
     else if (access_may_change_of(r, ACCESS_TRIAL(run->id), run->experiment.user_id, run->experiment.username, err) < 0)
@@ -136,7 +136,7 @@ static int tell_runs(struct req *r, struct core *core, struct error *err)
     struct runs_request *b = r->state;
     for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
         if (req_turn_is_over(began_us))
-            return req_then_later(r, tell_runs);
+            return req_then_next_turn(r, tell_runs);
         cleanup_error struct error failed = ERROR_INIT;
         const struct store_run_brief *run = find_changeable(r, b->ids.value[b->at], &failed);
         if (run)
@@ -332,11 +332,11 @@ static int begin_deletions(struct req *r, struct core *core, struct error *err)
     const struct api_services *s = &r->api->services;
     for (int64_t began_us = clock_monotonic_us(); b->at < b->ids.n; b->at++) {
         if (req_turn_is_over(began_us))
-            return req_then_later(r, begin_deletions);
+            return req_then_next_turn(r, begin_deletions);
         size_t i = b->at;
         cleanup_error struct error failed = ERROR_INIT;
         int32_t id = b->ids.value[i];
-        if (b->acted[i] && s->delete_experiment(s->ctx, find(b, id)->experiment.id, id, &failed) < 0)
+        if (b->acted[i] && s->delete_experiment(s->ctx, find_runs(b, id)->experiment.id, id, &failed) < 0)
             (*b->results)[i].error = arena_strdup(&r->arena, error_msg(&failed));
     }
     return 0;

@@ -58,7 +58,7 @@ int api_complete_trial_searcher_validation(struct req *r, struct core *core,
 
 /* ---- preview ---- */
 
-static int32_t small(int64_t n)
+static int32_t to_int32(int64_t n)
 {
     return n > INT32_MAX ? INT32_MAX : (int32_t)n;
 }
@@ -71,10 +71,10 @@ static void plan_to_wire(const struct search_plan *p, struct arena *a, struct wi
         unit->max_length = p->row[i].whole;
         if (!p->row[i].whole) {
             unit->name = arena_strdup(a, p->unit);
-            unit->value = small(p->row[i].units);
+            unit->value = to_int32(p->row[i].units);
             unit->has_value = true;
         }
-        row[i] = (struct wire_experiment_trial_summary){.count = small(p->row[i].trials), .unit = unit};
+        row[i] = (struct wire_experiment_trial_summary){.count = to_int32(p->row[i].trials), .unit = unit};
     }
     ret->trials = row;
     ret->trials_n = p->n;

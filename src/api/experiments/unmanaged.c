@@ -36,7 +36,7 @@ static int new_uuid(char ret[CORE_UUID_MAX], struct error *err)
     return 0;
 }
 
-static int show(struct req *r, struct store *db, int32_t trial_id, const struct wire_trial **ret, struct error *err)
+static int show_trial(struct req *r, struct store *db, int32_t trial_id, const struct wire_trial **ret, struct error *err)
 {
     struct store_trial t;
     struct wire_trial *w = arena_new(&r->arena, struct wire_trial);
@@ -57,7 +57,7 @@ static int store_trial(struct req *r, struct store *db, struct error *err)
         store_unmanaged_trial_id(db, m->row.experiment_id, m->external_id, &there, err) < 0)
         return -1;
     if (there)
-        return show(r, db, there, m->ret, err);
+        return show_trial(r, db, there, m->ret, err);
     memcpy(task.id, m->row.task_id, sizeof(task.id));
     memcpy(task.job_id, m->job_id, sizeof(task.job_id));
     if (store_trial_put(db, &m->row, /* insert= */ true, err) < 0 ||
@@ -65,7 +65,7 @@ static int store_trial(struct req *r, struct store *db, struct error *err)
         store_trial_touch(db, m->row.id, r->now_us, err) < 0 ||
         (m->external_id && store_trial_set_external_id(db, m->row.id, m->external_id, err) < 0))
         return -1;
-    return show(r, db, m->row.id, m->ret, err);
+    return show_trial(r, db, m->row.id, m->ret, err);
 }
 
 static void take_id(void *ctx, const struct core_effects *effects)
@@ -117,7 +117,7 @@ static int make_trial(struct req *r, struct store *db, const struct making *requ
     if (m->external_id && store_unmanaged_trial_id(db, x.id, m->external_id, &there, err) < 0)
         return -1;
     if (there)
-        return show(r, db, there, m->ret, err);
+        return show_trial(r, db, there, m->ret, err);
     m->row = (struct trial_row){.experiment_id = x.id, .state = RUN_PAUSED, .start_us = r->now_us,
                                 .hparams = m->in->hparams ? m->in->hparams : "{}"};
     if (new_uuid(m->row.request_id, err) < 0)
@@ -154,7 +154,7 @@ int api_get_trial_by_external_id(struct req *r, struct store *db,
         return -1;
     if (!id)
         return error_set(err, ERR_NOT_FOUND, "trial '%s' of experiment '%s' not found", t, x);
-    return show(r, db, id, &ret->trial, err);
+    return show_trial(r, db, id, &ret->trial, err);
 }
 
 /* ---- what an unmanaged trial reports ------------------------------------------------------------------------------ */
@@ -223,9 +223,9 @@ int api_patch_trial(struct req *r, struct store *db, const struct wire_patch_tri
                store_unmanaged_settle(db, t.row.experiment_id, err) < 0) {
         return -1;
     }
-    if (show(r, db, in->trial_id, &ret->trial, err) < 0)
+    if (show_trial(r, db, in->trial_id, &ret->trial, err) < 0)
         return -1;
-    return run_state_is_over(state) ? req_then_loop(r, tell_collector) : 0;
+    return run_state_is_over(state) ? req_then_loop(r, notify_removals_due) : 0;
 }
 
 /* ---- the checkpoints or models that a trial starts from ------------------------------------------------------------- */

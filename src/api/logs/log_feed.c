@@ -104,7 +104,7 @@ void log_feeds_free(struct log_feeds *f)
     free(f);
 }
 
-static struct log_feed *find(struct log_feeds *f, const char *task_id)
+static struct log_feed *find_feed(struct log_feeds *f, const char *task_id)
 {
     struct log_feed *feed;
     HASH_FIND_STR(f->by_task, task_id, feed);
@@ -113,7 +113,7 @@ static struct log_feed *find(struct log_feeds *f, const char *task_id)
 
 struct log_feed *log_feed_follow(struct log_feeds *f, const char *task_id)
 {
-    struct log_feed *feed = find(f, task_id);
+    struct log_feed *feed = find_feed(f, task_id);
     if (!feed) {
         feed = must_calloc(1, sizeof(*feed));
         feed->task_id = must_strdup(task_id);
@@ -132,7 +132,7 @@ void log_feed_leave(struct log_feeds *f, struct log_feed *feed)
 
 void log_feed_push(struct log_feeds *f, const char *task_id, int64_t first_id, const struct store_log_line *line, size_t n)
 {
-    struct log_feed *feed = find(f, task_id);
+    struct log_feed *feed = find_feed(f, task_id);
     if (!feed || n == 0)
         return;
     struct chunk *newest = TAILQ_LAST(&feed->chunks, chunk_list);
@@ -149,14 +149,14 @@ void log_feed_push(struct log_feeds *f, const char *task_id, int64_t first_id, c
 
 void log_feed_gap(struct log_feeds *f, const char *task_id)
 {
-    struct log_feed *feed = find(f, task_id);
+    struct log_feed *feed = find_feed(f, task_id);
     if (feed)
         feed->gaps++;
 }
 
 void log_feed_end(struct log_feeds *f, const char *task_id)
 {
-    struct log_feed *feed = find(f, task_id);
+    struct log_feed *feed = find_feed(f, task_id);
     if (feed)
         feed->over = true;
 }

@@ -24,7 +24,7 @@ static void end_fields(struct req *r)
     strbuf_release(&s->told);
 }
 
-static void tell(struct req *r, const void *response)
+static void send_fields(struct req *r, const void *response)
 {
     struct fields_stream *s = r->state;
     struct strbuf text = STRBUF_INIT;
@@ -37,7 +37,7 @@ static void tell(struct req *r, const void *response)
 
 static void tell_of_task(struct req *r, const struct store_log_fields *f)
 {
-    tell(r, &(struct wire_task_logs_fields_response){
+    send_fields(r, &(struct wire_task_logs_fields_response){
         .allocation_ids = f->allocation_id, .allocation_ids_n = f->allocation_id_n, .agent_ids = f->agent_id,
         .agent_ids_n = f->agent_id_n, .container_ids = f->container_id, .container_ids_n = f->container_id_n, .rank_ids = f->rank,
         .rank_ids_n = f->rank_n, .stdtypes = f->stdtype, .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n});
@@ -45,7 +45,7 @@ static void tell_of_task(struct req *r, const struct store_log_fields *f)
 
 static void tell_of_trial(struct req *r, const struct store_log_fields *f)
 {
-    tell(r, &(struct wire_trial_logs_fields_response){
+    send_fields(r, &(struct wire_trial_logs_fields_response){
         .agent_ids = f->agent_id, .agent_ids_n = f->agent_id_n, .container_ids = f->container_id,
         .container_ids_n = f->container_id_n, .rank_ids = f->rank, .rank_ids_n = f->rank_n, .stdtypes = f->stdtype,
         .stdtypes_n = f->stdtype_n, .sources = f->source, .sources_n = f->source_n});

@@ -76,7 +76,7 @@ static struct store_log_line line_of_wire(const struct wire_task_log *w, int64_t
         .source = w->source, .stdtype = w->stdtype, .text = w->log ? w->log : "", .text_n = w->log ? strlen(w->log) : 0};
 }
 
-static int post(struct req *r, const struct wire_task_log *log, size_t n, struct error *err)
+static int post_lines(struct req *r, const struct wire_task_log *log, size_t n, struct error *err)
 {
     if (check_posted(log, n, err) < 0)
         return -1;
@@ -94,7 +94,7 @@ static int post(struct req *r, const struct wire_task_log *log, size_t n, struct
 int api_post_task_logs(struct req *r, const struct wire_post_task_logs_request *in,
                        struct wire_post_task_logs_response *ret, struct error *err)
 {
-    return post(r, in->logs, in->logs_n, err);
+    return post_lines(r, in->logs, in->logs_n, err);
 }
 
 /* POST /task-logs: the same entries, as a bare list. */
@@ -108,5 +108,5 @@ int raw_task_logs(struct req *r, struct error *err)
         return -1;
     req_drop_body(r);
     strbuf_adds(&r->reply.body, "\"\"\n");
-    return post(r, in->logs, in->logs_n, err);
+    return post_lines(r, in->logs, in->logs_n, err);
 }

@@ -43,7 +43,7 @@ int api_get_trial_remaining_log_retention_days(struct req *r, struct store *db,
     return 0;
 }
 
-static void swept(void *arg, int64_t removed, const struct error *err)
+static void expired_logs_deleted(void *arg, int64_t removed, const struct error *err)
 {
     struct req *r = arg;
     struct error failed = ERROR_INIT;
@@ -58,7 +58,7 @@ int api_cleanup_logs(struct req *r, struct core *core, const struct wire_cleanup
                      struct wire_cleanup_logs_response *ret, struct error *err)
 {
     const struct api_services *s = &r->api->services;
-    if (s->sweep_logs(s->ctx, swept, r, err) < 0)
+    if (s->delete_expired_logs(s->ctx, expired_logs_deleted, r, err) < 0)
         return -1;
     return req_wait(r, /* on_gone= */ NULL);
 }

@@ -82,7 +82,7 @@ static void log_stream_end(struct req *r)
 
 /* A line in the form "[2026-11-21T07:00:00.123456Z] 1a2b3c4d [rank=0] || INFO: text", which people and their scripts
  * read. */
-static const char *formatted(const struct store_log_line *l, struct arena *a)
+static const char *format_line(const struct store_log_line *l, struct arena *a)
 {
     char time[CLOCK_TEXT_MAX], rank[24] = "";
     clock_format_micros(l->time_us, time);
@@ -97,7 +97,7 @@ static const char *formatted(const struct store_log_line *l, struct arena *a)
 static void add_task_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
 {
     struct wire_task_logs_response out = {
-        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = formatted(l, a),
+        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = format_line(l, a),
         .level = (enum wire_log_level)l->level, .task_id = s->filter.task_id, .allocation_id = l->allocation_id,
         .agent_id = l->agent_id, .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
         .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};
@@ -107,7 +107,7 @@ static void add_task_line(struct req *r, const struct log_stream *s, const struc
 static void add_trial_line(struct req *r, const struct log_stream *s, const struct store_log_line *l, struct arena *a)
 {
     struct wire_trial_logs_response out = {
-        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = formatted(l, a),
+        .id = arena_printf(a, "%lld", (long long)l->id), .timestamp = l->time_us, .has_timestamp = true, .message = format_line(l, a),
         .level = (enum wire_log_level)l->level, .trial_id = s->trial_id, .agent_id = l->agent_id,
         .container_id = l->container_id, .rank_id = l->rank, .has_rank_id = l->has_rank,
         .log = arena_strndup(a, l->text, l->text_n), .source = l->source, .stdtype = l->stdtype};

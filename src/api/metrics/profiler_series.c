@@ -80,7 +80,7 @@ static void numbers_of(struct json_object *of, const struct store_metric_row *ro
             found(ctx, row, agent_id, gpu, name, value);
 }
 
-static void walk(const struct store_metric_row *row, found_fn *found, void *ctx)
+static void walk_numbers(const struct store_metric_row *row, found_fn *found, void *ctx)
 {
     cleanup_json struct json_object *tree = NULL;
     cleanup_error struct error ignored = ERROR_INIT; /* what is not JSON has no numbers */
@@ -115,7 +115,7 @@ static int walk_page(struct req *r, struct store *db, int32_t trial_id, const st
         return -1;
     for (size_t i = 0; i < *ret_n; i++)
         if (row[i].run_id >= w->from_run)
-            walk(&row[i], found, ctx);
+            walk_numbers(&row[i], found, ctx);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static struct series *series_of(struct series_table *t, const struct wire_trial_
     return s;
 }
 
-static void grow(struct series *s, struct arena *a)
+static void grow_series(struct series *s, struct arena *a)
 {
     struct wire_trial_profiler_metrics_batch *b = &s->batch;
     size_t n = b->values_n;
@@ -182,13 +182,13 @@ static void add_point(struct series *s, const struct store_metric_row *row, doub
 {
     struct wire_trial_profiler_metrics_batch *b = &s->batch;
     if (b->values_n == s->cap)
-        grow(s, a);
+        grow_series(s, a);
     b->values[b->values_n++] = (float)value;
     b->batches[b->batches_n++] = row->total_batches;
     b->timestamps[b->timestamps_n++] = row->end_us;
 }
 
-static bool label(const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
+static bool fill_labels(const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
                   struct wire_trial_profiler_metric_labels *ret, double *ret_unit)
 {
     const struct profiler_measure *m = profiler_measure_kept(row->group, name);
@@ -221,14 +221,14 @@ static bool is_wanted(const struct wire_trial_profiler_metric_labels *wanted,
            (!*or_empty(wanted->gpu_uuid) || strcmp(wanted->gpu_uuid, l->gpu_uuid) == 0);
 }
 
-static void collect(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu,
+static void collect_sample(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu,
                     const char *name, double value)
 {
     struct collecting *c = ctx;
     struct wire_trial_profiler_metric_labels l;
     double unit;
     bool fresh;
-    if (label(row, agent_id, gpu, name, &l, &unit) && is_wanted(c->wanted, &l))
+    if (fill_labels(row, agent_id, gpu, name, &l, &unit) && is_wanted(c->wanted, &l))
         add_point(series_of(&c->table, &l, &fresh), row, value / unit, c->table.a);
 }
 
@@ -244,7 +244,7 @@ static int fetch_metrics(struct req *r, struct store *db, enum stream_next *next
         return -1;
     if (again)
         s->reading.cursor = (struct store_metric_cursor){0};
-    int rc = walk_page(r, db, in->labels->trial_id, &s->watched, &s->reading, collect, &c, &n, err);
+    int rc = walk_page(r, db, in->labels->trial_id, &s->watched, &s->reading, collect_sample, &c, &n, err);
     for (const struct series *one = c.table.first; rc == 0 && one; one = one->hh.next)
         stream_add(r, &(struct wire_get_trial_profiler_metrics_response){.batch = &one->batch});
     series_table_clear(&c.table);
@@ -275,14 +275,14 @@ struct series_stream {
     bool more; /* there are series that were not sent yet */
 };
 
-static void note(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
+static void note_series(void *ctx, const struct store_metric_row *row, const char *agent_id, const char *gpu, const char *name,
                  double value)
 {
     struct series_stream *s = ctx;
     struct wire_trial_profiler_metric_labels l;
     double unit;
     bool fresh;
-    if (s->table.n > SERIES_MAX || !label(row, agent_id, gpu, name, &l, &unit))
+    if (s->table.n > SERIES_MAX || !fill_labels(row, agent_id, gpu, name, &l, &unit))
         return;
     series_of(&s->table, &l, &fresh);
     s->more |= fresh;
@@ -310,7 +310,7 @@ static int fetch_series(struct req *r, struct store *db, enum stream_next *next,
         return -1;
     for (size_t i = 0; again && i < GROUPS_NR; i++)
         s->reading[i].cursor = (struct store_metric_cursor){0};
-    if (walk_page(r, db, in->trial_id, &s->watched, &s->reading[s->at], note, s, &n, err) < 0)
+    if (walk_page(r, db, in->trial_id, &s->watched, &s->reading[s->at], note_series, s, &n, err) < 0)
         return -1;
     if (s->table.n > SERIES_MAX)
         return error_set(err, ERR_TOO_LARGE, "trial %d has more than %d series of samples; read its metrics by "

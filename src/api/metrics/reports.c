@@ -111,7 +111,7 @@ static int check_text(struct req *r, struct error *err)
 /* The same on a reader, for texts that would occupy the loop for too long. */
 static int check_text_step(struct req *r, struct store *db, struct error *err) { return check_text(r, err); }
 
-static int report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
+static int add_report(struct req *r, const struct wire_trial_metrics *m, const char *group, struct error *err)
 {
     if (!m)
         return error_set(err, ERR_INVALID, "metrics are missing");
@@ -130,21 +130,21 @@ static int report(struct req *r, const struct wire_trial_metrics *m, const char 
 int api_report_trial_metrics(struct req *r, struct core *core, const struct wire_report_trial_metrics_request *in,
                              struct wire_report_trial_metrics_response *ret, struct error *err)
 {
-    return report(r, in->metrics, in->group, err);
+    return add_report(r, in->metrics, in->group, err);
 }
 
 int api_report_trial_training_metrics(struct req *r, struct core *core,
                                       const struct wire_report_trial_training_metrics_request *in,
                                       struct wire_report_trial_training_metrics_response *ret, struct error *err)
 {
-    return report(r, in->training_metrics, "training", err);
+    return add_report(r, in->training_metrics, "training", err);
 }
 
 int api_report_trial_validation_metrics(struct req *r, struct core *core,
                                         const struct wire_report_trial_validation_metrics_request *in,
                                         struct wire_report_trial_validation_metrics_response *ret, struct error *err)
 {
-    return report(r, in->validation_metrics, "validation", err);
+    return add_report(r, in->validation_metrics, "validation", err);
 }
 
 /* ---- streams of metrics: trial by trial, in order of steps ---- */

@@ -43,7 +43,7 @@ static size_t keep_bests(struct wire_experiment_validation_history_entry *e, siz
     return kept;
 }
 
-static void add(struct history *h, const struct wire_experiment_validation_history_entry *e, size_t n, struct arena *a)
+static void add_entry(struct history *h, const struct wire_experiment_validation_history_entry *e, size_t n, struct arena *a)
 {
     if (h->n + n > h->cap) {
         h->cap = 2 * (h->n + n);
@@ -72,7 +72,7 @@ static int read_trial(struct req *r, struct store *db, int32_t trial_id, struct 
     for (size_t i = 0; i < n; i++)
         e[i] = (struct wire_experiment_validation_history_entry){
             .trial_id = trial_id, .has_end_time = true, .end_time = point[i].time_us, .searcher_metric = (float)point[i].first};
-    add(h, e, keep_bests(e, n, h->experiment.smaller_is_better), &r->arena);
+    add_entry(h, e, keep_bests(e, n, h->experiment.smaller_is_better), &r->arena);
     return 0;
 }
 

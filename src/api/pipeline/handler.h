@@ -1,4 +1,4 @@
-/* The API: one handler per served route, from decoded request to filled reply.
+/* What a handler includes. There is one handler for each served route: it fills the reply to a decoded request.
  *
  * A handler is named after its RPC and gets typed structs (src/gen/handlers.h):
  *
@@ -6,24 +6,23 @@
  *                             struct wire_kill_experiment_response *ret, struct error *err);
  *
  * It returns 0 when *ret is the reply, -1 with *err, or what req_then_…()/req_wait() returned. contract/served.json says
- * on which thread its first step runs. There it is given what it may touch, and cannot reach the rest:
+ * on which thread its first step runs. It is given what it may touch there, and cannot reach anything else:
  *
  *   loop      `struct core *core`   the loop's thread: live state (core, identities, agents); memory only, nothing that blocks
- *   stream    `struct core *core`   the loop's thread, too; answers with a stream (src/api/pipeline/stream.h)
+ *   stream    `struct core *core`   also the loop's thread; the reply is a stream (src/api/pipeline/stream.h)
  *   read      `struct store *db`    a reader thread: a read-only connection that sees committed state
- *   search    `struct store *db`    the searcher's thread: a reader, too, and the one that searches (store/search/search.h)
+ *   query     `struct store *db`    the query thread: a reader, too, and the one that runs list queries (store/search/search.h)
  *   write     `struct store *db`    the writer thread: inside the group's transaction, in a savepoint of its own; no reply
  *                                   before the commit
  *   password  `struct store *db`    the one thread that hashes passwords, a reader; through password_lane.h only
  *   work      nothing               a worker thread: archives
  *   transfer  nothing               a thread that may wait for disks and networks; raw routes and streams of bytes only
  *
- * A handler that needs more than one place goes on with `return req_then_loop(r, step)`, say. The compiler refuses a step at a
- * place for which it was not written (tests/unit/api/steps.sh). Between steps only `r` lives: r->in, r->ret, r->state and
+ * A handler that needs more than one of these places goes on with, for example, `return req_then_loop(r, step)`. The compiler
+ * refuses a step whose type does not fit the place (tests/unit/api/steps.sh). Between steps only `r` lives: r->in, r->ret, r->state and
  * everything in r->arena. Objects of the live state are looked up again by id.
  *
- * Replies to a loop step that changed the core wait for the commit of that step, without the handler's doing
- * anything. */
+ * The reply to a loop step that has changed the core waits for the commit of that step. The handler has to do nothing for it. */
 #ifndef DET_API_HANDLER_H
 #define DET_API_HANDLER_H
 
@@ -109,9 +108,9 @@ struct req {
 /* These go on with `step` on the named thread: `return req_then_…(...)`. */
 int req_then_loop(struct req *r, req_loop_fn *step);
 /* in the loop's next turn, so that other requests have theirs in between */
-int req_then_later(struct req *r, req_loop_fn *step);
+int req_then_next_turn(struct req *r, req_loop_fn *step);
 int req_then_read(struct req *r, req_store_fn *step);
-int req_then_search(struct req *r, req_store_fn *step);
+int req_then_query(struct req *r, req_store_fn *step);
 int req_then_write(struct req *r, req_store_fn *step);
 int req_then_work(struct req *r, req_work_fn *step);
 int req_then_transfer(struct req *r, req_work_fn *step);

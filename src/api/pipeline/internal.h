@@ -34,12 +34,12 @@ struct api {
     struct reporting *reporting; /* checkpoints that requests are about to report, by UUID */
     struct tunnels *tunnels; /* connections to ports of tasks */
     bool sharing_open; /* security.sharing is open: everybody who is logged in may change everything */
-    int later_n; /* number of requests that go on in the loop's next turn */
+    int next_turn_n; /* number of requests that go on in the loop's next turn */
     struct topics *topics; /* streams and long polls that wait for something to happen, by topic */
 };
 
 /* A step on the loop: tells the master that checkpoints are marked for removal, or that an experiment is due for
  * collection. */
-int tell_collector(struct req *r, struct core *core, struct error *err);
+int notify_removals_due(struct req *r, struct core *core, struct error *err);
 
 #endif

@@ -120,7 +120,7 @@ static bool names_host(const char *origin, const char *host, bool https)
 
 enum provenance { FROM_PLATFORM, FROM_ELSEWHERE, FROM_UNKNOWN };
 
-static enum provenance provenance(const struct proxies *p, const struct http_request *http)
+static enum provenance request_provenance(const struct proxies *p, const struct http_request *http)
 {
     const char *site = http_request_header(http, "Sec-Fetch-Site"), *origin = http_request_header(http, "Origin");
     if (site) /* the browser has compared the origins itself; "none" means that its user typed the address */
@@ -143,7 +143,7 @@ int origin_check(const struct proxies *p, struct http_request *http, bool by_coo
 {
     if (!changes_something(http))
         return 0;
-    enum provenance from = provenance(p, http);
+    enum provenance from = request_provenance(p, http);
     if (from == FROM_ELSEWHERE)
         return error_set(err, ERR_FORBIDDEN, "this request comes from a page of another origin (%.200s), which may not act for who is "
                          "logged in here; programs send a token in the Authorization header", http_request_header(http, "Origin") ?

@@ -30,7 +30,7 @@ enum {
 
 /* ---- decoding ---- */
 
-static int decode(struct req *r, struct error *err)
+static int decode_request(struct req *r, struct error *err)
 {
     const struct route *route = r->route;
     void *in = arena_alloc(&r->arena, route->request->size);
@@ -46,8 +46,8 @@ static enum req_place place_of(enum route_kind kind)
     switch (kind) {
     case ROUTE_READ:
         return REQ_READ;
-    case ROUTE_SEARCH:
-        return REQ_SEARCH;
+    case ROUTE_QUERY:
+        return REQ_QUERY;
     case ROUTE_WRITE:
         return REQ_WRITE;
     case ROUTE_WORK:
@@ -89,7 +89,7 @@ static int first_with_neither(struct req *r, struct error *err)
 
 static bool has_store(enum req_place place)
 {
-    return place == REQ_READ || place == REQ_SEARCH || place == REQ_WRITE;
+    return place == REQ_READ || place == REQ_QUERY || place == REQ_WRITE;
 }
 
 static int go_to_first(struct req *r)
@@ -112,7 +112,7 @@ static int authorise_step(struct req *r, struct store *db, struct error *err)
 }
 
 /* Starts the first step once the request is decoded. Runs on the loop. */
-static int dispatch(struct req *r, struct core *core, struct error *err)
+static int dispatch_request(struct req *r, struct core *core, struct error *err)
 {
     enum req_place place = place_of_request(r);
     int access = access_check_object(r, core, err);
@@ -127,22 +127,22 @@ static int dispatch(struct req *r, struct core *core, struct error *err)
 
 static int decode_step(struct req *r, struct error *err)
 {
-    if (decode(r, err) < 0)
+    if (decode_request(r, err) < 0)
         return -1;
     req_drop_body(r);
-    return req_then_loop(r, dispatch);
+    return req_then_loop(r, dispatch_request);
 }
 
 /* ---- accept, route, authenticate ---- */
 
-static const char *bearer(const char *value)
+static const char *bearer_token(const char *value)
 {
     return value && strncmp(value, "Bearer ", 7) == 0 ? value + 7 : NULL;
 }
 
 const char *req_bearer(const struct req *r)
 {
-    return bearer(http_request_header(r->http, "Authorization"));
+    return bearer_token(http_request_header(r->http, "Authorization"));
 }
 
 /* The token in the first of these headers that the request has; "" if that header has no token in it. NULL: none of
@@ -151,11 +151,11 @@ static const char *header_token(const struct http_request *http)
 {
     const char *v;
     if ((v = http_request_header(http, "Grpc-Metadata-x-user-token")))
-        return bearer(v) ? bearer(v) : v;
+        return bearer_token(v) ? bearer_token(v) : v;
     if ((v = http_request_header(http, "Authorization")))
-        return bearer(v) ? bearer(v) : "";
+        return bearer_token(v) ? bearer_token(v) : "";
     if ((v = http_request_header(http, "Grpc-Metadata-x-allocation-token")))
-        return bearer(v) ? bearer(v) : v;
+        return bearer_token(v) ? bearer_token(v) : v;
     return NULL;
 }
 
@@ -244,7 +244,7 @@ static int check_origin(struct req *r, bool open, struct error *err)
     return open || by_cookie ? origin_check(r->api->proxies, r->http, by_cookie, err) : 0;
 }
 
-static int authenticate(struct req *r, const struct core *core, struct error *err)
+static int authenticate_request(struct req *r, const struct core *core, struct error *err)
 {
     const struct access_row *access = r->route ? &route_access[r->route - routes] : &r->run->match.raw->access;
     bool is_planned = r->route && r->route->kind == ROUTE_PLANNED;
@@ -288,7 +288,7 @@ static int accept_request(struct req *r, struct core *core, struct error *err)
         }
         return -1;
     }
-    if ((r->route || r->run->match.raw) && authenticate(r, core, err) < 0)
+    if ((r->route || r->run->match.raw) && authenticate_request(r, core, err) < 0)
         return -1;
     if (found < 0)
         return -1;
@@ -297,12 +297,12 @@ static int accept_request(struct req *r, struct core *core, struct error *err)
     /* base64 shrinks to three quarters when it is decoded */
     r->arena.decoded_max = r->arena.total + DECODED_MAX + r->run->body_n / 4 * 3;
     if (!r->route)
-        return dispatch(r, core, err);
+        return dispatch_request(r, core, err);
     if (r->run->body_n > DECODE_ON_LOOP_MAX)
         return req_then_work(r, decode_step);
-    if (decode(r, err) < 0)
+    if (decode_request(r, err) < 0)
         return -1;
-    return dispatch(r, core, err);
+    return dispatch_request(r, core, err);
 }
 
 static void add_security_headers(struct http_request *http)

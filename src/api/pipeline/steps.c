@@ -189,13 +189,13 @@ static void run_on_loop(struct req *r)
 static void run_later(void *ctx)
 {
     struct req *r = ctx;
-    r->api->later_n--;
+    r->api->next_turn_n--;
     run_on_loop(r);
 }
 
 bool api_is_idle(const struct api *a)
 {
-    return a->later_n == 0;
+    return a->next_turn_n == 0;
 }
 
 void req_run_step(struct req *r)
@@ -209,8 +209,8 @@ void req_run_step(struct req *r)
     case REQ_LOOP:
         run_on_loop(r);
         return;
-    case REQ_LATER:
-        r->api->later_n++;
+    case REQ_NEXT_TURN:
+        r->api->next_turn_n++;
         loop_post(r->api->loop, run_later, r);
         return;
     case REQ_WRITE:
@@ -218,8 +218,8 @@ void req_run_step(struct req *r)
         s->submit_write(s->ctx, write_work, write_done, r);
         return;
     case REQ_READ:
-    case REQ_SEARCH:
-        if (pool_submit(place == REQ_READ ? s->readers : s->searcher, read_work, pool_done, r, &err) < 0)
+    case REQ_QUERY:
+        if (pool_submit(place == REQ_READ ? s->readers : s->queries, read_work, pool_done, r, &err) < 0)
             req_fail(r, &err);
         return;
     case REQ_PASSWORD:
@@ -241,9 +241,9 @@ int req_go(struct req *r, struct req_step step)
 }
 
 int req_then_loop(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LOOP, .loop = step}); }
-int req_then_later(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_LATER, .loop = step}); }
+int req_then_next_turn(struct req *r, req_loop_fn *step) { return req_go(r, (struct req_step){REQ_NEXT_TURN, .loop = step}); }
 int req_then_read(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_READ, .store = step}); }
-int req_then_search(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_SEARCH, .store = step}); }
+int req_then_query(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_QUERY, .store = step}); }
 int req_then_write(struct req *r, req_store_fn *step) { return req_go(r, (struct req_step){REQ_WRITE, .store = step}); }
 int req_then_work(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_WORK, .work = step}); }
 int req_then_transfer(struct req *r, req_work_fn *step) { return req_go(r, (struct req_step){REQ_TRANSFER, .work = step}); }

@@ -187,7 +187,7 @@ int req_stream(struct req *r, const char *topic, stream_fetch_fn *fetch)
     return req_stream_fed(r, topic, fetch, NULL);
 }
 
-static int begin(struct req *r, const char *topic, const struct stream *as)
+static int begin_stream(struct req *r, const char *topic, const struct stream *as)
 {
     loop_assert();
     if (!r->http) /* the client left before the first step, so that nobody will see the error */
@@ -208,14 +208,14 @@ static int begin(struct req *r, const char *topic, const struct stream *as)
 
 int req_stream_fed(struct req *r, const char *topic, stream_fetch_fn *fetch, const struct stream_memory *memory)
 {
-    return begin(r, topic, &(struct stream){.fetch = fetch, .memory = memory, .pool = r->api->services.readers});
+    return begin_stream(r, topic, &(struct stream){.fetch = fetch, .memory = memory, .pool = r->api->services.readers});
 }
 
 int req_stream_bytes(struct req *r, const struct stream_head *head, stream_bytes_fn *fetch)
 {
     struct stream_head *kept = arena_new(&r->arena, struct stream_head);
     *kept = *head;
-    return begin(r, NULL, &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
+    return begin_stream(r, NULL, &(struct stream){.fetch_bytes = fetch, .head = kept, .pool = r->api->services.transfers});
 }
 
 struct strbuf *stream_batch(struct req *r) { return &r->stream->batch; }

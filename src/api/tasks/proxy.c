@@ -76,7 +76,7 @@ static int check_port(const struct proxy *p, const char *config_text, struct err
     return 0;
 }
 
-static int dial(struct req *r, struct core *core, struct error *err);
+static int dial_trial(struct req *r, struct core *core, struct error *err);
 
 int raw_proxy(struct req *r, struct store *db, struct error *err)
 {
@@ -98,7 +98,7 @@ int raw_proxy(struct req *r, struct store *db, struct error *err)
     if (access_may_change_of(r, ACCESS_TRIAL(trial.row.id), x.user_id, x.username, err) < 0 || check_port(p, x.config, err) < 0)
         return -1;
     p->trial_id = trial.row.id;
-    return req_then_loop(r, dial);
+    return req_then_loop(r, dial_trial);
 }
 
 /* ---- connecting: on the loop ---- */
@@ -116,7 +116,7 @@ static int find_address(struct req *r, struct core *core, struct proxy *p, struc
 }
 
 /* Upgrades the request's connection to a WebSocket. From then on it belongs to the tunnel, and no reply is sent. */
-static int upgrade(struct req *r, struct error *err)
+static int upgrade_connection(struct req *r, struct error *err)
 {
     struct proxy *p = r->state;
     struct http_request *http = r->http;
@@ -130,7 +130,7 @@ static int upgrade(struct req *r, struct error *err)
     return 0;
 }
 
-static void dialled(void *ctx, const char *why)
+static void trial_dialled(void *ctx, const char *why)
 {
     struct req *r = ctx;
     struct proxy *p = r->state;
@@ -138,7 +138,7 @@ static void dialled(void *ctx, const char *why)
     if (why)
         error_set(&err, ERR_BAD_GATEWAY, "nobody answers at port %d of %s (%s): %s", p->port, p->task_id, p->address, why);
     else
-        upgrade(r, &err);
+        upgrade_connection(r, &err);
     req_finish(r, &err);
 }
 
@@ -148,7 +148,7 @@ static void on_gone(struct req *r)
     tunnel_drop(p->tunnel);
 }
 
-static int dial(struct req *r, struct core *core, struct error *err)
+static int dial_trial(struct req *r, struct core *core, struct error *err)
 {
     struct proxy *p = r->state;
     if (tunnels_count(r->api->tunnels) >= TUNNELS_MAX)
@@ -157,7 +157,7 @@ static int dial(struct req *r, struct core *core, struct error *err)
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");
     if (find_address(r, core, p, err) < 0 ||
-        tunnel_dial(r->api->tunnels, p->address, p->port, DIAL_TIMEOUT_S, dialled, r, &p->tunnel, err) < 0)
+        tunnel_dial(r->api->tunnels, p->address, p->port, DIAL_TIMEOUT_S, trial_dialled, r, &p->tunnel, err) < 0)
         return -1;
     return req_wait(r, on_gone);
 }

@@ -5,7 +5,7 @@
 
 #include "api/accounts/password.h"
 
-static const char *wire(const char *password, bool hashed, struct arena *a)
+static const char *wire_form(const char *password, bool hashed, struct arena *a)
 {
     const char *ret = NULL;
     assert_int_equal(password_wire_form(password, hashed, a, &ret, NULL), 0);
@@ -16,12 +16,12 @@ static void test_wire_form__is_the_released_clients_hash(void **state)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     /* sha512("GubPEmmotfiK9TMD6Zdw" + "password") by an independent implementation */
-    assert_string_equal(wire("password", false, &a),
+    assert_string_equal(wire_form("password", false, &a),
                         "112ded61f568879685bb7849596d3372f9de8e18733483f25363123bc4aa98eb"
                         "7abe69b4c0487140dafce136cc1c5e452cc93748f6ef961e26325bc34717da65");
-    assert_string_equal(wire("0123", true, &a), "0123");
-    assert_string_equal(wire("", false, &a), "");
-    assert_string_equal(wire(NULL, false, &a), "");
+    assert_string_equal(wire_form("0123", true, &a), "0123");
+    assert_string_equal(wire_form("", false, &a), "");
+    assert_string_equal(wire_form(NULL, false, &a), "");
 }
 
 static void test_wire_form__refuses_what_is_too_long(void **state)
@@ -70,8 +70,8 @@ static void test_new__has_eight_characters_and_is_not_the_name(void **state)
     assert_false(may_become("\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", false, "ann")); /* four characters in eight bytes */
     assert_false(may_become("Annabella", false, "annabella"));
     /* Hashed by the client: only a hash, and not that of the name. */
-    assert_true(may_become(wire("x", false, &a), true, "ann"));
-    assert_false(may_become(wire("ann", false, &a), true, "ann"));
+    assert_true(may_become(wire_form("x", false, &a), true, "ann"));
+    assert_false(may_become(wire_form("ann", false, &a), true, "ann"));
     assert_false(may_become("12345678", true, "ann"));
     assert_false(may_become("", true, "ann"));
 }

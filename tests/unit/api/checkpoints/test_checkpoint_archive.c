@@ -26,7 +26,7 @@ static void write_file(int dir, const char *name)
     close(fd);
 }
 
-static void clean(int dir, const char *path)
+static void remove_path(int dir, const char *path)
 {
     unlinkat(dir, "a", 0);
     unlinkat(dir, "b", 0);
@@ -60,7 +60,7 @@ static void check_replaced(void (*replace)(int dir))
     assert_int_equal(read_all(a, &err), -1);
     assert_int_equal(err.kind, ERR_PRECONDITION);
     checkpoint_archive_free(a);
-    clean(dir, path);
+    remove_path(dir, path);
 }
 
 static void put_pipe(int dir) { assert_int_equal(mkfifoat(dir, "a", 0600), 0); }
@@ -93,7 +93,7 @@ static void test_archive__leaves_out_what_is_no_file(void **state)
     assert_int_equal(with, without);
     assert_int_equal(read_all(a, &err), 0);
     checkpoint_archive_free(a);
-    clean(dir, path);
+    remove_path(dir, path);
 }
 
 static void test_storage_path__is_normal_or_none(void **state)

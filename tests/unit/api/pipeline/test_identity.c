@@ -7,7 +7,7 @@
 
 #define NOW INT64_C(1700000000000000)
 
-static struct identity_user user(int id, const char *name, bool active)
+static struct identity_user make_user(int id, const char *name, bool active)
 {
     struct identity_user u = {.id = id, .active = active, .admin = id == 1};
     snprintf(u.username, sizeof(u.username), "%s", name);
@@ -36,7 +36,7 @@ static enum error_kind kind_for(struct identities *ids, const char *token, int64
 static struct identities *two_users(void)
 {
     struct identities *ids = identities_new();
-    struct identity_user ann = user(1, "ann", true), bob = user(2, "bob", false);
+    struct identity_user ann = make_user(1, "ann", true), bob = make_user(2, "bob", false);
     identities_put_user(ids, &ann);
     identities_put_user(ids, &bob);
     return ids;
@@ -72,7 +72,7 @@ static void test_authenticate__refuses_inactive_users_with_another_kind(void **s
     struct identities *ids = two_users();
     struct token t = put_session(ids, 7, 2, NOW + 10, "");
     assert_int_equal(kind_for(ids, t.text, NOW), ERR_FORBIDDEN);
-    struct identity_user bob = user(2, "bob", true);
+    struct identity_user bob = make_user(2, "bob", true);
     identities_put_user(ids, &bob);
     assert_int_equal(kind_for(ids, t.text, NOW), ERR_NONE);
     identities_free(ids);
@@ -125,7 +125,7 @@ static void test_sessions__expired_ones_are_forgotten(void **state)
 static void test_users__are_found_by_their_new_name_after_a_change(void **state)
 {
     struct identities *ids = two_users();
-    struct identity_user ann = user(1, "anna", true);
+    struct identity_user ann = make_user(1, "anna", true);
     identities_put_user(ids, &ann);
     assert_null(identities_user_by_name(ids, "ann"));
     assert_int_equal(identities_user_by_name(ids, "anna")->id, 1);

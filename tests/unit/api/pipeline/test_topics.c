@@ -22,7 +22,7 @@ static void on_wake(struct topic_member *m)
         topic_join(s->topics, "t", m);
 }
 
-static struct sleeper sleeper(struct topics *t)
+static struct sleeper make_sleeper(struct topics *t)
 {
     return (struct sleeper){.member.wake = on_wake, .topics = t};
 }
@@ -30,7 +30,7 @@ static struct sleeper sleeper(struct topics *t)
 static void test_wake__reaches_each_member_of_the_topic_once(void **state)
 {
     struct topics *t = topics_new();
-    struct sleeper a = sleeper(t), b = sleeper(t), other = sleeper(t);
+    struct sleeper a = make_sleeper(t), b = make_sleeper(t), other = make_sleeper(t);
     topic_join(t, "t", &a.member);
     topic_join(t, "t", &b.member);
     topic_join(t, "u", &other.member);
@@ -49,7 +49,7 @@ static void test_wake__reaches_each_member_of_the_topic_once(void **state)
 static void test_wake__members_may_leave_and_the_topic_goes_with_the_last(void **state)
 {
     struct topics *t = topics_new();
-    struct sleeper a = sleeper(t), b = sleeper(t);
+    struct sleeper a = make_sleeper(t), b = make_sleeper(t);
     a.leave = b.leave = true;
     topic_join(t, "t", &a.member);
     topic_join(t, "t", &b.member);
@@ -62,7 +62,7 @@ static void test_wake__members_may_leave_and_the_topic_goes_with_the_last(void *
 static void test_wake__a_member_may_take_another_one_away(void **state)
 {
     struct topics *t = topics_new();
-    struct sleeper a = sleeper(t), b = sleeper(t);
+    struct sleeper a = make_sleeper(t), b = make_sleeper(t);
     a.leave = b.leave = true;
     a.take_along = &b.member;
     b.take_along = &a.member;
@@ -76,7 +76,7 @@ static void test_wake__a_member_may_take_another_one_away(void **state)
 static void test_wake__who_joins_again_is_not_woken_twice(void **state)
 {
     struct topics *t = topics_new();
-    struct sleeper a = sleeper(t);
+    struct sleeper a = make_sleeper(t);
     a.join_again = true;
     topic_join(t, "t", &a.member);
     topics_wake(t, "t");
