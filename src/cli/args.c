@@ -39,7 +39,7 @@ bool cli_command_is_planned(const struct cli_command *c)
 
 bool cli_param_is_positional(const struct cli_param *p) { return !p->flag[0]; }
 
-/* How errors call it: "EXPERIMENT_ID", "-o/--output-dir". */
+/* The name by which errors call the parameter: "EXPERIMENT_ID", "-o/--output-dir". */
 static const char *param_label(const struct cli_param *p, struct arena *a)
 {
     if (cli_param_is_positional(p))
@@ -47,13 +47,13 @@ static const char *param_label(const struct cli_param *p, struct arena *a)
     return p->flag[1] ? arena_printf(a, "%s/%s", p->flag[0], p->flag[1]) : p->flag[0];
 }
 
-/* The command's words and options while they are read. */
+/* A command's words and options while they are read. */
 struct parser {
     struct arena *arena;
     const struct cli_command *command;
-    char *args;      /* the options struct */
-    bool *given;     /* by parameter */
-    size_t position; /* the next positional parameter to fill */
+    char *args; /* the command's options struct */
+    bool *given; /* by parameter: whether it was given */
+    size_t position; /* number of the next positional parameter to fill */
     const char *const *word;
     size_t word_n, at;
     bool options_ended;
@@ -82,7 +82,7 @@ static int usage_error(const struct parser *p, const struct cli_param *param, co
                      value ? value : "", value ? "'" : "");
 }
 
-/* In capitals or not: *text becomes the choice as it is written. */
+/* Accepts a choice in upper or lower case: *text becomes the choice as it is written in the table. */
 static int check_choice(const struct parser *p, const struct cli_param *param, const char **text, struct error *err)
 {
     struct strbuf all = STRBUF_INIT;
@@ -132,7 +132,7 @@ static int parse_float(const char *text, double *ret)
     return end == text || *end ? -1 : 0;
 }
 
-static void append(struct parser *p, const struct cli_param *param, const char *text)
+static void append_value(struct parser *p, const struct cli_param *param, const char *text)
 {
     const char ***list = (const char ***)(p->args + param->offset);
     size_t *n = (size_t *)(p->args + param->second);
@@ -143,8 +143,8 @@ static void append(struct parser *p, const struct cli_param *param, const char *
     *list = longer;
 }
 
-/* Checks the text by the parameter's type and stores it. Lists keep the texts, checked. */
-static int store(struct parser *p, const struct cli_param *param, const char *text, struct error *err)
+/* Checks the text by the parameter's type and stores it. For lists, the checked texts are stored. */
+static int store_value(struct parser *p, const struct cli_param *param, const char *text, struct error *err)
 {
     char *x = p->args + param->offset;
     int64_t number = 0;
@@ -154,7 +154,7 @@ static int store(struct parser *p, const struct cli_param *param, const char *te
         return -1;
     if (param->type == CLI_INT && parse_int(text, &number) < 0)
         return usage_error(p, param, "invalid int value:", text, err);
-    if (param->type == CLI_INT && (number < INT32_MIN || number > INT32_MAX)) /* no id of the master is wider */
+    if (param->type == CLI_INT && (number < INT32_MIN || number > INT32_MAX)) /* no id of the master is larger */
         return usage_error(p, param, "out of range:", text, err);
     if (param->type == CLI_INT && number < param->min)
         return usage_error(p, param, arena_printf(p->arena, "must be at least %d, not", param->min), text, err);
@@ -166,7 +166,7 @@ static int store(struct parser *p, const struct cli_param *param, const char *te
         return error_set(err, ERR_USAGE, "argument %s: can't open '%s': %s", param_label(param, p->arena), text,
                          strerror(errno));
     if (param->attr & (CLI_LIST | CLI_SEVERAL)) {
-        append(p, param, text);
+        append_value(p, param, text);
         return 0;
     }
     switch (param->type) {
@@ -187,12 +187,12 @@ static int parser_init(struct parser *p, struct arena *a, const struct cli_comma
     p->args = arena_alloc(a, c->args_size ? c->args_size : 1);
     p->given = arena_array(a, bool, c->param_n ? c->param_n : 1);
     for (size_t i = 0; i < c->param_n; i++)
-        if (c->param[i].def && store(p, &c->param[i], c->param[i].def, err) < 0)
+        if (c->param[i].def && store_value(p, &c->param[i], c->param[i].def, err) < 0)
             return -1;
     return 0;
 }
 
-static int unrecognized(const struct parser *p, const char *name, size_t n, struct error *err)
+static int unrecognized_word(const struct parser *p, const char *name, size_t n, struct error *err)
 {
     struct suggestion near = {.word = arena_strndup(p->arena, name, n)};
     for (size_t i = 0; i < p->command->param_n; i++)
@@ -222,11 +222,11 @@ static int find_long(const struct parser *p, const char *name, size_t n, const s
             found_flag = param->flag[k];
         }
     }
-    /* Both spellings were promised: --detail and --details. */
+    /* accept both --detail and --details */
     if (!found && n > 3 && name[n - 1] == 's')
         return find_long(p, name, n - 1, ret, err);
     if (!found)
-        return unrecognized(p, name, n, err);
+        return unrecognized_word(p, name, n, err);
     *ret = found;
     return 0;
 }
@@ -247,7 +247,7 @@ static bool is_option(const struct parser *p, const char *word)
     if (p->options_ended || word[0] != '-' || word[1] == '\0')
         return false;
     double number;
-    return parse_float(word, &number) < 0; /* "-1" is a value: no option of ours is a number */
+    return parse_float(word, &number) < 0; /* "-1" is a value: no option of det is a number */
 }
 
 static int mark_given(struct parser *p, const struct cli_param *param, struct error *err)
@@ -262,7 +262,7 @@ static int mark_given(struct parser *p, const struct cli_param *param, struct er
     return 0;
 }
 
-/* `inline_value` is what stood behind '=' or behind a short flag; NULL takes the next word. */
+/* Reads an option's value. `inline_value` is what followed '=' or a short flag; NULL: the next word is the value. */
 static int take_option(struct parser *p, const struct cli_param *param, const char *inline_value, struct error *err)
 {
     if (mark_given(p, param, err) < 0)
@@ -274,10 +274,10 @@ static int take_option(struct parser *p, const struct cli_param *param, const ch
         return 0;
     }
     if (inline_value)
-        return store(p, param, inline_value, err);
+        return store_value(p, param, inline_value, err);
     size_t taken = 0;
     while (p->at < p->word_n && !is_option(p, p->word[p->at]) && (taken == 0 || param->attr & CLI_SEVERAL)) {
-        if (store(p, param, p->word[p->at++], err) < 0)
+        if (store_value(p, param, p->word[p->at++], err) < 0)
             return -1;
         taken++;
     }
@@ -342,7 +342,7 @@ static int read_positional(struct parser *p, const char *word, struct error *err
         return -1;
     if (param->attr & CLI_REST)
         p->options_ended = true;
-    return store(p, param, word, err);
+    return store_value(p, param, word, err);
 }
 
 static int check_complete(const struct parser *p, struct error *err)
@@ -359,7 +359,7 @@ static int check_complete(const struct parser *p, struct error *err)
     return rc;
 }
 
-/* One option of the group must be given: --best, --latest or --uuid. */
+/* Of some groups one option must be given, for example --best, --latest or --uuid. */
 static int check_exclusive(const struct parser *p, struct error *err)
 {
     for (size_t i = 0; i < p->command->param_n; i++) {
@@ -381,12 +381,12 @@ static int check_exclusive(const struct parser *p, struct error *err)
     return 0;
 }
 
-/* Reads the options of a group (or of det itself) and stops at its subcommand. */
+/* Reads the options of a group (or of det itself) up to its subcommand. */
 static int read_group(struct parser *p, struct error *err)
 {
     while (p->at < p->word_n && !p->help && is_option(p, p->word[p->at])) {
         const char *word = p->word[p->at];
-        /* `det experiment --csv`: an option that is not the group's belongs to its default command. */
+        /* `det experiment --csv`: an option that the group does not have belongs to its default subcommand */
         if (p->command->default_subcommand && strcmp(word, "-h") != 0 && strncmp(word, "--h", 3) != 0)
             break;
         p->at++;

@@ -1,8 +1,10 @@
-/* The command line: finds the command in the table made from contract/cli.json and fills its options struct.
+/* Parses the command line: finds the command in the table that is made from contract/cli.json, and fills the
+ * command's options struct.
  *
- * The rules are those of Python's argparse, which users' scripts rely on: options and arguments in any order,
- * `--name=value` or `--name value`, short flags joined (`-fq`, `-ofile`), long options by any unique beginning, `--`
- * ends the options. A group without a subcommand runs its default one. What is wrong is ERR_USAGE. */
+ * The rules are those of Python's argparse, on which users' scripts rely: options and arguments in any order,
+ * `--name=value` or `--name value`, short flags joined (`-fq`, `-ofile`), long options abbreviated to any unique
+ * beginning, and `--` ends the options. A group without a subcommand runs its default subcommand. Mistakes are
+ * errors of kind ERR_USAGE. */
 #ifndef DET_CLI_ARGS_H
 #define DET_CLI_ARGS_H
 
@@ -18,28 +20,30 @@ struct cli;
 enum cli_type { CLI_STRING, CLI_PATH, CLI_FILE, CLI_INT, CLI_FLOAT, CLI_BOOL, CLI_FLAG };
 
 enum cli_attr {
-    CLI_LIST = 1 << 0,     /* may be given again: a list of texts */
-    CLI_SEVERAL = 1 << 1,  /* an option followed by one or more values */
+    CLI_LIST = 1 << 0, /* may be given several times; the values are a list */
+    CLI_SEVERAL = 1 << 1, /* an option that is followed by one or more values */
     CLI_OPTIONAL = 1 << 2, /* an argument that may be missing */
-    CLI_REST = 1 << 3,     /* takes all words that are left, also those that look like options */
+    CLI_REST = 1 << 3, /* takes all remaining words, even those that look like options */
     CLI_REQUIRED = 1 << 4,
     CLI_EXCLUSIVE_REQUIRED = 1 << 5, /* one option of the exclusive group must be given */
 };
 
 struct cli_param {
     const char *name;
-    const char *flag[2]; /* none: a positional argument */
+    const char *flag[2]; /* both NULL for a positional argument */
     enum cli_type type;
     unsigned attr;
-    unsigned exclusive;  /* number of the group of which at most one is given; 0: none */
-    bool value;          /* what a flag sets */
+    unsigned exclusive; /* at most one option of each exclusive group may be given; 0: the option is in no group */
+    bool value; /* the value that a flag sets */
     size_t offset;
-    size_t second;       /* offset of the list's length, or of the bool that says "given"; 0: neither */
+    /* offset of the list's length, or of the bool that says whether the option was given; 0: neither */
+    size_t second;
     const char *def;
     const char *const *choice; /* NULL-terminated */
     const char *metavar, *help;
-    const char *live; /* "experiment", "agent" …: a shell completes it with those that the master has; NULL: with nothing */
-    int32_t min; /* of a whole number; INT32_MIN: none */
+    /* what a shell completes the value with: "experiment", "agent" and so on, as the master has them; NULL: nothing */
+    const char *live;
+    int32_t min; /* smallest whole number allowed; INT32_MIN: no limit */
 };
 
 struct cli_command {
@@ -50,32 +54,33 @@ struct cli_command {
     const char *const *example; /* command lines without their "det", NULL-terminated; NULL: none */
     const char *default_subcommand;
     bool group, deprecated;
-    bool offline; /* needs no master */
-    bool paged;   /* on a terminal, a long result goes to a pager */
-    bool hidden;  /* no help, page or completion names it: programs of ours call it */
+    bool offline; /* whether the command needs no master */
+    bool paged; /* whether long results go to a pager on a terminal */
+    bool hidden; /* not shown in help, man pages and completion: for programs that call det */
     const struct cli_param *param;
     size_t param_n;
     size_t args_size;
-    int (*run)(struct cli *cli, const void *args, struct error *err); /* NULL: planned, or a group */
+    int (*run)(struct cli *cli, const void *args, struct error *err); /* NULL for planned commands and for groups */
 };
 
 extern const struct cli_command cli_commands[]; /* sorted by path; [0] is det itself */
 extern const size_t cli_command_n;
 
 struct cli_parsed {
-    const struct cli_command *command; /* as far as it was understood, also after an error: whose usage to show */
+    const struct cli_command *command; /* also set after an error, as far as the line was understood: its usage is shown */
     void *args;                        /* the command's options struct; NULL if it has none */
     const void *root;                  /* struct args_root */
     bool help;                         /* print the help of `command` */
 };
 
-/* argv[0] is the program. Everything lives in the arena, or in argv. */
+/* argv[0] is the program. All results are in the arena or in argv. */
 int args_parse(int argc, const char *const *argv, struct arena *a, struct cli_parsed *ret, struct error *err);
 
-bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child); /* directly below */
+/* whether child is directly below parent */
+bool cli_command_is_child(const struct cli_command *parent, const struct cli_command *child);
 /* the path's last word */
 const char *cli_command_word(const struct cli_command *c);
-/* Neither served itself, nor anything below it. */
+/* Whether neither the command nor any command below it is served. */
 bool cli_command_is_planned(const struct cli_command *c);
 bool cli_param_is_positional(const struct cli_param *p);
 

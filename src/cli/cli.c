@@ -13,8 +13,9 @@
 #include "common/system/files.h"
 #include "common/base/strbuf.h"
 
-/* Words for people are broken between words where the terminal ends; results (width 0) are not. */
-__attribute__((format(printf, 5, 0))) static void say(FILE *to, bool terminal, size_t width, enum cli_color color,
+/* Prints text for people in lines of at most `width` columns, broken between words. width 0 prints it unbroken, as
+ * results must be. */
+__attribute__((format(printf, 5, 0))) static void print_message(FILE *to, bool terminal, size_t width, enum cli_color color,
                                                       const char *fmt, va_list ap)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -35,9 +36,9 @@ void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...)
 {
     va_list ap;
     bool paged = cli->paged && cli->err_terminal;
-    fflush(cli->out); /* what was printed before stands before it on the terminal, too */
+    fflush(cli->out); /* so that what was printed before this also appears before it on the terminal */
     va_start(ap, fmt);
-    say(paged ? cli->out : cli->err, cli->err_terminal, cli->err_terminal ? cli->out_width : 0, color, fmt, ap);
+    print_message(paged ? cli->out : cli->err, cli->err_terminal, cli->err_terminal ? cli->out_width : 0, color, fmt, ap);
     va_end(ap);
 }
 
@@ -45,7 +46,7 @@ void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say(cli->out, cli->out_terminal, 0, color, fmt, ap);
+    print_message(cli->out, cli->out_terminal, 0, color, fmt, ap);
     va_end(ap);
 }
 
@@ -55,7 +56,8 @@ static void give_up(int signo)
     _exit(1);
 }
 
-/* A shell's completion: whoever has pressed a key waits for it, and is to see nothing but its result. */
+/* For a shell's completion: somebody has pressed a key and waits, so that det gives up soon and prints nothing but
+ * the result. */
 static void begin_silently(struct cli *cli)
 {
     enum { PATIENCE_S = 3 };
@@ -64,7 +66,7 @@ static void begin_silently(struct cli *cli)
     alarm(PATIENCE_S);
 }
 
-static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
+static int run_command(struct cli *cli, const struct cli_parsed *p, struct error *err)
 {
     const struct args_root *root = p->root;
     if (!p->command->run)
@@ -78,7 +80,8 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
             error_set(err, ERR_USAGE, "%s (from %s)", error_msg(err), cli->master_source);
             return -1;
         }
-        if (strcmp(p->command->path, "version") != 0 && api_greet(cli, err) < 0) /* `version` says it itself */
+        /* `version` reports a difference of versions itself */
+        if (strcmp(p->command->path, "version") != 0 && api_greet(cli, err) < 0)
             return -1;
     }
     if (p->command->deprecated)
@@ -91,10 +94,11 @@ static int run(struct cli *cli, const struct cli_parsed *p, struct error *err)
     return rc;
 }
 
-static int report(struct cli *cli, const struct cli_parsed *p, const struct error *err)
+static int report_error(struct cli *cli, const struct cli_parsed *p, const struct error *err)
 {
     fflush(cli->out);
-    if (err->kind == ERR_USAGE && !cli->command) { /* the line itself was wrong: show how it is used */
+    /* the command line could not be understood: show how the command is used */
+    if (err->kind == ERR_USAGE && !cli->command) {
         usage_print(cli, p->command);
         cli_say(cli, CLI_RED, "det%s%s: error: %s", *p->command->path ? " " : "", p->command->path, error_msg(err));
     } else {
@@ -118,9 +122,9 @@ int cli_main(struct cli *cli, int argc, const char *const *argv)
         return 0;
     }
     if (rc == 0)
-        rc = run(cli, &p, &err);
+        rc = run_command(cli, &p, &err);
     if (rc < 0)
-        return report(cli, &p, &err);
+        return report_error(cli, &p, &err);
     if (fflush(cli->out) == EOF)
         return 1;
     return cli->exit_code;

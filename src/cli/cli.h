@@ -1,7 +1,9 @@
-/* What every command of `det` is given: streams, the master's address, the session that opens itself when first used.
+/* What every command of `det` is given: streams, the master's address, and a session that opens itself when it is
+ * first used.
  *
- * Results go to `out`, words about them to `err`. cli_main() parses the line (args.h), finds the master, and calls the
- * command's function (src/cli/cmd). That calls the API (api.h) and prints (table.h, output.h). */
+ * Results are printed to `out`, messages about them to `err`. cli_main() parses the command line (args.h), finds the
+ * master, and calls the command's function (src/cli/cmd). That function calls the API (connection/api.h) and prints
+ * (terminal/table.h, terminal/output.h). */
 #ifndef DET_CLI_CLI_H
 #define DET_CLI_CLI_H
 
@@ -18,33 +20,35 @@ struct session;
 struct cli {
     FILE *in, *out, *err;
     bool in_terminal, out_terminal, err_terminal;
-    size_t out_width, out_height;     /* of the terminal that `out` is; 0: it is none */
-    bool silent;                      /* nobody is asked anything: a shell's completion waits for the result */
-    bool paged;                       /* `out` gathers text for the pager (pager.h); words about it go there, too */
+    size_t out_width, out_height; /* size of the terminal that `out` is; 0: `out` is not a terminal */
+    bool silent; /* ask no questions, since a shell's completion waits for the result */
+    /* `out` collects text for the pager (terminal/pager.h); messages are collected with it */
+    bool paged;
     struct arena arena;               /* lives as long as the command */
     const struct cli_command *command;
     const char *program;              /* argv[0] */
-    const char *master;               /* canonical address; NULL for commands that need none */
-    const char *master_source;        /* who named it: "-m", "DET_MASTER", "the default" */
+    const char *master; /* in canonical form; NULL for commands that need no master */
+    const char *master_source; /* where the address was found: "-m", "DET_MASTER", "the default" */
     const char *user;                 /* -u; NULL if not given */
     struct session *session;          /* NULL until the first call */
-    const char *initial_password;     /* deploy local: what the first accounts were given; NULL if the master chose */
-    int exit_code;                    /* what a command that succeeded exits with: `experiment wait` */
+    /* for `deploy local`: the password of the first accounts; NULL if the master chose it */
+    const char *initial_password;
+    int exit_code; /* the exit code of a command that succeeded, for `experiment wait` */
 };
 
 #define CLI_EXIT_INTERRUPTED 3
 
-/* The whole program but for its environment: parses, runs, reports errors. Returns the exit code. */
+/* Runs the whole program: parses the command line, runs the command, reports errors. Returns the exit code. */
 int cli_main(struct cli *cli, int argc, const char *const *argv);
 void cli_release(struct cli *cli);
 
-/* Words about the results, in colour on a terminal. */
+/* Colours of messages on a terminal. */
 enum cli_color { CLI_PLAIN, CLI_RED, CLI_GREEN, CLI_YELLOW };
-/* cli_say() writes words to err, cli_print() results to out. */
+/* cli_say() prints messages to err, cli_print() prints results to out. */
 void cli_say(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void cli_print(struct cli *cli, enum cli_color color, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* PYTHONPATH for Python that det starts: our own library, before whatever the user has there. */
+/* PYTHONPATH for Python programs that det starts: det's own library comes before the user's entries. */
 const char *cli_python_path(struct cli *cli);
 
 /* help.c */

@@ -1,4 +1,4 @@
-/* --help of every level, from the command table, in lines no wider than the terminal. */
+/* Prints --help of every command from the table of commands, in lines that fit the terminal. */
 #include <ctype.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 
 enum { HELP_COLUMN = 30, HELP_COLUMN_NARROW = 24, NARROW = 90, HELP_WIDTH = 100 };
 
-/* Where help goes, and how wide it may be there. */
+/* Where help is printed, and the widths. */
 struct page {
     FILE *to;
-    size_t width, column; /* of the whole line; where explanations begin */
+    size_t width, column; /* of the line; and the column where explanations begin */
 };
 
 static struct page page_of(struct cli *cli, FILE *to)
@@ -38,7 +38,7 @@ static const char *value_name(const struct cli_param *p, struct arena *a)
     return upper;
 }
 
-static void row(const struct page *page, const char *left, const char *right)
+static void print_row(const struct page *page, const char *left, const char *right)
 {
     int n = fprintf(page->to, "  %s", left);
     if (n >= (int)page->column - 1)
@@ -86,13 +86,13 @@ static void print_params(const struct page *page, const struct cli_command *c, b
                                                      p->flag[1] ? p->flag[1] : "", p->type == CLI_FLAG ? "" : " ",
                                                      p->type == CLI_FLAG ? "" : value_name(p, &a));
         bool def = p->def && p->type != CLI_FLAG;
-        row(page, left,
+        print_row(page, left,
             arena_printf(&a, "%s%s%s%s", p->help, def ? " (default: " : "", def ? p->def : "", def ? ")" : ""));
     }
     if (!positional && !titled)
         fputs("\noptions:\n", page->to);
     if (!positional)
-        row(page, "-h, --help", "print this help");
+        print_row(page, "-h, --help", "print this help");
     arena_release(&a);
 }
 
@@ -104,7 +104,7 @@ static void print_child(const struct page *page, const struct cli_command *child
         strbuf_addf(&left, "%s%s", k ? ", " : " (", child->alias[k]);
     strbuf_adds(&left, child->alias[0] ? ")" : "");
     strbuf_addf(&right, "%s%s", child->help, cli_command_is_planned(child) ? " (planned)" : "");
-    row(page, strbuf_str(&left), strbuf_str(&right));
+    print_row(page, strbuf_str(&left), strbuf_str(&right));
     strbuf_release(&left);
     strbuf_release(&right);
 }

@@ -6,7 +6,8 @@ enum { WORD_MAX = 40 };
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How many letters are wrong, missing, too many, or exchanged with their neighbour (optimal string alignment). */
+/* The number of letters that are wrong, missing, surplus, or exchanged with their neighbour (optimal string
+ * alignment). */
 static size_t distance_of(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), d[WORD_MAX + 1][WORD_MAX + 1];

@@ -1,4 +1,4 @@
-/* What somebody who mistyped a word may have meant. */
+/* Suggestions for mistyped words. */
 #ifndef DET_CLI_SUGGEST_H
 #define DET_CLI_SUGGEST_H
 
@@ -8,7 +8,7 @@
 
 struct suggestion {
     const char *word;    /* as it was typed */
-    const char *nearest; /* NULL: nothing is near enough */
+    const char *nearest; /* NULL: no known word is similar enough */
     size_t distance;
 };
 

@@ -1,4 +1,4 @@
-/* What the commands about checkpoints share: their tables and their download. */
+/* What the commands about checkpoints share: tables and downloads. */
 #ifndef DET_CLI_CMD_CHECKPOINT_H
 #define DET_CLI_CMD_CHECKPOINT_H
 
@@ -10,10 +10,10 @@ void checkpoint_print(struct cli *cli, const struct wire_checkpoint *c);
 
 struct checkpoint_list_form {
     bool csv, json, has_best;
-    bool hparams; /* a terminal has them with --best anyway */
+    bool hparams; /* show hyperparameters; on a terminal, --best shows them anyway */
     int64_t best;
 };
-/* Of an experiment, or else of a trial. */
+/* Lists the checkpoints of an experiment, or of a trial if experiment_id is 0. */
 int checkpoint_list(struct cli *cli, int32_t experiment_id, int32_t trial_id, const struct checkpoint_list_form *form,
                     struct error *err);
 
@@ -22,7 +22,8 @@ struct checkpoint_download {
     const char *mode;       /* direct, master, auto */
     bool quiet;
 };
-/* Straight out of an object store, by python3 with the store's client; `storage` is its checkpoint_storage. */
+/* Downloads directly from an object store, by python3 with the store's client library; `storage` is the
+ * checkpoint_storage. */
 int checkpoint_from_store(struct cli *cli, const char *storage, const char *uuid, const char *to, struct error *err);
 int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how,
                         struct error *err);

@@ -1,5 +1,5 @@
-/* Scripts that complete det's command lines in bash, zsh and fish, from the same table as help and parser. What the master has
- * (ids, names) they ask of `det complete-ids` (complete_ids.c). */
+/* Prints scripts that complete det's command lines in bash, zsh and fish, made from the same table as help and
+ * parser. The scripts ask `det complete-ids` (cluster/complete_ids.c) for ids and names that the master has. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -19,9 +19,9 @@ static bool is_shown(const struct cli_command *parent, const struct cli_command 
     return cli_command_is_child(parent, child) && !child->hidden;
 }
 
-/* ---- the table as functions that bash and zsh both understand; each leaves its answer in REPLY ---- */
+/* ---- the table as functions for both bash and zsh; each leaves its result in REPLY ---- */
 
-/* What may follow a command. */
+/* Writes the words that may follow a command. */
 static void shell_words(FILE *to, const struct cli_command *c)
 {
     fprintf(to, "    \"%s\") REPLY=\"", c->path);
@@ -34,7 +34,7 @@ static void shell_words(FILE *to, const struct cli_command *c)
     fputs(c->group ? "help --help\" ;;\n" : "--help\" ;;\n", to);
 }
 
-/* The command that a word below another one names. */
+/* Writes which command a word below another command names. */
 static void shell_enter(FILE *to, const struct cli_command *c)
 {
     const struct cli_command *parent = parent_of(c);
@@ -46,8 +46,8 @@ static void shell_enter(FILE *to, const struct cli_command *c)
     fprintf(to, ") REPLY=\"%s\" ;;\n", c->path);
 }
 
-/* "COMMAND/--option", or for an argument "COMMAND/" and its place among the command's words; a list takes all places from its own
- * on. */
+/* Writes "COMMAND/--option", or for an argument "COMMAND/" and its place among the command's words; a list matches
+ * its own place and all later ones. */
 static void shell_place(FILE *to, const struct cli_command *c, const struct cli_param *p)
 {
     size_t place = 0;
@@ -93,7 +93,8 @@ static void print_shell_functions(FILE *to)
     shell_case(to, "_det_words", "$1", shell_words);
     shell_case(to, "_det_enter", "$1/$2", shell_enter);
     shell_case(to, "_det_values", "$1/$2", shell_values);
-    /* $1: the word that is typed, $2: the one before it; then all before these, det excluded. `at`: zsh's `path` is no name for us. */
+    /* Arguments: $1 is the word that is typed, $2 the word before it, then all words before these except det.
+     * The variable is called `at`, because `path` has a meaning in zsh. */
     fputs("_det_answer() {\n"
           "    local at=\"\" place=0 now=\"$1\" last=\"$2\" word\n"
           "    shift 2\n"
@@ -126,7 +127,7 @@ static void print_bash(FILE *to)
           "complete -o default -F _det det\n", to);
 }
 
-/* ---- zsh: the file _det of a directory of fpath, or read by eval behind compinit ---- */
+/* ---- zsh: for the file _det in a directory of fpath, or for eval after compinit ---- */
 
 static void print_zsh(FILE *to)
 {

@@ -1,9 +1,10 @@
-/* What would happen to these jobs on that cluster: the master's own scheduler and searchers, under virtual time. */
+/* det simulate: what would happen to these jobs on that cluster, by the master's own schedulers and searchers under
+ * virtual time. */
 #include "cli/terminal/output.h"
 #include "cli/simulate/world.h"
 #include "cli/terminal/table.h"
 
-static const char *span(struct arena *a, double seconds)
+static const char *span_text(struct arena *a, double seconds)
 {
     int64_t s = (int64_t)(seconds + 0.5);
     if (s < 60)
@@ -21,12 +22,12 @@ static void add_row(struct cli *cli, struct table *t, const char *cluster, const
     table_int(t, (int64_t)r->unstarted);
     table_int(t, r->slots);
     table_percent(t, true, r->utilization);
-    table_text(t, span(&cli->arena, r->wait_mean_s));
-    table_text(t, span(&cli->arena, r->wait_p50_s));
-    table_text(t, span(&cli->arena, r->wait_p99_s));
+    table_text(t, span_text(&cli->arena, r->wait_mean_s));
+    table_text(t, span_text(&cli->arena, r->wait_p50_s));
+    table_text(t, span_text(&cli->arena, r->wait_p99_s));
     table_int(t, (int64_t)r->preemptions);
     table_text(t, r->fairness < 0 ? "-" : arena_printf(&cli->arena, "%.3f", r->fairness));
-    table_text(t, span(&cli->arena, r->makespan_s));
+    table_text(t, span_text(&cli->arena, r->makespan_s));
 }
 
 static struct json_object *document_of(const struct sim_result *r)
@@ -46,7 +47,7 @@ static struct json_object *document_of(const struct sim_result *r)
     return o;
 }
 
-/* One pool alone is all of them. */
+/* If there is one pool only, its results are those of all pools, which are not shown a second time. */
 static size_t first_shown(const struct sim_cluster *c)
 {
     return c->pool_n == 1 ? 1 : 0;

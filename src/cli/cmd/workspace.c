@@ -20,7 +20,8 @@ int workspace_by_name(struct cli *cli, const char *name, int32_t *ret_id, struct
 int project_by_name(struct cli *cli, const char *workspace, const char *name, const struct wire_project **ret,
                     struct error *err)
 {
-    struct wire_get_workspace_projects_request in = {.name = name}; /* a part of the name is enough for that */
+    /* the master also finds names that only contain this text */
+    struct wire_get_workspace_projects_request in = {.name = name};
     struct wire_get_workspace_projects_response out;
     if (workspace_by_name(cli, workspace, &in.id, err) < 0 ||
         api_call(cli, ROUTE_ID_GET_WORKSPACE_PROJECTS, &in, &out, err) < 0)

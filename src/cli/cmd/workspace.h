@@ -5,14 +5,14 @@
 #include "cli/connection/api.h"
 #include "cli/terminal/table.h"
 
-/* By the whole name. */
+/* Finds a workspace by its complete name. */
 int workspace_by_name(struct cli *cli, const char *name, int32_t *ret_id, struct error *err);
 int project_by_name(struct cli *cli, const char *workspace, const char *name, const struct wire_project **ret,
                     struct error *err);
 
 void workspace_columns(struct table *t);
 void workspace_row(struct table *t, const struct wire_workspace *w);
-void workspace_table(struct table *t, const struct wire_workspace *w); /* of one alone, with its storage */
+void workspace_table(struct table *t, const struct wire_workspace *w); /* of a single workspace, with its storage */
 void project_columns(struct table *t);
 void project_row(struct table *t, const struct wire_project *p);
 

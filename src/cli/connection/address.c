@@ -43,7 +43,7 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
     if (strpbrk(path, "?#"))
         return error_set(err, ERR_USAGE, "master address '%s' must not contain a query or fragment", text);
 
-    /* An IPv6 host stands in brackets; its colons are not the port's. */
+    /* an IPv6 host is in brackets; the colons in it do not separate the port */
     const char *bracket = rest[0] == '[' ? memchr(rest, ']', host_n) : NULL;
     const char *from = bracket ? bracket : rest;
     const char *colon = memchr(from, ':', host_n - (size_t)(from - rest));

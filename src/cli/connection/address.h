@@ -1,4 +1,4 @@
-/* The master's address: what people write, in the one form that the credential store is keyed by. */
+/* The master's address: converts what people write into the canonical form by which logins are stored. */
 #ifndef DET_CLI_ADDRESS_H
 #define DET_CLI_ADDRESS_H
 
@@ -7,13 +7,14 @@
 #include "common/base/arena.h"
 #include "common/base/error.h"
 
-/* scheme://host:port[/path] without a slash at the end. No scheme is http on 8080; http:// is 80, https:// 443.
- * User, password, query and fragment are errors. Lives in the arena. */
+/* scheme://host:port[/path] without a trailing slash. Without a scheme: http and port 8080. The default port of
+ * http:// is 80, of https:// 443. User, password, query and fragment are errors. The result is in the arena. */
 int address_canonical(const char *text, struct arena *a, const char **ret, struct error *err);
-/* -m, else DET_MASTER, else DET_MASTER_ADDR, else localhost:8080 (not yet canonical), and which of these it was. */
+/* Chooses -m, else DET_MASTER, else DET_MASTER_ADDR, else localhost:8080. The result is not yet canonical.
+ * *ret_source says which of these it was. */
 const char *address_choose(const char *option, const char **ret_source);
 bool address_is_tls(const char *canonical);
-/* One segment of a path or a query's value, percent-encoded. */
+/* Percent-encodes a segment of a path or a value of a query. */
 const char *address_escape(const char *text, struct arena *a);
 
 #endif

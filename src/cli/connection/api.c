@@ -10,9 +10,9 @@
 #include "cli/terminal/terminal.h"
 #include "common/base/cleanup.h"
 
-/* Calls */
+/* ---- calls ---- */
 
-static int call(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n,
+static int call_route(struct cli *cli, const struct route *r, const char *url, const void *body, size_t body_n,
                 const struct http_fetch *extra, struct http_fetch_reply *reply, struct error *err)
 {
     struct session *s;
@@ -30,7 +30,7 @@ static int call_with_request(struct cli *cli, enum route_id id, const void *requ
     cleanup_strbuf struct strbuf url = STRBUF_INIT, body = STRBUF_INIT;
     api_build_url(cli, &routes[id], request, &url);
     api_build_body(&routes[id], request, &body);
-    return call(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, extra, reply, err);
+    return call_route(cli, &routes[id], url.s, body.n ? body.s : NULL, body.n, extra, reply, err);
 }
 
 static int decode_reply(struct cli *cli, enum route_id id, const struct http_fetch_reply *reply, void *ret,
@@ -84,7 +84,7 @@ int api_get_document(struct cli *cli, const char *path, struct json_object **ret
 
 struct download {
     int fd;
-    uint64_t n; /* bytes that are there */
+    uint64_t n; /* number of bytes received so far */
     int restarts;
     struct error failed;
 };
@@ -102,7 +102,8 @@ static int download_data(const void *data, size_t n, void *ctx)
     return 0;
 }
 
-/* It has changed, or comes out of an object store, which gives no part of an archive: from the beginning. */
+/* Starts the download from the beginning. Needed if the archive has changed, or if it comes from an object store, of
+ * which parts cannot be requested. */
 static int download_again(struct download *d, struct error *err)
 {
     enum { RESTARTS_MAX = 3 };
@@ -114,7 +115,7 @@ static int download_again(struct download *d, struct error *err)
     return 1;
 }
 
-/* 0: all of it is there, 1: the connection broke, and is worth another try. */
+/* 0: everything is received. 1: the connection broke and the download should be tried again. */
 static int download_part(struct cli *cli, const char *path, struct download *d, struct error *err)
 {
     struct http_fetch_reply reply = {0};
@@ -160,7 +161,7 @@ int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t bo
     struct progress bar = {.cli = cli, .what = "Uploading"};
     struct http_fetch extra = {.ctx = &bar, .on_upload = body_n >= WORTH_A_BAR ? draw_upload : NULL};
     const char *url = arena_printf(&cli->arena, "%s%s", cli->master, routes[id].path);
-    int rc = call(cli, &routes[id], url, body, body_n, &extra, &reply, err);
+    int rc = call_route(cli, &routes[id], url, body, body_n, &extra, &reply, err);
     progress_end(&bar);
     if (rc == 0)
         rc = decode_reply(cli, id, &reply, ret, err);
@@ -168,14 +169,14 @@ int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t bo
     return rc;
 }
 
-/* Streams: chunks of bytes in, records out. */
+/* ---- streams: bytes come in, records go out ---- */
 
 struct stream {
     struct cli *cli;
     struct strbuf pending;
     api_record_fn *on_record;
     void *ctx;
-    struct error err; /* of a record, or the error that the stream ended with */
+    struct error err; /* an error of a record, or the error that ended the stream */
 };
 
 static int stream_line(struct stream *s, const char *line, size_t n)
@@ -235,7 +236,7 @@ int api_stream(struct cli *cli, enum route_id id, const void *request, api_recor
     return rc;
 }
 
-/* The master's greeting */
+/* ---- the first contact with the master ---- */
 
 static int fetch_info(struct cli *cli, struct http_fetch_reply *reply, struct error *err)
 {

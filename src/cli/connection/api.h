@@ -1,7 +1,9 @@
-/* Calls of the master's API by the rows of the contract: the request's fields become path, query or body, the reply is
- * decoded into its struct. The first call that needs a login finds one: the store of logins, the environment, a prompt.
+/* Calls the master's API by the rows of the contract: fields of the request become path, query or body, and the
+ * reply is decoded into its struct. The first call that needs a session opens it, with a stored login, the
+ * environment's token, or a question to the user.
  *
- * Errors are ready to print: "Failed to list agents: …", with what to do about a missing login or permission. */
+ * Errors are ready to be printed: "Failed to list agents: …". If a login or a permission is missing, they say what
+ * to do. */
 #ifndef DET_CLI_API_H
 #define DET_CLI_API_H
 
@@ -13,45 +15,50 @@
 #include "gen/routes.h"
 #include "gen/wire.h"
 
-/* `request` is the route's struct, NULL for an empty one; `reply` may be NULL. Both live in, or beside, the cli's
- * arena. */
+/* `request` is the route's struct, or NULL for an empty request; `reply` may be NULL. What the reply points to is in
+ * the cli's arena. */
 int api_call(struct cli *cli, enum route_id id, const void *request, void *reply, struct error *err);
-/* The reply as a document in which absent fields are null: for --json. Caller puts it. */
+/* The reply as JSON in which absent fields are null, for --json. The caller puts *ret. */
 int api_call_document(struct cli *cli, enum route_id id, const void *request, struct json_object **ret,
                       struct error *err);
-/* A GET of a route beside the contract's, by its path and query. Caller puts *ret. */
+/* GET of a route that is not in contract/api.json, by its path and query. The caller puts *ret. */
 int api_get_document(struct cli *cli, const char *path, struct json_object **ret, struct error *err);
-/* A file by its path beside the contract's routes, appended to `fd`; a connection that breaks is taken up where it broke. */
+/* Downloads a file from a path that is not in contract/api.json and appends it to `fd`. If the connection breaks,
+ * the download continues where it stopped. */
 int api_download(struct cli *cli, const char *path, int fd, struct error *err);
-/* As api_call, with a body that was written elsewhere (a context of many megabytes); upload shows its progress. */
+/* Like api_call(), with a body that is already written (for a context of many megabytes). Shows the progress of the
+ * upload. */
 int api_call_body(struct cli *cli, enum route_id id, const void *body, size_t body_n, void *reply, struct error *err);
 
-/* A streaming route: each record's "result" as it arrives. -1 from on_record ends the stream; its error is the
- * stream's. */
+/* Calls a streaming route. on_record gets the "result" of each record as it arrives. If it returns -1, the stream
+ * ends with its error. */
 typedef int api_record_fn(struct json_object *record, void *ctx, struct error *err);
 int api_stream(struct cli *cli, enum route_id id, const void *request, api_record_fn *on_record, void *ctx,
                bool *ret_dropped, struct error *err);
 
-/* GET /info without a login. Its "version" is "" when no master answers. */
-struct json_object *api_info(struct cli *cli); /* caller puts it */
-/* The first word with the master, before a command's own: a certificate that is not known may be accepted here (ERR if
- * it is not); a master that is away or of another version is worth a warning only. */
+/* GET /info, which needs no login. Its "version" is "" if no master answers. */
+struct json_object *api_info(struct cli *cli); /* the caller puts it */
+/* The first request to the master, before those of a command. If the master's certificate is unknown, the user may
+ * accept it here (an error if they do not). If the master does not answer or has another version, the user only gets
+ * a warning. */
 int api_greet(struct cli *cli, struct error *err);
 
-/* Logging in. */
+/* ---- logging in ---- */
 int api_username(struct cli *cli, const char **ret, struct error *err); /* opens the session */
 int api_token(struct cli *cli, const char **ret, struct error *err);
-/* Asks the master for a token; touches no store. */
+/* Asks the master for a token. Does not use the stored logins. */
 int api_login(struct cli *cli, const char *user, const char *password, const char **ret_token, struct error *err);
-/* Whether the master still takes the token (NULL: no). */
+/* Whether the master accepts the token (NULL: no). */
 bool api_token_works(struct cli *cli, const char *token);
-void api_use_token(struct cli *cli, const char *user, const char *token); /* from now on */
+void api_use_token(struct cli *cli, const char *user, const char *token); /* uses this token for all further calls */
 int api_logout(struct cli *cli, const char *token, struct error *err);
-/* Hex of the salted SHA-512 that goes over the wire instead of the password; blank stays blank. */
+/* The salted SHA-512 in hex that is sent instead of the password; an empty password stays empty. */
 const char *password_hash(struct arena *a, const char *password);
-/* ERR_INVALID with what is missing, unless it has 8 characters with upper case, lower case and a digit. */
+/* ERR_INVALID, with what is missing, unless it has 8 characters, among them an upper-case letter, a lower-case
+ * letter and a digit. */
 int password_check(const char *password, struct error *err);
-/* … and is not the name of its user. Asked here, since the master sees a hash. */
+/* Like password_check(); also refuses the user's name as password. The master cannot check this, because it is sent
+ * a hash. */
 int password_check_for(const char *password, const char *user, struct error *err);
 #define PASSWORD_HASH_CHARS 128
 

@@ -7,7 +7,8 @@
 #include "common/base/cleanup.h"
 #include "common/json/json.h"
 
-/* libcurl looks at http_proxy only, for the sake of CGI programs; the released client looks at either. */
+/* Makes libcurl use HTTP_PROXY. On its own it reads only http_proxy, because of CGI programs; the released client
+ * reads both. */
 static void take_upper_case_proxy(void)
 {
     const char *upper = getenv("HTTP_PROXY");
@@ -35,7 +36,7 @@ void session_free(struct session *s)
         http_client_free(s->http);
 }
 
-/* Errors for people */
+/* ---- errors for people ---- */
 
 static enum error_kind kind_of_status(int status)
 {
@@ -54,7 +55,8 @@ static enum error_kind kind_of_status(int status)
     }
 }
 
-/* {"error":{"error":text}}, {"message":text}, or whatever stands in front of the master. */
+/* The text of an error's body: {"error":{"error":text}}, {"message":text}, or the body of a proxy in front of the
+ * master. */
 static const char *error_text(struct cli *cli, const struct strbuf *body, int status)
 {
     cleanup_json struct json_object *v = NULL;
@@ -85,7 +87,7 @@ int api_status_error(struct cli *cli, int status, const struct strbuf *body, str
     return error_set(err, kind, "Failed to %s: %s", cli->command ? cli->command->help : "reach the master", text);
 }
 
-/* Exchanges */
+/* ---- exchanges ---- */
 
 static int fetch_once(struct cli *cli, struct session *s, const struct exchange *x, struct http_fetch_reply *reply,
                       struct error *err)

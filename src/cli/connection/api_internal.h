@@ -1,8 +1,8 @@
-/* Behind cli/connection/api.h, file by file:
- *   api.c           a route's call, its stream, the greeting
- *   api_url.c       from the request's struct to path, query and body
- *   api_exchange.c  one HTTP exchange with the master; its errors for people
- *   api_login.c     who to be, and the token for it */
+/* Implements cli/connection/api.h in these files:
+ *    api.c           calls, streams, and the first contact with the master
+ *    api_url.c       makes path, query and body of a request's struct
+ *    api_exchange.c  one HTTP exchange with the master, and its errors for people
+ *    api_login.c     which user det acts as, and the token for that user */
 #ifndef DET_CLI_API_INTERNAL_H
 #define DET_CLI_API_INTERNAL_H
 
@@ -14,31 +14,33 @@
 struct session {
     struct http_client *http;
     struct trust trust;
-    const char *user, *token; /* NULL until logged in */
+    const char *user, *token; /* NULL until det is logged in */
 };
 
-int cli_session(struct cli *cli, struct session **ret, struct error *err); /* made when first asked for */
+/* makes the session when it is first asked for */
+int cli_session(struct cli *cli, struct session **ret, struct error *err);
 
 struct exchange {
     const char *method, *url;
     const void *body;
     size_t body_n;
     bool with_token, no_retry;
-    uint64_t from; /* bytes that are there already: only the rest is asked for */
-    const struct http_fetch *extra; /* stream and progress callbacks */
+    uint64_t from; /* number of bytes that were received already: only the rest is requested */
+    const struct http_fetch *extra; /* callbacks for streams and progress */
 };
 
-/* Masters that restart and proxies before them answer 502 … 504 for a while: what changes nothing is asked again. Any
- * status is a success here. */
+/* One exchange. Masters that restart, and proxies in front of them, answer 502 to 504 for a while: requests that
+ * change nothing are repeated then. A reply with any status counts as success. */
 int api_fetch(struct cli *cli, const struct exchange *x, struct http_fetch_reply *reply, struct error *err);
-/* Always -1: the sentence for a reply with such a status. */
+/* Sets the error for a reply with this status. Always returns -1. */
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err);
 
-/* `request` NULL: all fields unset. */
+/* request NULL: all fields are unset. */
 void api_build_url(struct cli *cli, const struct route *r, const void *request, struct strbuf *url);
 void api_build_body(const struct route *r, const void *request, struct strbuf *body);
 
-/* Unless the session has a token: the stored one, the one of the task around us, or a new one. */
+/* Unless the session has a token, uses the stored one, the one of the task that det runs in, or asks the master for
+ * a new one. */
 int api_log_in(struct cli *cli, struct session *s, struct error *err);
 
 #endif

@@ -14,7 +14,7 @@
 #define DEFAULT_USER "determined"
 #define SALT "GubPEmmotfiK9TMD6Zdw"
 
-/* Passwords */
+/* ---- passwords ---- */
 
 const char *password_hash(struct arena *a, const char *password)
 {
@@ -53,7 +53,7 @@ int password_check_for(const char *password, const char *user, struct error *err
     return password_check(password, err);
 }
 
-/* Tokens */
+/* ---- tokens ---- */
 
 int api_login(struct cli *cli, const char *user, const char *password, const char **ret_token, struct error *err)
 {
@@ -122,12 +122,12 @@ void api_use_token(struct cli *cli, const char *user, const char *token)
     s->token = token;
 }
 
-/* Who to be */
+/* ---- which user to act as ---- */
 
-/* Who to be, and the password if it is known without asking. */
+/* The user to act as, and the password if it is known without asking. */
 struct candidate {
     const char *user, *password;
-    bool fallback; /* nobody said anything: the default user, without a password */
+    bool fallback; /* no user was named: the default user with an empty password is tried */
 };
 
 static struct candidate choose_user(struct cli *cli, const struct logins *l)
@@ -142,7 +142,7 @@ static struct candidate choose_user(struct cli *cli, const struct logins *l)
     return (struct candidate){.user = DEFAULT_USER, .password = "", .fallback = true};
 }
 
-/* The token in the store, if the master still takes it. */
+/* Uses the stored token if the master accepts it. */
 static int use_stored_token(struct cli *cli, struct session *s, const struct logins *l, const char *user,
                             bool *ret_done, struct error *err)
 {
@@ -193,7 +193,7 @@ int api_log_in(struct cli *cli, struct session *s, struct error *err)
     struct candidate who = choose_user(cli, &l);
     if (use_stored_token(cli, s, &l, who.user, &done, err) < 0 || done)
         return done ? 0 : -1;
-    if (user && token && (!cli->user || strcmp(cli->user, user) == 0)) { /* inside a task */
+    if (user && token && (!cli->user || strcmp(cli->user, user) == 0)) { /* det runs inside a task */
         s->user = user;
         s->token = token;
         return 0;

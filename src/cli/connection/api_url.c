@@ -15,7 +15,7 @@ static bool is_path_param(const struct route *r, const struct codec_field *f)
     return false;
 }
 
-/* One value as a path or a query writes it; NULL if it is zero. */
+/* One value as text for a path or query; NULL if it is zero. */
 static const char *scalar_text(struct arena *a, const struct codec_field *f, const void *at)
 {
     char time[CLOCK_TEXT_MAX];
@@ -29,7 +29,7 @@ static const char *scalar_text(struct arena *a, const struct codec_field *f, con
     case CODEC_TIME:
         clock_format(*(const int64_t *)at, time);
         return arena_strdup(a, time);
-    default: return NULL; /* no route that det calls has another type in its query */
+    default: return NULL; /* no route that det calls has a field of another type in its query */
     }
 }
 

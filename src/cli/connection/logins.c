@@ -37,7 +37,7 @@ int config_directory(struct arena *a, const char **ret, struct error *err)
     return 0;
 }
 
-/* Checking and raising what was read */
+/* ---- checking the file, and converting older versions ---- */
 
 static bool is_login_entry(struct json_object *entry)
 {
@@ -86,7 +86,7 @@ static struct json_object *child_object(struct json_object *parent, const char *
     return child;
 }
 
-/* Adds the entry's tokens and active user to what is already there for that master. */
+/* Adds an entry's tokens and active user to the entry of the same master. */
 static void merge_entry(struct json_object *to, struct json_object *entry)
 {
     struct json_object *tokens, *active, *have = child_object(to, "tokens");
@@ -99,7 +99,7 @@ static void merge_entry(struct json_object *to, struct json_object *entry)
         json_object_object_add(to, "active_user", json_object_get(active));
 }
 
-/* Version 1 kept masters as they were typed; version 2 has one entry for each canonical address. */
+/* Version 1 had masters as they were typed; version 2 has one entry for each canonical address. */
 static struct json_object *raise_to_2(struct json_object *old)
 {
     struct json_object *store = json_object_new_object(), *masters;
@@ -123,7 +123,7 @@ static struct json_object *shape_store(struct json_object *read, const char *mas
     if (!json_object_is_type(read, json_type_object))
         return NULL;
     int number = json_object_object_get_ex(read, "version", &version) ? json_object_get_int(version) : 0;
-    if (number == 0) { /* the oldest form: the entry of the one master there was */
+    if (number == 0) { /* the oldest form: one entry for the only master */
         if (!is_login_entry(read))
             return NULL;
         struct json_object *store = json_object_new_object();
@@ -217,10 +217,10 @@ static int store_write(const char *path, struct json_object *store, struct error
     return 0;
 }
 
-/* A change of this master's entry; `user` is what it is about. */
+/* Changes this master's entry for `user`. */
 typedef void change_fn(struct json_object *entry, const char *user, const char *value);
 
-static int change(const struct logins *l, change_fn *fn, const char *user, const char *value, struct error *err)
+static int change_entry(const struct logins *l, change_fn *fn, const char *user, const char *value, struct error *err)
 {
     cleanup_json struct json_object *store = NULL;
     cleanup_arena struct arena a = ARENA_INIT;
@@ -251,15 +251,15 @@ static void change_active(struct json_object *entry, const char *user, const cha
 
 int logins_set_token(const struct logins *l, const char *user, const char *token, struct error *err)
 {
-    return change(l, change_token, user, token, err);
+    return change_entry(l, change_token, user, token, err);
 }
 
 int logins_set_active(const struct logins *l, const char *user, struct error *err)
 {
-    return change(l, change_active, user, NULL, err);
+    return change_entry(l, change_active, user, NULL, err);
 }
 
 int logins_drop(const struct logins *l, const char *user, struct error *err)
 {
-    return change(l, change_drop, user, NULL, err);
+    return change_entry(l, change_drop, user, NULL, err);
 }

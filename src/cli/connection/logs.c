@@ -10,15 +10,15 @@
 #include "common/base/clock.h"
 #include "common/base/must.h"
 
-/* One run of a query over one connection, or over several. */
+/* Prints the lines of a query, over one connection or several. */
 struct follower {
     struct cli *cli;
     const struct log_query *q;
     const struct codec_message *message;
-    char *last_id;          /* of the last line printed, to go on behind it */
-    int64_t last_us;        /* and its time, to ask from there */
-    bool skipping;          /* after a new connection, until last_id has passed */
-    struct json_object **kept; /* --tail: lines come last first */
+    char *last_id; /* id of the last printed line, after which a new connection continues */
+    int64_t last_us; /* time of that line, from which a new connection asks */
+    bool skipping; /* set after a new connection until the line last_id has passed */
+    struct json_object **kept; /* for --tail, because the last line comes first */
     size_t kept_n, kept_cap;
 };
 
@@ -32,12 +32,13 @@ static void print_record(struct follower *f, struct json_object *record)
         const char *text = json_object_get_string(message);
         size_t n = (size_t)json_object_get_string_len(message);
         fwrite(text, 1, n, f->cli->out);
-        if (n == 0 || text[n - 1] != '\n') /* a task's last words may lack it; the next line begins anew */
+        /* the last line of a task may have no newline; the next line must begin on its own */
+        if (n == 0 || text[n - 1] != '\n')
             fputc('\n', f->cli->out);
     }
 }
 
-static void remember(struct follower *f, struct json_object *record)
+static void remember_line(struct follower *f, struct json_object *record)
 {
     struct json_object *id, *time;
     if (json_object_object_get_ex(record, "id", &id) && id) {
@@ -72,7 +73,7 @@ static int on_record(struct json_object *record, void *ctx, struct error *err)
     }
     print_record(f, record);
     if (f->q->follow) {
-        remember(f, record);
+        remember_line(f, record);
         fflush(f->cli->out);
     }
     return 0;
@@ -105,11 +106,12 @@ static int32_t *rank_ids(struct cli *cli, const struct log_query *q)
 {
     int32_t *rank = arena_array(&cli->arena, int32_t, q->rank_id_n + 1);
     for (size_t i = 0; i < q->rank_id_n; i++)
-        rank[i] = (int32_t)strtol(q->rank_id[i], NULL, 10); /* checked when the line was parsed */
+        rank[i] = (int32_t)strtol(q->rank_id[i], NULL, 10); /* was checked when the command line was parsed */
     return rank;
 }
 
-/* The request of the task's route; that of the trial's route has the same fields but for allocations. */
+/* Builds the request of the task's route. The request of the trial's route has the same fields except those for
+ * allocations. */
 static int build_request(struct cli *cli, const struct log_query *q, struct wire_task_logs_request *r,
                          struct error *err)
 {
@@ -154,8 +156,9 @@ static int stream_once(struct follower *f, const struct wire_task_logs_request *
     return api_stream(f->cli, ROUTE_ID_TRIAL_LOGS, &t, on_record, f, ret_dropped, err);
 }
 
-/* A followed stream that breaks (the master restarts, a proxy gives up) goes on behind the last line that was seen. */
-static int stream(struct follower *f, struct wire_task_logs_request *r, struct error *err)
+/* Prints the stream. If a followed stream breaks (the master restarts, a proxy gives up), a new connection continues
+ * after the last printed line. */
+static int stream_lines(struct follower *f, struct wire_task_logs_request *r, struct error *err)
 {
     enum { TRIES = 20 };
     for (int try = 0;; try++) {
@@ -165,7 +168,7 @@ static int stream(struct follower *f, struct wire_task_logs_request *r, struct e
         if (stream_once(f, r, &dropped, &why) == 0)
             return 0;
         if (f->last_id && strcmp(before, f->last_id) != 0)
-            try = 0; /* it had been getting on */
+            try = 0; /* lines had arrived, so that the next failure counts as the first */
         if (!dropped || !f->q->follow || try >= TRIES) {
             error_move(err, &why);
             return -1;
@@ -174,7 +177,7 @@ static int stream(struct follower *f, struct wire_task_logs_request *r, struct e
             cli_say(f->cli, CLI_YELLOW, "The log stream broke off (%s); connecting again.", error_msg(&why));
         struct timespec pause = {.tv_sec = try > 2 ? 2 : 0, .tv_nsec = try > 2 ? 0 : 250000000};
         nanosleep(&pause, NULL);
-        if (f->last_id && f->last_us) { /* from just before the last line's time, then past the line itself */
+        if (f->last_id && f->last_us) { /* ask for lines from just before the last line's time, then skip up to that line */
             r->timestamp_after = f->last_us - 1;
             r->has_timestamp_after = true;
             f->skipping = true;
@@ -184,7 +187,7 @@ static int stream(struct follower *f, struct wire_task_logs_request *r, struct e
 
 static void say_ended(struct cli *cli, const struct log_query *q)
 {
-    if (q->json) /* nothing but records */
+    if (q->json) /* with --json only records are printed */
         return;
     if (q->task_id)
         cli_print(cli, CLI_GREEN, "Task log stream ended. To reopen log stream, run: det task logs -f %s", q->task_id);
@@ -213,7 +216,7 @@ int logs_print(struct cli *cli, const struct log_query *q, struct error *err)
         return -1;
     if (q->follow)
         interrupt_hint(reopen_hint(cli, q));
-    int rc = stream(&f, &r, err);
+    int rc = stream_lines(&f, &r, err);
     if (q->follow)
         interrupt_hint(NULL);
     for (size_t i = f.kept_n; i-- > 0;) {

@@ -30,13 +30,13 @@ struct publish {
     size_t port_n;
     struct loop *loop;
     struct tunnels *tunnels;
-    struct ws_client_options options; /* but for what is each port's own */
+    struct ws_client_options options; /* except what differs from port to port */
     pthread_t thread;
     bool running;
     FILE *err;
 };
 
-/* ---- before ---- */
+/* ---- before the trial runs ---- */
 
 static int parse_number(const char *text, size_t n, int *ret)
 {
@@ -120,7 +120,7 @@ void publish_warn(const struct publish *p, struct cli *cli, const char *config_t
                     "the master lets nothing through to it.", p->port[i].remote);
 }
 
-/* ---- meanwhile, on the thread ---- */
+/* ---- while the trial runs, on the thread ---- */
 
 static void on_failed(void *ctx, const char *why)
 {
@@ -142,7 +142,7 @@ static void on_connection(int fd, void *ctx)
         on_failed(p, error_msg(&err));
 }
 
-static void *serve(void *ctx)
+static void *serve_ports(void *ctx)
 {
     struct publish *p = ctx;
     cleanup_error struct error err = ERROR_INIT;
@@ -151,13 +151,13 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* The command's own thread hears of signals. */
+/* Starts the thread with all signals blocked, so that the command's own thread gets them. */
 static int start_thread(struct publish *p, struct error *err)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&p->thread, NULL, serve, p);
+    int rc = pthread_create(&p->thread, NULL, serve_ports, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     p->running = rc == 0;
     return rc == 0 ? 0 : error_set(err, ERR_INTERNAL, "--publish: no thread: %s", strerror(rc));
@@ -175,7 +175,7 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
                                             .tls_skip_verify = s->trust.skip_verify};
     for (size_t i = 0; i < p->port_n; i++) {
         struct published *one = &p->port[i];
-        /* http://… becomes ws://…, https://… wss://… */
+        /* http://… becomes ws://…, and https://… becomes wss://… */
         one->url = must_strdup(arena_printf(&cli->arena, "ws%s/proxy/%s:%d/", cli->master + strlen("http"), task_id, one->remote));
         one->authorization = must_strdup(arena_printf(&cli->arena, "Authorization: Bearer %s", token));
         one->header[0] = one->authorization;
@@ -185,9 +185,9 @@ int publish_serve(struct publish *p, struct cli *cli, const char *task_id, struc
     return start_thread(p, err);
 }
 
-/* ---- afterwards ---- */
+/* ---- at the end ---- */
 
-static void stop(void *ctx)
+static void stop_serving(void *ctx)
 {
     loop_stop(ctx);
 }
@@ -197,7 +197,7 @@ void publish_close(struct publish *p)
     if (!p)
         return;
     if (p->running) {
-        loop_post(p->loop, stop, p->loop);
+        loop_post(p->loop, stop_serving, p->loop);
         pthread_join(p->thread, NULL);
     }
     for (size_t i = 0; i < p->port_n; i++) {

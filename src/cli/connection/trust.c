@@ -34,7 +34,7 @@ static int certs_read(const char *path, struct json_object **ret, struct error *
     return 0;
 }
 
-/* libcurl wants a file: one that has no name and goes with the process. */
+/* Puts the certificate into a file, because libcurl needs one. The file has no name and is gone when det ends. */
 static int pem_as_file(struct cli *cli, const char *pem, size_t n, const char **ret, struct error *err)
 {
     int fd = memfd_create("certificates", MFD_CLOEXEC);
@@ -69,8 +69,8 @@ int trust_load(struct cli *cli, struct trust *ret, struct error *err)
     return pem_as_file(cli, json_object_get_string(pem), (size_t)json_object_get_string_len(pem), &ret->ca_file, err);
 }
 
-/* scheme://host:port/path → host:port, host */
-static const char *authority(struct cli *cli, const char **ret_host)
+/* The "host:port" of scheme://host:port/path; *ret_host is the host alone. */
+static const char *master_authority(struct cli *cli, const char **ret_host)
 {
     const char *from = strstr(cli->master, "://") + 3;
     const char *all = arena_strndup(&cli->arena, from, strcspn(from, "/"));
@@ -99,7 +99,7 @@ static int read_chain(SSL *ssl, struct strbuf *ret_pem, unsigned char digest[EVP
 static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char digest[EVP_MAX_MD_SIZE],
                        unsigned *ret_digest_n, struct error *err)
 {
-    const char *host, *where = authority(cli, &host);
+    const char *host, *where = master_authority(cli, &host);
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
     BIO *bio = ctx ? BIO_new_ssl_connect(ctx) : NULL;
     SSL *ssl = NULL;

@@ -28,7 +28,8 @@ static const char *shown_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* The line itself, and a caret below its column: "\n  12 | lr: [0.1\n     |     ^". Columns count characters, not bytes. */
+/* Appends the line and a caret below its column: "\n  12 | lr: [0.1\n     |     ^". Columns count characters, not
+ * bytes. */
 static void show_place(const char *text, int line, int column, struct strbuf *out)
 {
     enum { LINE_MAX_SHOWN = 200 };
@@ -47,7 +48,7 @@ static void show_place(const char *text, int line, int column, struct strbuf *ou
     strbuf_addc(out, '^');
 }
 
-/* "line 3, column 7: …" of the reader, with the file's name. */
+/* Puts the file's name before the YAML parser's "line 3, column 7: …". */
 static int blame_yaml(const char *path, const char *text, struct error *err)
 {
     cleanup_strbuf struct strbuf where = STRBUF_INIT;
@@ -105,9 +106,10 @@ int config_file_read_with(struct cli *cli, const char *path, const char *const *
     return 0;
 }
 
-/* ---- Whose mistake it is ---- */
+/* ---- where in the file a mistake is ---- */
 
-/* "PATH (line L, column C): " at the start of a line of n bytes; where the path ends, and what comes behind. */
+/* Finds "PATH (line L, column C): " at the start of a line of n bytes. Returns the text after it, and sets the
+ * path's length. */
 static const char *find_mark(const char *line, size_t n, size_t *ret_path_n, int *ret_line, int *ret_column)
 {
     const char *mark = memmem(line, n, " (line ", 7);
@@ -124,7 +126,7 @@ static void blame_line(const char *line, size_t n, const char *path, bool rewrit
     size_t path_n;
     int row, column;
     const char *rest = find_mark(line, n, &path_n, &row, &column);
-    if (!rest) { /* about what is not there */
+    if (!rest) { /* the message is about a key that is missing */
         path_n = 0;
         rest = line;
     }
@@ -143,7 +145,8 @@ int config_file_blame(const char *path, bool rewritten, struct error *err)
         return -1;
     cleanup_strbuf struct strbuf out = STRBUF_INIT;
     size_t head_n = (size_t)(line - message);
-    bool several = strchr(line, '\n') != NULL; /* one stays on the line of the sentence, more stand below it */
+    /* a single message stays on the line of the sentence, several are printed below it */
+    bool several = strchr(line, '\n') != NULL;
     while (several && head_n && message[head_n - 1] == ' ')
         head_n--;
     strbuf_add(&out, message, head_n);
@@ -158,7 +161,7 @@ int config_file_blame(const char *path, bool rewritten, struct error *err)
     return error_set(err, err->kind, "%s", out.s);
 }
 
-/* "ROOT.a.b: words" of n bytes, said again with its place. */
+/* Adds a message "ROOT.a.b: words" of n bytes together with its place in the file. */
 static void locate_line(const char *line, size_t n, const struct schema_place *place, struct schema_problems *out)
 {
     enum { NAME_MAX_BYTES = 200 };

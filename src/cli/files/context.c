@@ -24,12 +24,12 @@ void context_release(struct context *c)
     *c = (struct context)CONTEXT_INIT;
 }
 
-/* One root (the context or an include) while it is walked. */
+/* The state of walking through one directory (the context or an include). */
 struct walk {
     struct context *c;
     struct ignore ignore;
-    const char *root;   /* on this machine */
-    const char *prefix; /* of the paths; "" for the context */
+    const char *root; /* path on this machine */
+    const char *prefix; /* put before the paths; "" for the context */
     size_t limit;
 };
 
@@ -59,7 +59,7 @@ static int add_entry(struct context *c, struct context_entry e, size_t limit, st
     return c->size > limit ? too_large(limit, err) : 0;
 }
 
-static void skip(struct context *c, const char *path, int error_number)
+static void skip_file(struct context *c, const char *path, int error_number)
 {
     const char **longer = arena_array(&c->arena, const char *, c->skipped_n + 1);
     if (c->skipped_n)
@@ -72,7 +72,7 @@ static int add_file(struct context *c, const char *path, const char *source, con
                     struct error *err)
 {
     if (!S_ISREG(st->st_mode) || access(source, R_OK) < 0) {
-        skip(c, source, S_ISREG(st->st_mode) ? errno : ENOTSUP); /* a socket or a device is no content */
+        skip_file(c, source, S_ISREG(st->st_mode) ? errno : ENOTSUP); /* sockets and devices are not sent */
         return 0;
     }
     struct context_entry e = {.path = path, .source = source, .mode = st->st_mode, .mtime_s = st->st_mtime, .size = (size_t)st->st_size};
@@ -83,7 +83,7 @@ static int by_name(const struct dirent **a, const struct dirent **b) { return st
 
 static int is_no_dot(const struct dirent *d) { return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0; }
 
-/* A directory's children that are sent, each with what stat says of it. */
+/* A child of a directory that is sent, with what stat says of it. */
 struct child {
     const char *relative, *source;
     struct stat st;
@@ -105,7 +105,7 @@ static int list_children(struct walk *w, const char *relative, struct child **re
     if (n < 0) {
         if (*relative == '\0')
             return error_errno(err, "reading %s", directory);
-        skip(w->c, directory, errno);
+        skip_file(w->c, directory, errno);
         return 0;
     }
     *ret = arena_array(a, struct child, (size_t)n + 1);
@@ -115,7 +115,7 @@ static int list_children(struct walk *w, const char *relative, struct child **re
         c.relative = *relative ? arena_printf(a, "%s/%s", relative, name[i]->d_name) : arena_strdup(a, name[i]->d_name);
         c.link = lstat(c.source, &link) == 0 && S_ISLNK(link.st_mode);
         if (stat(c.source, &c.st) < 0)
-            skip(w->c, c.source, errno); /* a link to nowhere */
+            skip_file(w->c, c.source, errno); /* a symbolic link to nothing */
         else if (keep_child(w, name[i]->d_name, c.relative, S_ISDIR(c.st.st_mode)))
             (*ret)[(*ret_n)++] = c;
         free(name[i]);
@@ -149,7 +149,8 @@ static int walk_directory(struct walk *w, const char *relative, int depth, struc
         if (!S_ISDIR(child[i].st.st_mode) &&
             add_file(w->c, entry_path(w, child[i].relative), child[i].source, &child[i].st, w->limit, err) < 0)
             return -1;
-    for (size_t i = 0; i < n; i++) /* a link to a directory is sent as an empty one: it may lead anywhere, also back */
+    /* a link to a directory is sent as an empty directory, since it may lead anywhere, even back here */
+    for (size_t i = 0; i < n; i++)
         if (S_ISDIR(child[i].st.st_mode) && !child[i].link && walk_directory(w, child[i].relative, depth + 1, err) < 0)
             return -1;
     return 0;
@@ -177,7 +178,7 @@ static int read_directory(struct context *c, const char *root, const char *prefi
     return rc;
 }
 
-static int resolve(struct context *c, const char *path, const char **ret, struct stat *st, struct error *err)
+static int resolve_source(struct context *c, const char *path, const char **ret, struct stat *st, struct error *err)
 {
     cleanup_free char *real = realpath(path, NULL);
     if (!real || stat(real, st) < 0)
@@ -190,7 +191,7 @@ static int read_include(struct context *c, const char *path, size_t limit, struc
 {
     struct stat st;
     const char *real = NULL;
-    if (resolve(c, path, &real, &st, err) < 0)
+    if (resolve_source(c, path, &real, &st, err) < 0)
         return -1;
     const char *name = strrchr(real, '/') + 1;
     if (!*name)
@@ -208,7 +209,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* An include may bear the name of something in the context's root, or of another include. */
+/* An include must not have the name of something in the context's root, or of another include. */
 static int check_duplicates(struct context *c, struct error *err)
 {
     const char **name = arena_array(&c->arena, const char *, c->n + 1);
@@ -229,7 +230,7 @@ int context_read(struct context *c, const char *root, const char *const *include
     if (root) {
         struct stat st;
         const char *real = NULL;
-        if (resolve(c, root, &real, &st, err) < 0)
+        if (resolve_source(c, root, &real, &st, err) < 0)
             return -1;
         if (!S_ISDIR(st.st_mode))
             return error_set(err, ERR_INVALID,
@@ -243,9 +244,9 @@ int context_read(struct context *c, const char *root, const char *const *include
     return check_duplicates(c, err);
 }
 
-/* Writing */
+/* ---- writing ---- */
 
-/* A piece at a time; its length is a multiple of 3, so that only the last piece is padded. */
+/* Encodes a file piece by piece. A piece's length is a multiple of 3, so that only the last piece is padded. */
 static int write_content(const struct context_entry *e, struct strbuf *out, struct error *err)
 {
     static unsigned char piece[3 << 16];
@@ -261,7 +262,7 @@ static int write_content(const struct context_entry *e, struct strbuf *out, stru
             return error_errno(err, "reading %s", e->source);
         filled += (size_t)got;
         total += (size_t)got;
-        if (total > CONTEXT_SIZE_MAX) /* grew while we looked away: a log, most likely */
+        if (total > CONTEXT_SIZE_MAX) /* the file has grown since it was measured: most likely it is a log */
             return error_set(err, ERR_TOO_LARGE, "%s has grown over the maximum allowed size", e->source);
         if (got > 0 && filled < sizeof(piece))
             continue;

@@ -5,16 +5,16 @@
 
 struct ignore_pattern {
     const char *text;
-    bool negated;        /* !text: brings back what an earlier line left out */
+    bool negated; /* "!text": includes again what an earlier line left out */
     bool directory_only; /* text/ */
-    bool anchored;       /* has a slash before its end: matches whole paths, else last components */
+    bool anchored; /* has a slash before its end: is compared with whole paths, otherwise with last components */
 };
 
-/* Reading the lines */
+/* ---- reading the lines ---- */
 
 static size_t trim_blanks(const char *line, size_t n)
 {
-    /* Blanks at the end count only when the last of them is escaped. */
+    /* blanks at the end count only if the last of them is escaped */
     size_t keep = 0;
     for (size_t i = 0; i < n; i++) {
         if (line[i] == '\\' && i + 1 < n)
@@ -63,7 +63,7 @@ static void add_pattern(struct ignore *ig, const char *line, size_t n)
 
 void ignore_add_file(struct ignore *ig, const char *text, size_t n)
 {
-    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark is no part of the first pattern */
+    if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark does not belong to the first pattern */
         text += 3;
         n -= 3;
     }
@@ -83,9 +83,10 @@ void ignore_release(struct ignore *ig)
     *ig = (struct ignore)IGNORE_INIT;
 }
 
-/* Matching: git's wildmatch. Two answers of failure keep it from trying in vain: DEAD, no later start of the text can
- * match; DEAD_SEGMENT, none within this component can, only a double star further up may move on. */
+/* ---- matching, as git's wildmatch does it ---- */
 
+/* DEAD and DEAD_SEGMENT are failures that avoid useless tries. DEAD: no later start in the text can match.
+ * DEAD_SEGMENT: no later start in this component can match; only a double star before it may move on. */
 enum match { MATCH, NO_MATCH, DEAD, DEAD_SEGMENT };
 
 static bool class_has(const char *name, size_t n, unsigned char c)
@@ -110,7 +111,7 @@ static bool class_known(const char *name, size_t n)
     return false;
 }
 
-/* [:name:] at p: true and past it, or false when the brackets do not form a class. An unknown name sets *ret_dead. */
+/* Reads [:name:] at p and moves past it. False: the brackets do not form a class. An unknown name sets *ret_dead. */
 static bool take_class(const char **p, unsigned char c, bool *matched, bool *ret_dead)
 {
     const char *name = *p + 2, *end = strchr(name, ']');
@@ -127,7 +128,7 @@ static bool take_class(const char **p, unsigned char c, bool *matched, bool *ret
     return true;
 }
 
-/* A bracket expression that starts behind its '['. Ends on its ']'; DEAD if it has none. */
+/* Compares c with a bracket expression; *pattern is behind its '[' and is moved to its ']'. DEAD if there is no ']'. */
 static enum match match_bracket(const char **pattern, unsigned char c, bool slash_is_special)
 {
     const char *p = *pattern;
@@ -163,7 +164,7 @@ static enum match match_bracket(const char **pattern, unsigned char c, bool slas
 
 static enum match match_here(const char *start, const char *p, const char *t, bool slash_is_special);
 
-/* One or more stars at p; `start` is where the whole pattern begins. */
+/* Matches one or more stars at p; `start` is the beginning of the whole pattern. */
 static enum match match_stars(const char *start, const char *p, const char *t, bool slash_is_special)
 {
     const char *stars = p;
@@ -171,7 +172,7 @@ static enum match match_stars(const char *start, const char *p, const char *t, b
     while (*p == '*')
         p++;
     if (p - stars > 1 && slash_is_special) {
-        /* Two stars that fill a component stand for any number of components; elsewhere they are one star. */
+        /* two stars that fill a component match any number of components; elsewhere they count as one star */
         bool opens = stars == start || stars[-1] == '/';
         crosses = opens && (*p == '\0' || *p == '/' || (p[0] == '\\' && p[1] == '/'));
         if (crosses && *p == '/' && match_here(start, p + 1, t, true) == MATCH)

@@ -44,7 +44,7 @@ static int parse_value(const char *key, size_t key_n, const char *text, struct j
     return 0;
 }
 
-static void merge(struct json_object *into, const char *key, struct json_object *v)
+static void merge_objects(struct json_object *into, const char *key, struct json_object *v)
 {
     struct json_object *have = json_object_object_get(into, key);
     if (!json_object_is_type(have, json_type_object) || !json_object_is_type(v, json_type_object)) {
@@ -52,7 +52,7 @@ static void merge(struct json_object *into, const char *key, struct json_object 
         return;
     }
     json_object_object_foreach(v, name, value) {
-        merge(have, name, json_object_get(value));
+        merge_objects(have, name, json_object_get(value));
     }
     json_object_put(v);
 }
@@ -73,11 +73,11 @@ int override_apply(struct json_object *config, const char *key_value, struct err
         cleanup_strbuf struct strbuf name = STRBUF_INIT;
         strbuf_add(&name, key, n);
         if (key[n] == '=') {
-            merge(at, strbuf_str(&name), v);
+            merge_objects(at, strbuf_str(&name), v);
             return 0;
         }
         struct json_object *next = json_object_object_get(at, strbuf_str(&name));
-        if (!json_object_is_type(next, json_type_object)) { /* absent, null or a scalar: becomes an object */
+        if (!json_object_is_type(next, json_type_object)) { /* a value that is absent, null or a scalar becomes an object */
             next = json_object_new_object();
             json_object_object_add(at, strbuf_str(&name), next);
         }

@@ -106,7 +106,7 @@ int unpack_tar_from(unpack_read_fn *next, void *ctx, const char *to, struct erro
     if (rc == 0)
         rc = unpack_all(a, to, err);
     archive_read_free(a);
-    if (rc < 0 && source.err.kind) { /* why the archive ended early */
+    if (rc < 0 && source.err.kind) { /* the error that ended the archive early */
         error_release(err);
         error_move(err, &source.err);
     }

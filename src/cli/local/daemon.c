@@ -34,8 +34,9 @@ static int write_pid_file(const char *path, pid_t pid, struct error *err)
     return file_write(path, text, (size_t)n, 0644, err);
 }
 
-/* In the child: a session of its own, nothing of ours but the log. Reports errno through the pipe when exec fails. */
-static void become(const struct daemon_start *d, int log_fd, int report_fd)
+/* Runs in the child: starts a session of its own and keeps only the log open. If exec fails, writes errno into the
+ * pipe. */
+static void become_daemon(const struct daemon_start *d, int log_fd, int report_fd)
 {
     int null_fd = open("/dev/null", O_RDONLY);
     setsid();
@@ -62,7 +63,7 @@ int daemon_start(const struct daemon_start *d, pid_t *ret, struct error *err)
         return error_errno(err, "starting %s", d->argv[0]);
     pid_t pid = fork();
     if (pid == 0)
-        become(d, log_fd, report[1]);
+        become_daemon(d, log_fd, report[1]);
     close(report[1]);
     ssize_t n = pid < 0 ? 0 : read(report[0], &why, sizeof(why));
     close(report[0]);

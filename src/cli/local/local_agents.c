@@ -23,7 +23,7 @@ const char *local_agent_file(struct local_cluster *c, const char *agent, const c
     return arena_printf(&c->cli->arena, "%s/%s%s", c->directory, agent, suffix);
 }
 
-/* Tasks find the Python that is active where the agent is started: the agent hands its PATH on. */
+/* Tasks use the Python that is active where the agent is started, because the agent passes its PATH on to them. */
 static const char *path_variable(struct arena *a)
 {
     const char *venv = getenv("VIRTUAL_ENV"), *path = getenv("PATH");
@@ -58,7 +58,7 @@ int local_agent_up(struct local_cluster *c, const struct local_agent *g, struct 
     argv[n++] = g->name;
     argv[n++] = "--data-dir";
     argv[n++] = local_agent_file(c, g->name, "");
-    if (access(token, R_OK) == 0) { /* else it is in the agent's configuration, or in DET_TOKEN */
+    if (access(token, R_OK) == 0) { /* otherwise the token is in the agent's configuration, or in DET_TOKEN */
         argv[n++] = "--token-file";
         argv[n++] = token;
     }
@@ -108,8 +108,9 @@ size_t local_agent_list(struct local_cluster *c, const char ***ret)
     return n;
 }
 
-/* Supervisors outlive their agent, which is what they are for; those of an agent that goes for good must not. */
-static bool supervises(const struct process *p, void *ctx)
+/* Whether the process is a supervisor of this agent. Supervisors outlive their agent on purpose; those of an agent
+ * that is removed must end as well. */
+static bool is_supervisor(const struct process *p, void *ctx)
 {
     return process_supervises_below(p, ctx);
 }
@@ -118,7 +119,7 @@ static int stop_agent(struct local_cluster *c, const char *name, struct error *e
 {
     if (daemon_stop(local_agent_file(c, name, ".pid"), LOCAL_PATIENCE_MS, err) < 0)
         return -1;
-    process_end(supervises, (void *)local_agent_file(c, name, ""), SUPERVISORS_MS, NULL);
+    process_end(is_supervisor, (void *)local_agent_file(c, name, ""), SUPERVISORS_MS, NULL);
     return 0;
 }
 
@@ -132,7 +133,7 @@ int local_launched_down(struct local_cluster *c, struct error *err)
 {
     const char *directory = local_file(c, "master-instances");
     if (!process_end(is_launched, (void *)directory, LOCAL_PATIENCE_MS, NULL) ||
-        !process_end(supervises, (void *)directory, SUPERVISORS_MS, NULL))
+        !process_end(is_supervisor, (void *)directory, SUPERVISORS_MS, NULL))
         return error_set(err, ERR_DEADLINE, "agents in %s do not end", directory);
     return tree_remove(directory, err);
 }
@@ -174,7 +175,7 @@ int local_agents_wait(struct local_cluster *c, size_t n, struct error *err)
         struct wire_get_agents_response out;
         if (api_call(c->cli, ROUTE_ID_GET_AGENTS, NULL, &out, err) < 0)
             return -1;
-        size_t here = 0; /* others are away, or lost */
+        size_t here = 0; /* agents that are here; others are away or lost */
         for (size_t i = 0; i < out.agents_n; i++)
             here += out.agents[i].has_registered_time;
         if (here >= n)

@@ -20,7 +20,7 @@ const char *local_file(const struct local_cluster *c, const char *name)
     return arena_printf(&c->cli->arena, "%s/%s", c->directory, name);
 }
 
-/* Root's home is closed to the user that tasks run as. */
+/* For root, a directory outside of root's home, which the user that tasks run as cannot enter. */
 static const char *data_root(struct arena *a)
 {
     const char *xdg = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
@@ -57,7 +57,7 @@ int local_program(struct local_cluster *c, const char *name, const char **ret, s
     return error_set(err, ERR_NOT_FOUND, "%s is neither beside det nor in PATH", name);
 }
 
-/* The last lines of a log, for the error that sends one there. */
+/* The last lines of a log file, for an error message. */
 const char *local_log_tail(struct local_cluster *c, const char *path)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -69,7 +69,7 @@ const char *local_log_tail(struct local_cluster *c, const char *path)
     return arena_strdup(&c->cli->arena, text.s + from + (text.s[from] == '\n'));
 }
 
-/* Of a cluster that goes down */
+/* ---- ending a cluster ---- */
 
 static bool find_login(struct local_cluster *c)
 {
@@ -103,7 +103,8 @@ static bool is_running(const struct wire_experiment *e)
     return !experiment_is_final(e->state) && e->state != WIRE_EXPERIMENT_STATE_PAUSED && !e->unmanaged;
 }
 
-/* Their tasks save what they have, if they can, and go; one that does not is ended with its agent. */
+/* Waits until the tasks have saved their state, if they can, and ended. A task that does not end is ended with its
+ * agent. */
 static void wait_for_tasks(struct local_cluster *c)
 {
     enum { PATIENCE_MS = 30000, PATIENCE_QUIET_MS = 2000, STEP_MS = 20 };
@@ -132,7 +133,7 @@ static void stop_experiment(struct local_cluster *c, int32_t id, bool kill)
     struct wire_pause_experiment_request to_pause = {.id = id};
     int rc = kill ? api_call(c->cli, ROUTE_ID_KILL_EXPERIMENT, &to_kill, NULL, &failed)
                   : api_call(c->cli, ROUTE_ID_PAUSE_EXPERIMENT, &to_pause, NULL, &failed);
-    if (rc < 0) /* it may have ended by now */
+    if (rc < 0) /* the experiment may have ended meanwhile */
         cli_say(c->cli, CLI_YELLOW, "Experiment %d: %s", id, error_msg(&failed));
     else
         fprintf(c->cli->out, "%s experiment %d\n", kill ? "Killed" : "Paused", id);
@@ -160,14 +161,14 @@ bool local_cluster_stop_experiments(struct local_cluster *c, const struct local_
     return true;
 }
 
-/* Logs */
+/* ---- logs ---- */
 
 struct log_view {
     const char *name, *path;
     FILE *file;
 };
 
-/* What has come since the last look; true if there was anything. */
+/* Prints what was added to the log since the last call; true if there was anything. */
 static bool copy_new(struct cli *cli, struct log_view *v, bool several)
 {
     char *line = NULL;

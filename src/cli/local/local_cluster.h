@@ -1,13 +1,12 @@
 /* A cluster on this machine without containers: a master and agents as daemons of the user who starts them.
  *
- * Everything lies in one directory, $XDG_DATA_HOME/determined/<cluster> (for root /var/lib/determined/<cluster>, which
+ * Everything is in one directory, $XDG_DATA_HOME/determined/<cluster> (for root /var/lib/determined/<cluster>, which
  * tasks that run as another user can reach):
  *
- *   master/             the master's data: database, agent.token, initial_password; nobody else's business (0700)
- *   checkpoints/        where experiments put their checkpoints unless they say otherwise
- *   <agent>/            the agent's data: tasks and their spools
- *   master.pid, master.log, <agent>.pid, <agent>.log, master.url
- */
+ *    master/             the master's data: database, agent.token, initial_password; only for its owner (0700)
+ *    checkpoints/        where experiments save checkpoints unless they name another storage
+ *    <agent>/            the agent's data: tasks and their spools
+ *    master.pid, master.log, <agent>.pid, <agent>.log, master.url */
 #ifndef DET_CLI_LOCAL_CLUSTER_H
 #define DET_CLI_LOCAL_CLUSTER_H
 
@@ -19,25 +18,27 @@
 struct local_cluster {
     struct cli *cli;
     const char *name, *directory;
-    bool fresh; /* the master has been started on an empty directory: its first accounts are on their way */
+    bool fresh; /* the master was started on an empty directory: it is making its first accounts */
 };
 
-/* makes the directory */
+/* Also makes the cluster's directory. */
 int local_cluster_init(struct local_cluster *c, struct cli *cli, const char *name, struct error *err);
 
 struct local_master {
     int64_t port;
     const char *config_path, *storage_path; /* NULL: defaults */
     const char *initial_password;           /* NULL: the master makes one */
-    const char *work_dir;                   /* of tasks; NULL: their own */
+    const char *work_dir; /* working directory of tasks; NULL: a directory for each task */
     bool delete_db;
 };
-/* Comes back when the master answers. cli->master is its address from then on. Refuses while one runs. */
+/* Starts the master and returns when it answers. From then on cli->master is its address. An error if a master runs
+ * already. */
 int local_master_up(struct local_cluster *c, const struct local_master *m, struct error *err);
 int local_master_down(struct local_cluster *c, bool delete_db, struct error *err);
-/* One that was started before: cli->master is its address from then on, *ret_port its port. */
+/* Whether the master runs. If so, cli->master is its address from then on, and *ret_port its port. */
 bool local_master_runs(struct local_cluster *c, int64_t *ret_port);
-/* Stores a login of the user `determined` where the next `det` finds it, if the master's first password still holds. */
+/* Stores a login of the user `determined` where the next `det` finds it, if the master's first password is still
+ * valid. */
 int local_master_log_in(struct local_cluster *c, bool *ret_logged_in, struct error *err);
 const char *local_master_password_file(const struct local_cluster *c); /* NULL if there is none */
 
@@ -48,16 +49,17 @@ struct local_agent {
 };
 bool local_agent_runs(struct local_cluster *c, const char *name);
 int local_agent_up(struct local_cluster *c, const struct local_agent *a, struct error *err);
-/* Ends what runs on the agent, then the agent. name NULL: all agents of the cluster. Returns how many there were. */
+/* Ends the tasks on the agent, then the agent. name NULL: all agents of the cluster. *ret_n is the number of agents. */
 int local_agents_down(struct local_cluster *c, const char *name, int *ret_n, struct error *err);
-/* Ends the agents that the master has launched (a pool with the provider `local`), which must not run any more. */
+/* Ends the agents that the master has launched (in a pool with the provider `local`). */
 int local_launched_down(struct local_cluster *c, struct error *err);
-/* Until `n` agents are registered; -1 after some seconds. */
+/* Waits until `n` agents are registered; -1 if they are not after some seconds. */
 int local_agents_wait(struct local_cluster *c, size_t n, struct error *err);
 struct local_down {
     bool yes, kill, delete_db;
 };
-/* Pauses what runs (or kills it), after a question where somebody is there to answer. False: the cluster shall stay. */
+/* Pauses the experiments that run, or kills them, after asking if somebody is there to answer. False: the user wants
+ * the cluster to stay. */
 bool local_cluster_stop_experiments(struct local_cluster *c, const struct local_down *how);
 
 int local_cluster_logs(struct local_cluster *c, bool follow, struct error *err);

@@ -22,7 +22,7 @@
 #define USER "determined"
 enum { START_MS = 30000, ACCOUNTS_MS = 5000 };
 
-/* Otherwise /health might be answered by whoever holds the port, and pass for ours. */
+/* The port must be free: otherwise another program on it might answer /health in place of our master. */
 static int check_port(int64_t port, struct error *err)
 {
     int yes = 1;
@@ -65,7 +65,8 @@ static int wait_healthy(struct local_cluster *c, pid_t pid, const char *log_file
     return 0;
 }
 
-/* Checkpoints are written by the tasks' user, who for a root agent is not root: like /tmp, then. */
+/* Tasks write checkpoints. If the agent runs as root, they run as other users, so that everybody may write there, as
+ * in /tmp. */
 static int make_storage(struct local_cluster *c, const char **ret, struct error *err)
 {
     *ret = local_file(c, "checkpoints");
@@ -125,7 +126,7 @@ static int start_master(struct local_cluster *c, const struct local_master *m, p
         argv[n++] = "--task-container-defaults";
         argv[n++] = arena_strdup(a, defaults.s);
     }
-    if (m->initial_password) /* not on the command line, which everybody on the machine can read */
+    if (m->initial_password) /* in the environment, since everybody on the machine can read command lines */
         env[env_n++] = arena_printf(a, "DET_SECURITY_INITIAL_USER_PASSWORD=%s", m->initial_password);
     struct daemon_start d = {.argv = argv,
                              .env = env,
@@ -178,7 +179,7 @@ const char *local_master_password_file(const struct local_cluster *c)
     return access(path, R_OK) == 0 ? path : NULL;
 }
 
-/* Its first login */
+/* ---- the first login ---- */
 
 int local_master_password(struct local_cluster *c, const char **ret)
 {
@@ -190,7 +191,8 @@ int local_master_password(struct local_cluster *c, const char **ret)
     return 0;
 }
 
-/* A new master makes its first accounts just after it has begun to answer: for a moment they are not there yet. */
+/* A new master makes its first accounts just after it has begun to answer, so that logging in is tried several
+ * times. */
 static int log_in_soon(struct local_cluster *c, const char **ret_token)
 {
     int64_t deadline = clock_monotonic_us() + ACCOUNTS_MS * INT64_C(1000);
@@ -217,7 +219,7 @@ int local_master_log_in(struct local_cluster *c, bool *ret_logged_in, struct err
         return 0;
     }
     if (log_in_soon(c, &token) < 0)
-        return 0; /* the password has been changed since */
+        return 0; /* the password was changed meanwhile */
     *ret_logged_in = true;
     if (logins_set_token(&l, USER, token, err) < 0)
         return -1;

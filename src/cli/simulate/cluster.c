@@ -15,7 +15,7 @@ struct reader {
     struct yaml_positions *positions;
 };
 
-static int bad(struct reader *r, const char *path, const char *words)
+static int bad_value(struct reader *r, const char *path, const char *words)
 {
     struct yaml_mark at;
     if (yaml_position(r->positions, path, &at) == 0)
@@ -26,14 +26,14 @@ static int bad(struct reader *r, const char *path, const char *words)
 static int check_names(struct reader *r, struct json_object *o, const char *path, const char *const *known)
 {
     if (!json_object_is_type(o, json_type_object))
-        return bad(r, path, "must be a mapping");
+        return bad_value(r, path, "must be a mapping");
     json_object_object_foreach(o, name, value) {
         (void)value;
         size_t i = 0;
         while (known[i] != NULL && strcmp(known[i], name) != 0)
             i++;
         if (known[i] == NULL)
-            return bad(r, arena_printf(r->arena, "%s.%s", path, name), "is no key that a simulation knows");
+            return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), "is no key that a simulation knows");
     }
     return 0;
 }
@@ -45,7 +45,7 @@ static int take_int(struct reader *r, struct json_object *o, const char *path, c
         return 0;
     int64_t n = json_object_get_int64(v);
     if (!json_object_is_type(v, json_type_int) || n < min || n > max)
-        return bad(r, arena_printf(r->arena, "%s.%s", path, name), arena_printf(r->arena, "must be a whole number from %d to %d", min, max));
+        return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), arena_printf(r->arena, "must be a whole number from %d to %d", min, max));
     *ret = (int)n;
     return 0;
 }
@@ -56,12 +56,12 @@ static int take_bool(struct reader *r, struct json_object *o, const char *path, 
     if (!json_object_object_get_ex(o, name, &v))
         return 0;
     if (!json_object_is_type(v, json_type_boolean))
-        return bad(r, arena_printf(r->arena, "%s.%s", path, name), "must be true or false");
+        return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), "must be true or false");
     *ret = json_object_get_boolean(v);
     return 0;
 }
 
-/* Which of the words; -1: none. */
+/* Sets *ret to the index of the key's value among the words; leaves *ret if the key is absent. -1: it is none of them. */
 static int take_word(struct reader *r, struct json_object *o, const char *path, const char *name, const char *const *words,
                      int *ret)
 {
@@ -78,7 +78,7 @@ static int take_word(struct reader *r, struct json_object *o, const char *path, 
         strbuf_addf(&all, "%s%s", i > 0 ? ", " : "must be one of ", words[i]);
     const char *text = arena_strdup(r->arena, strbuf_str(&all));
     strbuf_release(&all);
-    return bad(r, arena_printf(r->arena, "%s.%s", path, name), text);
+    return bad_value(r, arena_printf(r->arena, "%s.%s", path, name), text);
 }
 
 static int take_aging(struct reader *r, struct json_object *o, const char *path, int64_t *ret)
@@ -88,7 +88,7 @@ static int take_aging(struct reader *r, struct json_object *o, const char *path,
     if (!json_object_object_get_ex(o, "aging", &v))
         return 0;
     if (!json_object_is_type(v, json_type_string) || duration_parse(json_object_get_string(v), &ns) < 0 || ns < 0)
-        return bad(r, arena_printf(r->arena, "%s.aging", path), "must be a duration such as 30m");
+        return bad_value(r, arena_printf(r->arena, "%s.aging", path), "must be a duration such as 30m");
     *ret = ns / 1000;
     return 0;
 }
@@ -116,7 +116,7 @@ static int take_agents(struct reader *r, struct json_object *list, const char *p
 {
     static const char *const known[] = {"count", "slots", NULL};
     if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0)
-        return bad(r, path, "must be a list of {count, slots}");
+        return bad_value(r, path, "must be a list of {count, slots}");
     size_t n = json_object_array_length(list);
     int all = 0;
     *ret = arena_array(r->arena, struct sim_agents, n + 1);
@@ -129,7 +129,7 @@ static int take_agents(struct reader *r, struct json_object *list, const char *p
             return -1;
         all += (*ret)[i].count;
         if (all > AGENTS_MAX)
-            return bad(r, path, "has more than 20000 agents");
+            return bad_value(r, path, "has more than 20000 agents");
     }
     return 0;
 }
@@ -145,7 +145,7 @@ static int take_pool(struct reader *r, struct json_object *o, struct json_object
         return -1;
     if (!json_object_object_get_ex(o, "pool_name", &name) || !json_object_is_type(name, json_type_string) ||
         json_object_get_string_len(name) == 0 || json_object_get_string_len(name) >= CORE_POOL_MAX)
-        return bad(r, path, "needs a pool_name");
+        return bad_value(r, path, "needs a pool_name");
     ret->name = arena_strdup(r->arena, json_object_get_string(name));
     if (json_object_object_get_ex(o, "scheduler", &own)) {
         if (take_scheduler(r, own, arena_printf(r->arena, "%s.scheduler", path), ret) < 0)
@@ -154,7 +154,7 @@ static int take_pool(struct reader *r, struct json_object *o, struct json_object
         return -1;
     }
     if (!json_object_object_get_ex(o, "agents", &agents))
-        return bad(r, path, "needs agents: a list of {count, slots}");
+        return bad_value(r, path, "needs agents: a list of {count, slots}");
     return take_agents(r, agents, arena_printf(r->arena, "%s.agents", path), ret_agents);
 }
 
@@ -163,7 +163,7 @@ static int take_all(struct reader *r, struct json_object *root, struct sim_clust
     struct json_object *list = NULL, *manager = NULL, *scheduler = NULL;
     if (!json_object_is_type(root, json_type_object) || !json_object_object_get_ex(root, "resource_pools", &list) ||
         !json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0)
-        return bad(r, "resource_pools", "must be a list of pools, as in master.yaml, each with its agents");
+        return bad_value(r, "resource_pools", "must be a list of pools, as in master.yaml, each with its agents");
     if (json_object_object_get_ex(root, "resource_manager", &manager) && json_object_is_type(manager, json_type_object))
         json_object_object_get_ex(manager, "scheduler", &scheduler);
     ret->pool_n = json_object_array_length(list);
@@ -175,7 +175,7 @@ static int take_all(struct reader *r, struct json_object *root, struct sim_clust
             return -1;
         for (size_t k = 0; k < i; k++)
             if (strcmp(ret->pool[k].name, ret->pool[i].name) == 0)
-                return bad(r, path, "has the name of another pool");
+                return bad_value(r, path, "has the name of another pool");
     }
     return 0;
 }

@@ -22,20 +22,20 @@ struct reader {
     struct error *err;
     enum column column[64]; /* by place in the row */
     size_t column_n, place, row, cap;
-    bool failed, empty; /* empty: nothing in this row so far */
-    int last_end;       /* what ended the row before this one */
+    bool failed, empty; /* empty: the row has no field with text so far */
+    int last_end; /* the character that ended the row before this one */
     struct sim_job job;
     bool given[COLUMN_NR];
     struct sim_trace *ret;
 };
 
-static int bad(struct reader *r, const char *column, const char *text, const char *wanted)
+static int bad_field(struct reader *r, const char *column, const char *text, const char *wanted)
 {
     r->failed = true;
     return error_set(r->err, ERR_INVALID, "%s: row %zu, column %s: \"%.60s\" is not %s", r->path, r->row, column, text, wanted);
 }
 
-static void missing(struct reader *r, const char *column)
+static void missing_column(struct reader *r, const char *column)
 {
     r->failed = true;
     error_set(r->err, ERR_INVALID, "%s: row 1, column %s is missing: the first row names the columns, of which submit, slots and "
@@ -56,7 +56,7 @@ static void take_int(struct reader *r, enum column c, const char *text, int min,
 {
     double v;
     if (!read_number(text, min, max, &v) || v != floor(v))
-        bad(r, names[c], text, wanted);
+        bad_field(r, names[c], text, wanted);
     else
         *ret = (int)v;
 }
@@ -65,7 +65,7 @@ static void take_seconds(struct reader *r, enum column c, const char *text, doub
 {
     double v;
     if (!read_number(text, min, 1e10, &v))
-        bad(r, names[c], text, min > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
+        bad_field(r, names[c], text, min > 0 ? "a number of seconds above 0" : "a number of seconds, 0 or more");
     else
         *ret = (int64_t)(v * 1e6);
 }
@@ -77,10 +77,10 @@ static void take_searcher(struct reader *r, const char *text)
             r->job.searcher = searchers[i];
             return;
         }
-    bad(r, names[SEARCHER], text, "single, random or adaptive_asha");
+    bad_field(r, names[SEARCHER], text, "single, random or adaptive_asha");
 }
 
-static void take(struct reader *r, enum column c, const char *text)
+static void take_field(struct reader *r, enum column c, const char *text)
 {
     r->given[c] = text[0] != '\0';
     if (!r->given[c])
@@ -109,7 +109,7 @@ static void take(struct reader *r, enum column c, const char *text)
         return;
     case WEIGHT:
         if (!read_number(text, 1e-9, 1e9, &r->job.weight))
-            bad(r, names[c], text, "a weight above 0");
+            bad_field(r, names[c], text, "a weight above 0");
         return;
     case POOL:
         r->job.pool = arena_strdup(r->arena, text);
@@ -132,19 +132,19 @@ static void take_title(struct reader *r, const char *text)
             continue;
         for (size_t i = 0; i < r->column_n; i++)
             if (r->column[i] == (enum column)c) {
-                bad(r, text, text, "allowed twice");
+                bad_field(r, text, text, "allowed twice");
                 return;
             }
         r->column[r->column_n++] = (enum column)c;
         return;
     }
-    bad(r, text, text, "a column: there are submit, slots, duration, priority, weight, pool, name, max_slots, searcher, trials "
+    bad_field(r, text, text, "a column: there are submit, slots, duration, priority, weight, pool, name, max_slots, searcher, trials "
         "and concurrent_trials");
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static void field(void *text, size_t n, void *arg)
+static void on_field(void *text, size_t n, void *arg)
 {
     struct reader *r = arg;
     const char *s = text != NULL ? arena_strndup(r->arena, text, n) : "";
@@ -153,21 +153,21 @@ static void field(void *text, size_t n, void *arg)
     if (r->failed)
         return;
     if (strlen(s) != n)
-        bad(r, r->row > 1 && r->place <= r->column_n ? names[r->column[r->place - 1]] : "1", s, "text: it holds a NUL");
+        bad_field(r, r->row > 1 && r->place <= r->column_n ? names[r->column[r->place - 1]] : "1", s, "text: it holds a NUL");
     else if (r->row == 1 && r->place > COLUMN_NR)
-        bad(r, s, s, "allowed: there are too many columns");
+        bad_field(r, s, s, "allowed: there are too many columns");
     else if (r->row == 1)
         take_title(r, s);
     else if (r->place <= r->column_n)
-        take(r, r->column[r->place - 1], s);
+        take_field(r, r->column[r->place - 1], s);
     else if (s[0] != '\0')
-        bad(r, "(none)", s, "in a column that has a title");
+        bad_field(r, "(none)", s, "in a column that has a title");
 }
 
-static void need(struct reader *r, enum column c)
+static void need_columns(struct reader *r, enum column c)
 {
     if (!r->failed && !r->given[c])
-        bad(r, names[c], "", "given, and must be");
+        bad_field(r, names[c], "", "given, and must be");
 }
 
 static void begin_row(struct reader *r)
@@ -188,7 +188,7 @@ static void keep_job(struct reader *r)
     if (r->job.concurrent == 0)
         r->job.concurrent = r->job.trials < 16 ? r->job.trials : 16;
     if (strcmp(r->job.searcher, "single") == 0 && r->job.trials > 1) {
-        bad(r, names[TRIALS], "more than 1", "what a single trial has; say searcher random or adaptive_asha");
+        bad_field(r, names[TRIALS], "more than 1", "what a single trial has; say searcher random or adaptive_asha");
         return;
     }
     if (t->n == r->cap) {
@@ -201,10 +201,10 @@ static void keep_job(struct reader *r)
     t->job[t->n++] = r->job;
 }
 
-static void row(int end, void *arg)
+static void on_row(int end, void *arg)
 {
     struct reader *r = arg;
-    bool second_half = end == '\n' && r->last_end == '\r' && r->place == 0; /* of CRLF */
+    bool second_half = end == '\n' && r->last_end == '\r' && r->place == 0; /* the second character of CRLF */
     r->last_end = end;
     if (r->failed || second_half)
         return;
@@ -213,10 +213,10 @@ static void row(int end, void *arg)
             r->given[r->column[i]] = true;
         for (enum column c = SUBMIT; c <= DURATION; c++)
             if (!r->failed && !r->given[c])
-                missing(r, names[c]);
+                missing_column(r, names[c]);
     } else if (!r->empty) {
         for (enum column c = SUBMIT; c <= DURATION; c++)
-            need(r, c);
+            need_columns(r, c);
         if (!r->failed)
             keep_job(r);
     }
@@ -244,8 +244,8 @@ int sim_trace_read(const char *path, struct arena *a, struct sim_trace *ret, str
     begin_row(&r);
     const char *s = strbuf_str(&text);
     size_t skip = text.n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    bool whole = csv_parse(&csv, s + skip, text.n - skip, field, row, &r) == text.n - skip &&
-                 csv_fini(&csv, field, row, &r) == 0;
+    bool whole = csv_parse(&csv, s + skip, text.n - skip, on_field, on_row, &r) == text.n - skip &&
+                 csv_fini(&csv, on_field, on_row, &r) == 0;
     if (!whole && !r.failed) {
         r.failed = true;
         error_set(err, ERR_INVALID, "%s: row %zu, column %zu: %s", path, r.row, r.place + 1, csv_strerror(csv_error(&csv)));

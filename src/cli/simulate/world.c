@@ -1,4 +1,4 @@
-/* The world itself: agents join, jobs are submitted, time passes. */
+/* Runs the simulated world: connects agents, submits jobs, advances time. */
 #include "cli/simulate/world_internal.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ void world_step(struct world *w, const struct core_event *ev)
         carry_out(w, &effects.item[i]);
 }
 
-/* ---- before it begins ---------------------------------------------------------------------------------------- */
+/* ---- before the simulation begins --------------------------------------------------------------------------------- */
 
 static void connect_agents(struct world *w)
 {
@@ -59,7 +59,7 @@ static const char *searcher_text(const struct sim_job *j, char buf[256])
     return buf;
 }
 
-static int submit(struct world *w, const struct sim_job *j, size_t index, struct error *err)
+static int submit_job(struct world *w, const struct sim_job *j, size_t index, struct error *err)
 {
     cleanup_effects struct core_effects effects = CORE_EFFECTS_INIT;
     char searcher[256];
@@ -79,7 +79,7 @@ static int submit(struct world *w, const struct sim_job *j, size_t index, struct
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-static void sooner(int64_t *next, int64_t candidate)
+static void set_if_sooner(int64_t *next, int64_t candidate)
 {
     if (candidate != 0 && (*next == 0 || candidate < *next))
         *next = candidate;
@@ -95,16 +95,16 @@ static void pass_time(struct world *w, int64_t to_us)
 static int run_due(struct world *w, struct error *err)
 {
     for (; w->next_job < w->trace->n && SIM_START_US + w->trace->job[w->next_job].submit_us <= w->now_us; w->next_job++)
-        if (submit(w, &w->trace->job[w->next_job], w->next_job, err) < 0)
+        if (submit_job(w, &w->trace->job[w->next_job], w->next_job, err) < 0)
             return -1;
-    world_say_things(w);
+    world_report_consequences(w);
     world_run_tasks(w);
     if (w->timer_us != 0 && w->timer_us <= w->now_us) {
         world_step(w, &(struct core_event){.type = CORE_TIMER});
-        world_say_things(w);
+        world_report_consequences(w);
     }
     for (size_t i = 0; i < w->cluster->pool_n; i++)
-        world_look_at_fairness(w, i);
+        world_measure_fairness(w, i);
     return 0;
 }
 
@@ -112,9 +112,9 @@ static int run_all(struct world *w, struct error *err)
 {
     for (;;) {
         int64_t next = timers_next_us(&w->timers);
-        sooner(&next, w->timer_us);
+        set_if_sooner(&next, w->timer_us);
         if (w->next_job < w->trace->n)
-            sooner(&next, SIM_START_US + w->trace->job[w->next_job].submit_us);
+            set_if_sooner(&next, SIM_START_US + w->trace->job[w->next_job].submit_us);
         if (next == 0)
             return 0;
         pass_time(w, next > w->now_us ? next : w->now_us);
@@ -123,7 +123,7 @@ static int run_all(struct world *w, struct error *err)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- the whole simulation ----------------------------------------------------------------------------------------- */
 
 static int find_pools(struct world *w, struct error *err)
 {

@@ -1,5 +1,5 @@
-/* What the parts of a simulated world share: world.c (time, submissions, the core), world_tasks.c (what runs), world_sums.c (what it
- * comes to). */
+/* What the files of a simulated world share: world.c (time, submissions, the core), world_tasks.c (what runs),
+ * world_sums.c (the results). */
 #ifndef DET_CLI_SIMULATE_WORLD_INTERNAL_H
 #define DET_CLI_SIMULATE_WORLD_INTERNAL_H
 
@@ -8,12 +8,12 @@
 #include "core/state/timers.h"
 
 #define SIM_START_US INT64_C(1767225600000000)
-enum { SIM_STEPS = 16 /* validations of a trial that is searched */ };
+enum { SIM_STEPS = 16 /* validations of a trial in a search */ };
 
 struct task {
     char id[CORE_UUID_MAX], agent_id[32];
     struct run *run;
-    struct task *next; /* of the same run */
+    struct task *next; /* the next task of the same run */
     bool running;
     UT_hash_handle hh;
 };
@@ -37,9 +37,9 @@ struct progress { /* of a trial */
     UT_hash_handle hh;
 };
 
-enum thing_kind { THING_RUNNING, THING_PREEMPT, THING_KILLED };
-struct thing { /* that follows from a step, and is to be said after it */
-    enum thing_kind kind;
+enum consequence_kind { AFTER_RUNNING, AFTER_PREEMPT, AFTER_KILLED };
+struct consequence { /* What follows from a step of the core, and is reported to the core after the step. */
+    enum consequence_kind kind;
     char id[CORE_ALLOCATION_ID_MAX];
 };
 
@@ -58,26 +58,26 @@ struct world {
     struct run *runs;
     struct task *tasks;
     struct progress *progress;
-    struct sim_job_result *job; /* as in the trace */
+    struct sim_job_result *job; /* by index of the job in the trace */
     size_t *job_of;             /* by experiment id */
     size_t experiment_n, next_job;
-    struct thing *thing;
-    size_t thing_n, thing_cap;
+    struct consequence *consequence;
+    size_t consequence_n, consequence_cap;
     struct share *share;
 };
 
-/* world.c: one event through the core, at this moment. */
+/* world.c: gives one event to the core, at the present virtual time. */
 void world_step(struct world *w, const struct core_event *ev);
 
-/* world_tasks.c. Nothing is said to the core from within a step: what follows from it becomes a thing. */
+/* world_tasks.c. The core is given no event within a step: what follows from a step is kept as a consequence. */
 void world_start_task(struct world *w, const struct core_start *e);
 void world_must_stop(struct world *w, const struct core_effect *e);
-void world_say_things(struct world *w);
-void world_run_tasks(struct world *w); /* those whose work is done by now */
+void world_report_consequences(struct world *w);
+void world_run_tasks(struct world *w); /* the tasks whose work is done by now */
 void world_release_tasks(struct world *w);
 
 /* world_sums.c */
-void world_look_at_fairness(struct world *w, size_t pool);
+void world_measure_fairness(struct world *w, size_t pool);
 void world_sum_up(const struct world *w, int pool /* -1: all */, struct arena *a, struct sim_result *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a simulated world comes to: how fairly slots were shared while it ran, and the numbers at its end. */
+/* Computes the results of a simulation: how fairly slots were shared while it ran, and the numbers at its end. */
 #include "cli/simulate/world_internal.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ static int by_need(const void *pa, const void *pb)
     return x < y ? -1 : x > y;
 }
 
-/* Jain's index of what each job has of its weighted max-min share; -1: there is room for all. */
-static double jain(struct claim *claim, size_t n, double capacity)
+/* Jain's index of what each job has of its weighted max-min share; -1: there is room for all jobs. */
+static double jain_index(struct claim *claim, size_t n, double capacity)
 {
     double weight = 0, wanted = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static double jain(struct claim *claim, size_t n, double capacity)
     return squares > 0 ? sum * sum / ((double)n * squares) : -1;
 }
 
-void world_look_at_fairness(struct world *w, size_t pool)
+void world_measure_fairness(struct world *w, size_t pool)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     struct share *s = &w->share[pool];
@@ -50,7 +50,7 @@ void world_look_at_fairness(struct world *w, size_t pool)
     for (size_t i = 0; i < n; i++)
         if (job[i].requested_slots > 0)
             claim[claims++] = (struct claim){.weight = job[i].weight, .demand = job[i].requested_slots, .held = job[i].allocated_slots};
-    double index = jain(claim, claims, s->slots);
+    double index = jain_index(claim, claims, s->slots);
     if (index < 0)
         return;
     s->fair_sum += index * passed_us;
@@ -63,8 +63,8 @@ static int by_size(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
-/* The smallest wait that so large a part of the jobs does not exceed. */
-static double percentile(const double *sorted, size_t n, double part)
+/* The smallest wait that at least this part of the jobs does not exceed. */
+static double wait_percentile(const double *sorted, size_t n, double part)
 {
     size_t i = n > 0 ? (size_t)ceil(part * (double)n) : 0;
     return n == 0 ? 0 : sorted[i > 0 ? i - 1 : 0];
@@ -97,8 +97,8 @@ void world_sum_up(const struct world *w, int pool, struct arena *a, struct sim_r
     }
     qsort(wait, n, sizeof *wait, by_size);
     ret->wait_mean_s = n > 0 ? sum / (double)n : 0;
-    ret->wait_p50_s = percentile(wait, n, 0.5);
-    ret->wait_p99_s = percentile(wait, n, 0.99);
+    ret->wait_p50_s = wait_percentile(wait, n, 0.5);
+    ret->wait_p99_s = wait_percentile(wait, n, 0.99);
     ret->utilization = ret->slots > 0 && span_us > 0 ? used_us / (ret->slots * span_us) : 0;
     ret->fairness = fair_us > 0 ? fair_sum / fair_us : -1;
 }

@@ -1,4 +1,5 @@
-/* What runs in a simulated world: an allocation's tasks start, work as long as the trace says, report, and make way when asked to. */
+/* What runs in a simulated world: an allocation's tasks start, work as long as the trace says, report validations,
+ * and stop when they are asked to. */
 #include "cli/simulate/world_internal.h"
 #include "common/base/must.h"
 
@@ -24,13 +25,13 @@ static struct progress *progress_of(struct world *w, int trial_id)
     return p;
 }
 
-static void add_thing(struct world *w, enum thing_kind kind, const char *id)
+static void add_consequence(struct world *w, enum consequence_kind kind, const char *id)
 {
-    if (w->thing_n == w->thing_cap) {
-        w->thing_cap = w->thing_cap ? 2 * w->thing_cap : 64;
-        w->thing = must_realloc(w->thing, w->thing_cap * sizeof *w->thing);
+    if (w->consequence_n == w->consequence_cap) {
+        w->consequence_cap = w->consequence_cap ? 2 * w->consequence_cap : 64;
+        w->consequence = must_realloc(w->consequence, w->consequence_cap * sizeof *w->consequence);
     }
-    struct thing *t = &w->thing[w->thing_n++];
+    struct consequence *t = &w->consequence[w->consequence_n++];
     t->kind = kind;
     snprintf(t->id, sizeof t->id, "%s", id);
 }
@@ -60,7 +61,7 @@ void world_start_task(struct world *w, const struct core_start *e)
         r->slots = e->slots;
         HASH_ADD_STR(w->runs, id, r);
         w->share[r->job->pool].used += r->slots;
-        add_thing(w, THING_RUNNING, r->id);
+        add_consequence(w, AFTER_RUNNING, r->id);
     }
     struct task *k = must_calloc(1, sizeof *k);
     snprintf(k->id, sizeof k->id, "%s", e->container_id);
@@ -74,7 +75,7 @@ void world_start_task(struct world *w, const struct core_start *e)
     r->job->started = true;
 }
 
-static void report(struct world *w, const struct task *k, enum container_state state, int code)
+static void report_container(struct world *w, const struct task *k, enum container_state state, int code)
 {
     struct core_event ev = {.type = CORE_CONTAINER_CHANGED,
                             .container = {.agent_id = k->agent_id,
@@ -83,17 +84,17 @@ static void report(struct world *w, const struct task *k, enum container_state s
     world_step(w, &ev);
 }
 
-static void begin(struct world *w, struct run *r)
+static void begin_run(struct world *w, struct run *r)
 {
     int64_t done_us = progress_of(w, r->trial_id)->done_us % step_us(r);
     r->since_us = w->now_us;
     timer_set(&w->timers, &r->timer, TIMER_POOL_PASS, w->now_us + step_us(r) - done_us);
     for (struct task *k = r->tasks; k != NULL; k = k->next)
-        report(w, k, CONTAINER_RUNNING, 0);
+        report_container(w, k, CONTAINER_RUNNING, 0);
 }
 
-/* All its tasks exit, with what was done kept. */
-static void finish(struct world *w, struct run *r, int code)
+/* Ends the run: all its tasks exit; the progress is kept. */
+static void finish_run(struct world *w, struct run *r, int code)
 {
     timer_clear(&w->timers, &r->timer);
     HASH_DEL(w->runs, r);
@@ -103,13 +104,13 @@ static void finish(struct world *w, struct run *r, int code)
     for (struct task *k = r->tasks, *next; k != NULL; k = next) {
         next = k->next;
         HASH_DEL(w->tasks, k);
-        report(w, k, CONTAINER_TERMINATED, code);
+        report_container(w, k, CONTAINER_TERMINATED, code);
         free(k);
     }
     free(r);
 }
 
-static void preempt(struct world *w, struct run *r)
+static void preempt_run(struct world *w, struct run *r)
 {
     struct progress *p = progress_of(w, r->trial_id);
     struct core_event saved = {.type = CORE_TRIAL_CHECKPOINTED,
@@ -123,17 +124,17 @@ static void preempt(struct world *w, struct run *r)
     p->done_us += w->now_us - r->since_us;
     world_step(w, &saved);
     world_step(w, &acked);
-    finish(w, r, 0);
+    finish_run(w, r, 0);
 }
 
-/* The same for the same trial, whatever the schedule: better ones get better with time. */
+/* The loss after so many steps. It depends on the trial alone, not on the schedule, and gets smaller with each step. */
 static double loss_of(const struct run *r, int steps)
 {
     uint32_t x = (uint32_t)r->trial_id * UINT32_C(2654435761);
     return (double)(x >> 8) / (1 << 24) + 1.0 / (steps + 1);
 }
 
-static void validate(struct world *w, struct run *r, const struct progress *p)
+static void validate_run(struct world *w, struct run *r, const struct progress *p)
 {
     char metrics[96];
     snprintf(metrics, sizeof metrics, "{\"loss\": %.9g, \"batches\": %d}", loss_of(r, p->steps), p->steps);
@@ -147,45 +148,45 @@ static void work_done(struct world *w, struct run *r)
     p->done_us += w->now_us - r->since_us;
     r->since_us = w->now_us;
     if (!is_searched(r)) {
-        finish(w, r, 0);
+        finish_run(w, r, 0);
         return;
     }
-    validate(w, r, p);
+    validate_run(w, r, p);
     if (p->steps >= SIM_STEPS)
-        finish(w, r, 0);
+        finish_run(w, r, 0);
     else
         timer_set(&w->timers, &r->timer, TIMER_POOL_PASS, w->now_us + step_us(r));
 }
 
-/* The core asks for it. */
+/* The core asks a run to stop. */
 void world_must_stop(struct world *w, const struct core_effect *e)
 {
     const struct task *k = NULL;
     if (e->type == CORE_WAKE && e->wake.what == CORE_WAKE_PREEMPTION)
-        add_thing(w, THING_PREEMPT, e->wake.allocation_id);
+        add_consequence(w, AFTER_PREEMPT, e->wake.allocation_id);
     if (e->type != CORE_SIGNAL_CONTAINER)
         return;
     HASH_FIND_STR(w->tasks, e->signal.container_id, k);
     if (k != NULL)
-        add_thing(w, THING_KILLED, k->run->id);
+        add_consequence(w, AFTER_KILLED, k->run->id);
 }
 
-/* Things may lead to more things. */
-void world_say_things(struct world *w)
+/* A consequence may add further consequences. */
+void world_report_consequences(struct world *w)
 {
-    for (size_t i = 0; i < w->thing_n; i++) {
-        struct thing t = w->thing[i];
+    for (size_t i = 0; i < w->consequence_n; i++) {
+        struct consequence t = w->consequence[i];
         struct run *r = run_find(w, t.id);
         if (r == NULL)
             continue;
-        if (t.kind == THING_RUNNING)
-            begin(w, r);
-        else if (t.kind == THING_PREEMPT)
-            preempt(w, r);
+        if (t.kind == AFTER_RUNNING)
+            begin_run(w, r);
+        else if (t.kind == AFTER_PREEMPT)
+            preempt_run(w, r);
         else
-            finish(w, r, 137);
+            finish_run(w, r, 137);
     }
-    w->thing_n = 0;
+    w->consequence_n = 0;
 }
 
 void world_run_tasks(struct world *w)
@@ -193,7 +194,7 @@ void world_run_tasks(struct world *w)
     struct timer *t;
     while ((t = timers_take_due(&w->timers, w->now_us)) != NULL) {
         work_done(w, (struct run *)((char *)t - offsetof(struct run, timer)));
-        world_say_things(w);
+        world_report_consequences(w);
     }
 }
 
@@ -215,5 +216,5 @@ void world_release_tasks(struct world *w)
         free(p);
     }
     timers_release(&w->timers);
-    free(w->thing);
+    free(w->consequence);
 }

@@ -22,12 +22,12 @@ static void put_colored(struct strbuf *out, const struct style *s, int color, co
 
 enum { COLOR_KEY = 34, COLOR_STRING = 32, COLOR_SEPARATOR = 33 };
 
-static void separator(struct strbuf *out, const struct style *s, const char *text)
+static void put_separator(struct strbuf *out, const struct style *s, const char *text)
 {
     put_colored(out, s, COLOR_SEPARATOR, text, strlen(text));
 }
 
-/* A string as Python's json.dumps writes it: everything beyond ASCII escaped. */
+/* Writes a string as Python's json.dumps does: characters that are not ASCII are escaped. */
 static void put_string(struct strbuf *out, const struct style *s, int color, const char *text, size_t n)
 {
     struct json_object *v = json_object_new_string_len(text, (int)n);
@@ -54,7 +54,7 @@ static void print_object(struct strbuf *out, const struct style *s, struct json_
 {
     size_t n = (size_t)json_object_object_length(v), i = 0;
     if (n == 0) {
-        separator(out, s, "{}");
+        put_separator(out, s, "{}");
         return;
     }
     const char **key = must_calloc(n, sizeof(*key));
@@ -64,33 +64,33 @@ static void print_object(struct strbuf *out, const struct style *s, struct json_
     }
     if (s->sorted)
         qsort(key, n, sizeof(*key), compare_keys);
-    separator(out, s, "{");
+    put_separator(out, s, "{");
     for (i = 0; i < n; i++) {
         if (i)
-            separator(out, s, ",");
+            put_separator(out, s, ",");
         new_line(out, s, depth + 1);
         put_string(out, s, COLOR_KEY, key[i], strlen(key[i]));
-        separator(out, s, ": ");
+        put_separator(out, s, ": ");
         print_value(out, s, json_object_object_get(v, key[i]), depth + 1);
     }
     new_line(out, s, depth);
-    separator(out, s, "}");
+    put_separator(out, s, "}");
     free(key);
 }
 
 static void print_array(struct strbuf *out, const struct style *s, struct json_object *v, int depth)
 {
     size_t n = json_object_array_length(v);
-    separator(out, s, n ? "[" : "[]");
+    put_separator(out, s, n ? "[" : "[]");
     for (size_t i = 0; i < n; i++) {
         if (i)
-            separator(out, s, ",");
+            put_separator(out, s, ",");
         new_line(out, s, depth + 1);
         print_value(out, s, json_object_array_get_idx(v, i), depth + 1);
     }
     if (n) {
         new_line(out, s, depth);
-        separator(out, s, "]");
+        put_separator(out, s, "]");
     }
 }
 
@@ -148,7 +148,7 @@ void output_yaml(struct cli *cli, struct json_object *v, bool empty_line)
     strbuf_release(&text);
 }
 
-/* A whole number in a field of fractions prints as a fraction. */
+/* Makes a whole number in a field for fractions print as a fraction. */
 static struct json_object *as_fraction(struct json_object *v)
 {
     return json_object_is_type(v, json_type_int) ? json_new_double(json_object_get_double(v)) : json_object_get(v);
@@ -177,7 +177,9 @@ void output_fill_absent(const struct codec_message *m, struct json_object *docum
         const struct codec_field *f = &m->field[i];
         struct json_object *v;
         if (!json_object_object_get_ex(document, f->json, &v)) {
-            if (!(f->flags & CODEC_ADDED)) /* scripts for release 0.38.1 see what it printed */
+            /* fields that release 0.38.1 does not have are left out if they are absent: scripts see what
+             * that release printed */
+            if (!(f->flags & CODEC_ADDED))
                 json_object_object_add(document, f->json, NULL);
         }
         else if ((f->type == CODEC_DOUBLE || f->type == CODEC_FLOAT) && !(f->flags & (CODEC_REPEATED | CODEC_MAP)))

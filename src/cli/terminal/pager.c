@@ -30,7 +30,7 @@ void pager_begin(struct pager *p, struct cli *cli)
     cli->paged = true;
 }
 
-/* How many lines the text takes on the terminal. */
+/* The number of lines that the text takes on the terminal. */
 static size_t lines_of(const char *text, size_t width)
 {
     size_t lines = 0;
@@ -42,14 +42,15 @@ static size_t lines_of(const char *text, size_t width)
     return lines;
 }
 
-/* False: there is no such program, and nothing has been shown. */
-static bool show(const char *program, const char *text, size_t n)
+/* Shows the text in the pager. False: there is no such program, and nothing was shown. */
+static bool show_in_pager(const char *program, const char *text, size_t n)
 {
     enum { SHELL_FOUND_NO_PROGRAM = 127 };
-    setenv("LESS", "FRX", /* overwrite= */ 0); /* as git: leaves at once if all fits, keeps colours and the screen */
+    /* the options that git uses: leave at once if all fits, keep colours, do not clear the screen */
+    setenv("LESS", "FRX", /* overwrite= */ 0);
     setenv("LV", "-c", 0);
-    signal(SIGPIPE, SIG_IGN); /* who has seen enough leaves the pager */
-    signal(SIGINT, SIG_IGN);  /* Ctrl-C is the pager's */
+    signal(SIGPIPE, SIG_IGN); /* the user may leave the pager before it has read everything */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is for the pager */
     FILE *to = popen(program, "w");
     if (!to)
         return false;
@@ -66,7 +67,7 @@ void pager_end(struct pager *p, struct cli *cli)
     cli->out = p->terminal;
     cli->paged = false;
     bool fits = lines_of(p->text, cli->out_width) < cli->out_height;
-    if (fits || !show(pager_program(), p->text, p->n))
+    if (fits || !show_in_pager(pager_program(), p->text, p->n))
         fwrite(p->text, 1, p->n, cli->out);
     free(p->text);
     *p = (struct pager){0};

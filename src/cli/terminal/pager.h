@@ -1,6 +1,6 @@
-/* Results that are longer than the terminal go to a pager, as git's do: DET_PAGER, PAGER, or less.
+/* Shows results that are longer than the terminal in a pager, as git does: DET_PAGER, PAGER, or less.
  *
- * Between begin and end cli->out gathers the text, so that a short result needs no pager. */
+ * Between begin and end, cli->out collects the text, so that a short result is shown without a pager. */
 #ifndef DET_CLI_PAGER_H
 #define DET_CLI_PAGER_H
 
@@ -10,12 +10,12 @@
 #include "cli/cli.h"
 
 struct pager {
-    FILE *terminal; /* what cli->out was; NULL: not begun */
+    FILE *terminal; /* what cli->out was before; NULL: pager_begin() did nothing */
     char *text;
     size_t n;
 };
 
-/* Does nothing unless cli->out is a terminal and there is a pager (DET_PAGER empty or "cat": there is none). */
+/* Does nothing unless cli->out is a terminal and there is a pager (none if DET_PAGER is empty or "cat"). */
 void pager_begin(struct pager *p, struct cli *cli);
 void pager_end(struct pager *p, struct cli *cli);
 

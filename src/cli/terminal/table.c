@@ -107,11 +107,11 @@ static bool is_printable_ascii(const char *s, size_t n)
     return true;
 }
 
-/* Columns that the text takes on a terminal. */
+/* The number of columns that the text takes on a terminal. */
 size_t text_width(const char *s, size_t n)
 {
     static bool utf8;
-    if (is_printable_ascii(s, n)) /* nearly all text; and det need not read a locale for its help */
+    if (is_printable_ascii(s, n)) /* nearly all text is ASCII; for that det need not load a locale */
         return n;
     if (!utf8)
         utf8 = setlocale(LC_CTYPE, "C.UTF-8") != NULL;
@@ -133,7 +133,7 @@ size_t text_width(const char *s, size_t n)
     return width;
 }
 
-/* What a cell would be to Python: the column becomes the most general of its cells. */
+/* What Python would take a cell for. A column has the most general kind among its cells. */
 enum kind { KIND_NONE, KIND_INT, KIND_FLOAT, KIND_TEXT };
 
 static bool is_int_text(const char *s)
@@ -166,7 +166,7 @@ static bool has_thousands(const char *s, bool *ret_fraction)
 static bool is_float_text(const char *s, double *ret)
 {
     char *end;
-    if (strpbrk(s, "xXpP(")) /* strtod reads more than Python's float() does */
+    if (strpbrk(s, "xXpP(")) /* strtod accepts forms that Python's float() does not */
         return false;
     double v = strtod(s, &end);
     if (end == s)
@@ -204,7 +204,7 @@ static const char *float_text(struct arena *a, const char *s)
     return isnan(v) ? "nan" : arena_printf(a, "%g", v);
 }
 
-static const char *trimmed(struct arena *a, const char *s)
+static const char *trimmed_text(struct arena *a, const char *s)
 {
     size_t n;
     while (isspace((unsigned char)*s))
@@ -214,7 +214,8 @@ static const char *trimmed(struct arena *a, const char *s)
     return arena_strndup(a, s, n);
 }
 
-/* Characters behind the decimal point (or behind the exponent's e); -1 for whole numbers and what is no number. */
+/* The number of characters after the decimal point, or after the e of an exponent; -1 for whole numbers and for
+ * text. */
 static int after_point(const char *s)
 {
     double v;
@@ -264,7 +265,7 @@ void grid_column(struct grid *g, size_t column)
         s = s ? s : "";
         if (kind == KIND_FLOAT)
             s = float_text(&g->arena, s);
-        g->cell[r * g->column_n + column] = g->right[column] ? s : trimmed(&g->arena, s);
+        g->cell[r * g->column_n + column] = g->right[column] ? s : trimmed_text(&g->arena, s);
     }
     if (g->right[column])
         align_decimals(g, column);
@@ -301,7 +302,7 @@ static void end_line(const struct grid *g, struct strbuf *line, FILE *to)
     strbuf_reset(line);
 }
 
-/* A row whose cells have several lines takes as many lines as the longest of them. */
+/* Prints a row. It takes as many lines as its cell with the most lines. */
 static void print_row(const struct grid *g, const char *const *cell, FILE *to)
 {
     size_t column_n = g->column_n;

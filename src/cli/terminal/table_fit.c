@@ -1,8 +1,8 @@
-/* Tables on a terminal: no empty columns, no line wider than the terminal.
+/* Makes tables fit a terminal: no empty columns, no line wider than the terminal.
  *
- * Room is found step by step, and no further than needed: titles go over several lines; the widest columns of text are
- * shortened, then ids; then up to two columns on the right are left out (a line below the table names them) before
- * columns of text get, step by step, so short that they say little. */
+ * Room is made in steps, and only as much as needed. First titles are broken into several lines. Then the widest
+ * columns of text are shortened, then ids. Then up to two columns on the right are left out (a line below the table
+ * names them). Only then columns of text become so short that they say little. */
 #include "cli/terminal/table_internal.h"
 
 #include <string.h>
@@ -11,23 +11,24 @@
 #include "cli/terminal/terminal.h"
 #include "common/base/strbuf.h"
 
-enum { BETWEEN = 3, EDGES = 2 };         /* " | ", and a blank at either end */
-enum { TEXT_GOOD = 14, TEXT_MIN = 8, TEXT_STEP = 2, FEW = 2 }; /* how short a column of text may become; how many may be left out first */
+enum { BETWEEN = 3, EDGES = 2 }; /* widths of " | ", and of the blanks at both ends */
+/* TEXT_…: how short a column of text may become; FEW: how many columns may be left out before that */
+enum { TEXT_GOOD = 14, TEXT_MIN = 8, TEXT_STEP = 2, FEW = 2 };
 
-static const char *shown(const struct table *t, size_t i) { return t->brief[i] ? t->brief[i] : t->cell[i]; }
+static const char *shown_cell(const struct table *t, size_t i) { return t->brief[i] ? t->brief[i] : t->cell[i]; }
 
 static bool column_is_empty(const struct table *t, size_t column)
 {
     size_t row_n = t->cell_n / t->column_n;
     for (size_t r = 0; r < row_n; r++) {
-        const char *s = shown(t, r * t->column_n + column);
+        const char *s = shown_cell(t, r * t->column_n + column);
         if (s && *s)
             return false;
     }
     return row_n > 0;
 }
 
-/* The columns that say something, as they would be printed without a limit. */
+/* Makes the grid of the columns that are not empty, with the widths that they have without a limit. */
 static void grid_from(struct grid *g, const struct table *t)
 {
     size_t row_n = t->cell_n / t->column_n, n = 0;
@@ -40,7 +41,7 @@ static void grid_from(struct grid *g, const struct table *t)
     for (size_t c = 0; c < n; c++) {
         g->title[c] = t->title[from[c]];
         for (size_t r = 0; r < row_n; r++)
-            g->cell[r * n + c] = shown(t, r * t->column_n + from[c]);
+            g->cell[r * n + c] = shown_cell(t, r * t->column_n + from[c]);
     }
     for (size_t c = 0; c < n; c++)
         grid_column(g, c);
@@ -74,8 +75,9 @@ static bool is_id(const char *title)
     return n >= 2 && (strcmp(title + n - 2, "ID") == 0 || strcmp(title + n - 2, "Id") == 0);
 }
 
-/* Takes `too_much` from the widest columns of text (or of ids), evenly, none of which becomes narrower than `least`. */
-static size_t shrink(struct grid *g, size_t too_much, bool ids, size_t least)
+/* Takes `too_much` columns away from the widest columns of text (or of ids), evenly. No column becomes narrower than
+ * `least`. */
+static size_t shrink_columns(struct grid *g, size_t too_much, bool ids, size_t least)
 {
     while (too_much > 0) {
         size_t widest = g->column_n;
@@ -93,7 +95,7 @@ static size_t shrink(struct grid *g, size_t too_much, bool ids, size_t least)
     return too_much;
 }
 
-static const char *shortened(struct arena *a, const char *s, size_t width)
+static const char *shortened_cell(struct arena *a, const char *s, size_t width)
 {
     const char *dots = terminal_is_utf8() ? "\u2026" : "..";
     size_t room = width - text_width(dots, strlen(dots));
@@ -118,7 +120,7 @@ static const char *shortened(struct arena *a, const char *s, size_t width)
     return ret;
 }
 
-/* "Resource Pool" over two lines where it is wider than its column. */
+/* Breaks a title such as "Resource Pool" into two lines if it is wider than its column. */
 static const char *broken_title(struct arena *a, const char *title, size_t width)
 {
     char *out = arena_strdup(a, title), *line = out;
@@ -132,7 +134,8 @@ static const char *broken_title(struct arena *a, const char *title, size_t width
     return out;
 }
 
-/* Widths of the first `n` columns: titles as they are if there is room, else over several lines. True: they fit. */
+/* Sets the widths of the first `n` columns. Titles are broken into several lines if there is no room. True: the
+ * columns fit. */
 static bool set_widths(struct grid *g, const size_t *cells, size_t n, size_t width, size_t least)
 {
     size_t all = g->column_n, total;
@@ -143,15 +146,15 @@ static bool set_widths(struct grid *g, const size_t *cells, size_t n, size_t wid
         g->width[c] = max_size(cells[c], longest_word(g->title[c]));
     total = total_width(g, n);
     if (total > width)
-        total = width + shrink(g, total - width, /* ids= */ false, least);
+        total = width + shrink_columns(g, total - width, /* ids= */ false, least);
     if (total > width)
-        total = width + shrink(g, total - width, /* ids= */ true, TEXT_MIN);
+        total = width + shrink_columns(g, total - width, /* ids= */ true, TEXT_MIN);
     g->column_n = all;
     return total <= width;
 }
 
-/* How many columns there is room for, and how wide they are. */
-static size_t fit(struct grid *g, size_t width)
+/* Returns how many columns there is room for, and sets their widths. */
+static size_t fit_columns(struct grid *g, size_t width)
 {
     size_t *cells = arena_array(&g->arena, size_t, g->column_n + 1), few = g->column_n > FEW ? g->column_n - FEW : 1;
     memcpy(cells, g->width, g->column_n * sizeof(*cells));
@@ -165,7 +168,7 @@ static size_t fit(struct grid *g, size_t width)
     return 1;
 }
 
-/* Keeps the first `n` columns; the names of the others, NULL: there are none. */
+/* Keeps the first `n` columns. Returns the names of the others; NULL: there are none. */
 static const char *leave_out(struct grid *g, size_t n)
 {
     struct strbuf names = STRBUF_INIT;
@@ -190,8 +193,9 @@ static void cut_cells(struct grid *g)
         for (size_t r = 0; r < g->row_n; r++) {
             const char **cell = &g->cell[r * g->column_n + c];
             if (text_widest_line(*cell) > g->width[c])
-                *cell = is_id(title) ? arena_strndup(&g->arena, *cell, g->width[c]) /* commands take an id's beginning */
-                                     : shortened(&g->arena, *cell, g->width[c]);
+                /* an id may be cut off, since commands accept the beginning of an id */
+                *cell = is_id(title) ? arena_strndup(&g->arena, *cell, g->width[c])
+                                     : shortened_cell(&g->arena, *cell, g->width[c]);
         }
     }
 }
@@ -208,7 +212,7 @@ void table_show(struct cli *cli, const struct table *t, bool csv)
         return;
     }
     grid_from(&g, t);
-    const char *missing = leave_out(&g, fit(&g, cli->out_width));
+    const char *missing = leave_out(&g, fit_columns(&g, cli->out_width));
     cut_cells(&g);
     grid_print(&g, cli->out);
     if (missing)
@@ -216,7 +220,7 @@ void table_show(struct cli *cli, const struct table *t, bool csv)
     arena_release(&g.arena);
 }
 
-/* A time says both how long ago it was and when. */
+/* A time is shown both as the time that has passed and as the date. */
 static const char *record_value(struct arena *a, const struct table *t, size_t i)
 {
     const char *text = t->cell[i], *brief = t->brief[i];

@@ -17,7 +17,7 @@ void terminal_measure(struct cli *cli)
 {
     enum { WIDTH = 80, HEIGHT = 24, WIDTH_MIN = 40 };
     struct winsize size = {0};
-    const char *columns = getenv("COLUMNS"); /* as in other programs, it goes before what the terminal says */
+    const char *columns = getenv("COLUMNS"); /* as in other programs, COLUMNS has precedence over the terminal's own size */
     cli->in_terminal = isatty(STDIN_FILENO);
     cli->out_terminal = isatty(STDOUT_FILENO);
     cli->err_terminal = isatty(STDERR_FILENO);
@@ -41,8 +41,8 @@ bool terminal_is_utf8(void)
     return false;
 }
 
-/* How many bytes of the line go into `room` columns: up to a blank where there is one. */
-static size_t fitting(const char *line, size_t n, size_t room)
+/* The number of bytes of the line that fit into `room` columns; the line is cut at a blank if it has one. */
+static size_t fitting_bytes(const char *line, size_t n, size_t room)
 {
     size_t keep = n;
     if (text_width(line, n) <= room)
@@ -62,7 +62,7 @@ void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)
     if (!text)
         text = "";
     for (;;) {
-        size_t n = strcspn(text, "\n"), keep = fitting(text, n, room);
+        size_t n = strcspn(text, "\n"), keep = fitting_bytes(text, n, room);
         fprintf(to, "%.*s\n", (int)keep, text);
         text += keep;
         if (*text == '\n')
@@ -75,7 +75,7 @@ void terminal_wrap(FILE *to, const char *text, size_t column, size_t width)
     }
 }
 
-/* Ctrl-C ends a command at once, with a word and the exit code that scripts know. */
+/* Ctrl-C ends a command at once, with a message and the exit code that scripts know. */
 static const char *volatile hint;
 
 void interrupt_hint(const char *text) { hint = text; }
@@ -97,7 +97,7 @@ static void on_interrupt(int signo)
 
 void interrupt_install(void) { signal(SIGINT, on_interrupt); }
 
-/* One line from the stream, without its newline. */
+/* Reads one line from the stream, without its newline. */
 static int read_line(struct cli *cli, FILE *from, const char **ret, struct error *err)
 {
     cleanup_free char *line = NULL;

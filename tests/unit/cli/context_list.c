@@ -1,4 +1,4 @@
-/* usage: context_list DIRECTORY: prints the files that would be sent, for tests that compare them with git's
+/* Usage: context_list DIRECTORY. Prints the files that det would send, for tests that compare them with git's
  * opinion. */
 #include <stdio.h>
 

@@ -15,7 +15,7 @@ struct line {
     int rc;
 };
 
-static struct line parse(const char *const *word)
+static struct line parse_line(const char *const *word)
 {
     struct line l = {0};
     int n = 0;
@@ -24,9 +24,9 @@ static struct line parse(const char *const *word)
     l.rc = args_parse(n, word, &l.arena, &l.p, &l.err);
     return l;
 }
-#define PARSE(...) parse((const char *const[]){"det", __VA_ARGS__, NULL})
+#define PARSE(...) parse_line((const char *const[]){"det", __VA_ARGS__, NULL})
 
-static void release(struct line *l)
+static void release_parsed(struct line *l)
 {
     arena_release(&l->arena);
     error_release(&l->err);
@@ -38,7 +38,7 @@ static void expect_usage_error(struct line l, const char *text)
     assert_int_equal(l.err.kind, ERR_USAGE);
     if (!strstr(error_msg(&l.err), text))
         fail_msg("expected '%s' within '%s'", text, error_msg(&l.err));
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__takes_options_and_arguments_in_any_order(void **state)
@@ -53,7 +53,7 @@ static void test_args__takes_options_and_arguments_in_any_order(void **state)
     assert_int_equal(args->config_n, 2);
     assert_string_equal(args->config[1], "b=2");
     assert_true(args->follow_first_trial && args->has_project_id && args->project_id == 3 && !args->paused);
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__joins_short_flags_and_shortens_long_ones(void **state)
@@ -65,7 +65,7 @@ static void test_args__joins_short_flags_and_shortens_long_ones(void **state)
     assert_string_equal(args->include[0], "/tmp");
     assert_int_equal(args->template_n, 1);
     assert_string_equal(args->template[0], "t");
-    release(&l);
+    release_parsed(&l);
     expect_usage_error(PARSE("e", "create", "/dev/null", "--p"), "ambiguous option: --p could match");
     expect_usage_error(PARSE("e", "create", "/dev/null", "--nonsense"), "unrecognized arguments: --nonsense");
 }
@@ -85,7 +85,7 @@ static void test_args__takes_choices_in_any_case_and_numbers_in_their_range(void
     const struct args_experiment_list *args = l.p.args;
     assert_int_equal(l.rc, 0);
     assert_string_equal(args->states[0], "RUNNING");
-    release(&l);
+    release_parsed(&l);
     expect_usage_error(PARSE("trial", "logs", "1", "--tail", "-5"), "argument --tail: must be at least 1, not '-5'");
 }
 
@@ -95,7 +95,7 @@ static void test_args__help_names_the_command_that_follows_it(void **state)
     assert_int_equal(l.rc, 0);
     assert_true(l.p.help);
     assert_string_equal(l.p.command->path, "experiment create");
-    release(&l);
+    release_parsed(&l);
     expect_usage_error(PARSE("help", "experimnt"), "did you mean 'experiment'?");
 }
 
@@ -105,11 +105,11 @@ static void test_args__keeps_defaults_and_knows_what_was_given(void **state)
     const struct args_experiment_list *args = l.p.args;
     assert_false(args->has_limit || args->reverse || args->csv);
     assert_null(args->pages);
-    release(&l);
+    release_parsed(&l);
     l = PARSE("deploy", "local", "cluster-up", "--no-gpu");
     assert_false(((const struct args_deploy_local_cluster_up *)l.p.args)->gpu);
     assert_int_equal(((const struct args_deploy_local_cluster_up *)l.p.args)->agents, 1);
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__runs_the_default_command_of_a_bare_group(void **state)
@@ -117,18 +117,18 @@ static void test_args__runs_the_default_command_of_a_bare_group(void **state)
     struct line l = PARSE("-u", "ada", "-m", "h:1", "a");
     assert_string_equal(l.p.command->path, "agent list");
     assert_string_equal(((const struct args_root *)l.p.root)->user, "ada");
-    release(&l);
+    release_parsed(&l);
     l = PARSE("e", "--csv");
     assert_string_equal(l.p.command->path, "experiment list");
     assert_true(((const struct args_experiment_list *)l.p.args)->csv);
-    release(&l);
+    release_parsed(&l);
     l = PARSE("trial");
     assert_true(l.p.help);
-    release(&l);
+    release_parsed(&l);
     l = PARSE("e", "help");
     assert_true(l.p.help);
     assert_string_equal(l.p.command->path, "experiment");
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__refuses_what_does_not_fit(void **state)
@@ -154,7 +154,7 @@ static void test_args__gives_the_rest_of_the_line_to_a_command(void **state)
     assert_true(args->detach);
     assert_int_equal(args->entrypoint_n, 4);
     assert_string_equal(args->entrypoint[3], "--detach");
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__help_wins_over_missing_arguments(void **state)
@@ -163,7 +163,7 @@ static void test_args__help_wins_over_missing_arguments(void **state)
     assert_int_equal(l.rc, 0);
     assert_true(l.p.help);
     assert_string_equal(l.p.command->path, "experiment kill");
-    release(&l);
+    release_parsed(&l);
 }
 
 static void test_args__takes_negative_numbers_as_values(void **state)
@@ -171,7 +171,7 @@ static void test_args__takes_negative_numbers_as_values(void **state)
     struct line l = PARSE("e", "set", "max-slots", "1", "-1");
     assert_int_equal(l.rc, 0);
     assert_string_equal(((const struct args_experiment_set_max_slots *)l.p.args)->max_slots, "-1");
-    release(&l);
+    release_parsed(&l);
 }
 
 int main(void)

@@ -6,11 +6,12 @@
 
 const char *agent_local_id(const char *address); /* "/agents/a/slots/0" → "0" */
 int agents_fetch(struct cli *cli, struct wire_get_agents_response *ret, struct error *err); /* sorted by id */
-/* The slots of one agent, with what runs on them. */
+/* Shows the slots of one agent and what runs on them. */
 void slots_show(struct cli *cli, const struct wire_agent *agent, const struct wire_get_tasks_response *tasks);
 const char *text_join(struct arena *a, const char *const *s, size_t n, const char *between);
 
-/* The table (or JSON, or CSV) of allocations; only those on one of `agent_n` agents, 0 for all. Returns how many. */
+/* Shows allocations as a table, JSON or CSV; with agent_n > 0 only those on one of these agents. Returns their
+ * number. */
 struct tasks_form {
     bool csv, json;
     const char *const *agent;

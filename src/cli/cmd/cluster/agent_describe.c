@@ -1,4 +1,4 @@
-/* One agent: what it is, why it takes no work if it takes none, and what runs on its slots. */
+/* Describes one agent: what it is, why it takes no work if it takes none, and what runs on its slots. */
 #include "cli/cmd/cluster/agent.h"
 #include "cli/cmd/show.h"
 
@@ -10,7 +10,7 @@ static const char *slots_in_use(struct arena *a, const struct wire_agent *w)
     return arena_printf(a, "%zu of %zu", used, w->slots_n);
 }
 
-static const char *isolation(struct arena *a, const struct wire_agent *w)
+static const char *isolation_text(struct arena *a, const struct wire_agent *w)
 {
     if (!w->has_isolated)
         return NULL;
@@ -33,7 +33,7 @@ static void show_agent(struct cli *cli, const struct wire_agent *w)
     table_text(&t, slots_in_use(&t.arena, w));
     table_int(&t, (int64_t)w->containers_n);
     table_text(&t, text_join(&t.arena, w->addresses, w->addresses_n, ", "));
-    table_text(&t, isolation(&t.arena, w));
+    table_text(&t, isolation_text(&t.arena, w));
     table_show_record(cli, &t, false);
 }
 

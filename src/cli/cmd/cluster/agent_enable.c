@@ -1,7 +1,7 @@
 #include "cli/cmd/cluster/agent.h"
 
-/* The agents that were meant: the one named, or all. */
-static int choose(struct cli *cli, const char *agent_id, bool all, const char ***ret, size_t *ret_n, struct error *err)
+/* The agent that was named, or all agents. */
+static int choose_agents(struct cli *cli, const char *agent_id, bool all, const char ***ret, size_t *ret_n, struct error *err)
 {
     struct wire_get_agents_response out;
     if (!all && !agent_id)
@@ -25,7 +25,7 @@ int cmd_agent_enable(struct cli *cli, const struct args_agent_enable *args, stru
 {
     const char **agent;
     size_t n;
-    if (choose(cli, args->agent_id, args->all, &agent, &n, err) < 0)
+    if (choose_agents(cli, args->agent_id, args->all, &agent, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         struct wire_enable_agent_request in = {.agent_id = agent[i]};
@@ -50,7 +50,7 @@ int cmd_agent_disable(struct cli *cli, const struct args_agent_disable *args, st
     const char **agent;
     size_t n;
     struct wire_get_tasks_response tasks;
-    if (choose(cli, args->agent_id, args->all, &agent, &n, err) < 0)
+    if (choose_agents(cli, args->agent_id, args->all, &agent, &n, err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         struct wire_disable_agent_request in = {.agent_id = agent[i], .drain = args->drain, .reason = args->reason};

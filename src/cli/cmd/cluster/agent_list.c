@@ -77,8 +77,8 @@ static void work_cells(struct table *t, const struct wire_agent *agent)
     table_bool(t, agent->draining);
 }
 
-/* Scripts count the columns of release 0.38.1. On a terminal, which leaves out what it has no room for on the right, those come
- * first that tell whether an agent works. */
+/* Scripts count on the columns of release 0.38.1. A terminal may have no room for the columns on the right; there
+ * the columns that tell whether an agent works come first. */
 static void agent_row(struct table *t, const struct wire_agent *agent, bool for_people)
 {
     table_text(t, agent_local_id(agent->id));

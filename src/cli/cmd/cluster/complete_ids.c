@@ -1,12 +1,12 @@
-/* What an argument may name, a line each, for the scripts that `det completion` prints. Whoever presses a key waits for this: it
- * asks nobody for a password, and gives up soon (cli.c). */
+/* Prints what an argument may name, one per line, for the scripts of `det completion`. Somebody has pressed a key
+ * and waits, so this asks for no password and gives up soon (cli.c). */
 #include <string.h>
 
 #include "cli/cmd/cluster/agent.h"
 
-enum { NEWEST = 100 }; /* nobody looks through more */
+enum { NEWEST = 100 }; /* nobody reads through more */
 
-static int experiments(struct cli *cli, struct error *err)
+static int print_experiments(struct cli *cli, struct error *err)
 {
     struct wire_get_experiments_request in = {.limit = NEWEST, .sort_by = WIRE_GET_EXPERIMENTS_REQUEST_SORT_BY_ID,
                                               .order_by = WIRE_ORDER_BY_DESC, .has_archived = true};
@@ -18,7 +18,7 @@ static int experiments(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int trials(struct cli *cli, struct error *err)
+static int print_trials(struct cli *cli, struct error *err)
 {
     struct wire_search_runs_request in = {.limit = NEWEST, .sort = "id=desc"};
     struct wire_search_runs_response out;
@@ -29,7 +29,7 @@ static int trials(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int agents(struct cli *cli, struct error *err)
+static int print_agents(struct cli *cli, struct error *err)
 {
     struct wire_get_agents_response out;
     if (agents_fetch(cli, &out, err) < 0)
@@ -39,7 +39,7 @@ static int agents(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int tasks(struct cli *cli, struct error *err)
+static int print_tasks(struct cli *cli, struct error *err)
 {
     struct wire_get_tasks_response out;
     if (api_call(cli, ROUTE_ID_GET_TASKS, NULL, &out, err) < 0)
@@ -49,7 +49,7 @@ static int tasks(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int templates(struct cli *cli, struct error *err)
+static int print_templates(struct cli *cli, struct error *err)
 {
     struct wire_get_templates_request in = {.limit = -1, .sort_by = WIRE_GET_TEMPLATES_REQUEST_SORT_BY_NAME};
     struct wire_get_templates_response out;
@@ -60,7 +60,7 @@ static int templates(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int workspaces(struct cli *cli, struct error *err)
+static int print_workspaces(struct cli *cli, struct error *err)
 {
     struct wire_get_workspaces_response out;
     if (api_call(cli, ROUTE_ID_GET_WORKSPACES, NULL, &out, err) < 0)
@@ -70,7 +70,7 @@ static int workspaces(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int pools(struct cli *cli, struct error *err)
+static int print_pools(struct cli *cli, struct error *err)
 {
     struct wire_get_resource_pools_response out;
     if (api_call(cli, ROUTE_ID_GET_RESOURCE_POOLS, NULL, &out, err) < 0)
@@ -80,7 +80,7 @@ static int pools(struct cli *cli, struct error *err)
     return 0;
 }
 
-static int users(struct cli *cli, struct error *err)
+static int print_users(struct cli *cli, struct error *err)
 {
     struct wire_get_users_response out;
     if (api_call(cli, ROUTE_ID_GET_USERS, NULL, &out, err) < 0)
@@ -93,11 +93,11 @@ static int users(struct cli *cli, struct error *err)
 int cmd_complete_ids(struct cli *cli, const struct args_complete_ids *args, struct error *err)
 {
     static const struct { const char *kind; int (*print)(struct cli *, struct error *); } kinds[] = {
-        {"agent", agents}, {"experiment", experiments}, {"pool", pools}, {"task", tasks},
-        {"template", templates}, {"trial", trials}, {"user", users}, {"workspace", workspaces},
+        {"agent", print_agents}, {"experiment", print_experiments}, {"pool", print_pools}, {"task", print_tasks},
+        {"template", print_templates}, {"trial", print_trials}, {"user", print_users}, {"workspace", print_workspaces},
     };
     size_t i = 0;
-    while (strcmp(kinds[i].kind, args->kind) != 0) /* the table of commands allows no other */
+    while (strcmp(kinds[i].kind, args->kind) != 0) /* contract/cli.json allows no other kind */
         i++;
     return kinds[i].print(cli, err);
 }

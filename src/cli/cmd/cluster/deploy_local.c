@@ -1,4 +1,4 @@
-/* det deploy local …: the words around cli/local/local_cluster.h. */
+/* det deploy local …: options and messages around cli/local/local_cluster.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "cli/connection/api.h"
 #include "cli/local/local_cluster.h"
 
-/* A weak password is not taken, as ever: the master makes one of its own. */
+/* Uses the given password if it is strong enough; otherwise the master makes one. */
 static void choose_password(struct cli *cli, const char *given)
 {
     struct error weak = ERROR_INIT;
@@ -48,7 +48,7 @@ static bool all_agents_run(struct local_cluster *c, int64_t n)
     return true;
 }
 
-/* Those that have outlived a crash of the master come back by themselves. */
+/* Agents that have outlived a crash of the master reconnect by themselves and are not started again. */
 static int start_agents(struct local_cluster *c, const struct args_deploy_local_cluster_up *args, int64_t port, bool logged_in,
                         struct error *err)
 {
@@ -67,8 +67,9 @@ static int start_agents(struct local_cluster *c, const struct args_deploy_local_
     return logged_in ? local_agents_wait(c, (size_t)args->agents, err) : 0;
 }
 
-/* What a crash has left is kept: a master that runs is the cluster's, unless nothing is missing or its database is to go. Agents
- * know the old database's cluster and token, so they go with it. */
+/* Starts the master, or uses the one that runs if agents are missing: what a crash has left is kept. If the master runs
+ * and nothing is missing, local_master_up() refuses. If the database is to be deleted, the agents are removed, too,
+ * since they know the old database's cluster and token. */
 static int bring_up_master(struct local_cluster *c, const struct local_master *m, int64_t agents, int64_t *port, struct error *err)
 {
     int n;
@@ -156,7 +157,7 @@ static bool is_this_machine(const char *host)
     return strcasecmp(host, "localhost") == 0 || strcmp(host, "127.0.0.1") == 0 || strcmp(host, "[::1]") == 0 || strcmp(host, "::1") == 0;
 }
 
-/* DET_MASTER says how the master is reached, if it is the one that is meant. */
+/* Uses DET_MASTER as the agent's master address if it names the same master. */
 static int reach_master(struct cli *cli, struct local_agent *g, struct error *err)
 {
     const char *given = getenv("DET_MASTER"), *url;

@@ -3,7 +3,7 @@
 
 typedef struct wire_job_rbac_job job_entry;
 
-/* The pool's queue is ordered by priority or by weight; without a name it is the default pool for slots. */
+/* Whether the pool's queue is ordered by priority or by weight. Without a name, it is the default pool for slots. */
 static int find_is_priority(struct cli *cli, const char *pool, bool *ret, struct error *err)
 {
     struct wire_get_resource_pools_response out;
@@ -19,9 +19,9 @@ static int find_is_priority(struct cli *cli, const char *pool, bool *ret, struct
     return error_set(err, ERR_NOT_FOUND, "Pool %s not found", pool ? pool : "(default)");
 }
 
-/* As the older releases show their job queue, not 0.38.1 (docs/compatibility.md): ids are cut to the shortest beginning
- * that tells the listed jobs apart, but not below 8 characters; names have no suffix; the last columns are Status and
- * User. */
+/* The job queue is shown as releases older than 0.38.1 did (docs/compatibility.md): ids are cut to the shortest
+ * beginning that distinguishes the listed jobs, but to at least 8 characters; names have no suffix; the last columns
+ * are Status and User. */
 static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
 {
     size_t n = 8;
@@ -36,8 +36,8 @@ static size_t prefix_length(const struct wire_get_jobs_v2_response *jobs)
     return n;
 }
 
-/* On a terminal: names alone would not tell experiments apart, and nearly all jobs are experiments. The number stands in front, for
- * long names are shortened at their end. */
+/* The name on a terminal: with the experiment's number, because nearly all jobs are experiments and their names may
+ * be equal. The number comes first, because long names are cut off at their end. */
 static const char *brief_name(struct arena *a, const struct wire_job *f)
 {
     return f && f->type == WIRE_JOB_TYPE_EXPERIMENT ? arena_printf(a, "%s: %s", f->entity_id, f->name) : NULL;
@@ -48,7 +48,7 @@ static const char *brief_type(const char *type, bool experiment)
     return experiment ? "" : type && strncmp(type, "TYPE_", 5) == 0 ? type + 5 : NULL;
 }
 
-/* Behind the columns of old, on request. */
+/* The columns that --details adds after the usual ones. */
 static void detail_cells(struct table *t, const job_entry *e)
 {
     const struct wire_job *f = e->full;
@@ -87,7 +87,8 @@ static void job_row(struct table *t, const job_entry *e, bool is_priority, size_
     table_text(t, f ? f->username : "***");
 }
 
-/* Below the table, whose columns are what scripts read: why each job waits, and when it may start. */
+/* Adds lines below the table: why each job waits, and when it may start. The table's own columns stay as scripts
+ * read them. */
 static void note_reason(struct cli *cli, const job_entry *e, size_t id_n, struct strbuf *notes)
 {
     const struct wire_job_summary *summary = e->full ? e->full->summary : e->limited->summary;
@@ -99,7 +100,7 @@ static void note_reason(struct cli *cli, const job_entry *e, size_t id_n, struct
         strbuf_addf(notes, "; may start at %s", format_time(&cli->arena, true, summary->estimated_start));
 }
 
-static struct json_object *unwrap(struct json_object *entry)
+static struct json_object *unwrap_job(struct json_object *entry)
 {
     struct json_object *job = json_object_object_get(entry, "full");
     return job ? job : json_object_object_get(entry, "limited");
@@ -114,7 +115,7 @@ static int print_documents(struct cli *cli, const struct args_job_list *args, st
     if (documents_fetch(cli, ROUTE_ID_GET_JOBS_V2, in, &in->offset, "jobs", pages_of(args->pages, args->has_limit), &list, err) < 0)
         return -1;
     for (size_t i = 0; i < json_object_array_length(list); i++)
-        json_object_array_add(jobs, json_object_get(unwrap(json_object_array_get_idx(list, i))));
+        json_object_array_add(jobs, json_object_get(unwrap_job(json_object_array_get_idx(list, i))));
     if (args->yaml)
         output_yaml(cli, all, true);
     else
@@ -138,7 +139,7 @@ int cmd_job_list(struct cli *cli, const struct args_job_list *args, struct error
         return print_documents(cli, args, &in, err);
     table_columns(&t, (const char *const[]){"#", "ID", "Type", "Job Name", is_priority ? "Priority" : "Weight",
                                             "Submitted", terminal ? "Slots" : "Slots (acquired/needed)", "Status", "User", NULL});
-    /* A narrow terminal has the experiment's number before its name and the rest below the table: no columns for them. */
+    /* on a narrow terminal the details are shown below the table, not as columns */
     bool details = args->details && (!terminal || cli->out_width >= WIDE);
     if (details)
         table_columns(&t, (const char *const[]){"Experiment", "Estimated Start", "Reason", NULL});

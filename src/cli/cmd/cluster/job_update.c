@@ -1,5 +1,5 @@
-/* Places in the job queue: one job by options, several at once by operations such as ID.priority=1. The master takes
- * unique beginnings of ids, and all changes or none. */
+/* Changes jobs in the queue: one job by options, or several at once by operations such as ID.priority=1. The master
+ * accepts unique beginnings of ids, and makes either all changes or none. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static int take_value(const char *operation, const char *key, const char *value,
     return 0;
 }
 
-/* JOB_ID.KEY=VALUE */
+/* Parses JOB_ID.KEY=VALUE. */
 static int read_operation(struct cli *cli, const char *operation, struct wire_job_queue_control *ret,
                           struct error *err)
 {

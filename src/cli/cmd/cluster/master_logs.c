@@ -3,16 +3,16 @@
 #include "cli/connection/api.h"
 #include "cli/connection/logs.h"
 
-static const char *text(struct json_object *v, const char *key)
+static const char *text_field(struct json_object *v, const char *key)
 {
     struct json_object *s;
     return json_object_object_get_ex(v, key, &s) && s ? json_object_get_string(s) : "";
 }
 
-static const char *level(struct json_object *entry)
+static const char *level_name(struct json_object *entry)
 {
     static const char prefix[] = "LOG_LEVEL_";
-    const char *name = text(entry, "level");
+    const char *name = text_field(entry, "level");
     return strncmp(name, prefix, sizeof(prefix) - 1) == 0 ? name + sizeof(prefix) - 1 : name;
 }
 
@@ -20,7 +20,7 @@ void master_log_write(struct json_object *record, FILE *to)
 {
     struct json_object *entry;
     if (json_object_object_get_ex(record, "logEntry", &entry))
-        fprintf(to, "%s [%s]: %s\n", text(entry, "timestamp"), level(entry), text(entry, "message"));
+        fprintf(to, "%s [%s]: %s\n", text_field(entry, "timestamp"), level_name(entry), text_field(entry, "message"));
 }
 
 static int print_record(struct json_object *record, void *ctx, struct error *err)

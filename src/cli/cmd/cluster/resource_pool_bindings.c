@@ -1,7 +1,7 @@
-/* Which workspaces may use a resource pool. */
+/* Commands that bind workspaces to resource pools, which limits who may use a pool. */
 #include "cli/cmd/workspace.h"
 
-/* ['a', 'b'], as the released client prints them */
+/* ['a', 'b'], the form in which the released client prints lists */
 static const char *list_of(struct cli *cli, const char *const *name, size_t n)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

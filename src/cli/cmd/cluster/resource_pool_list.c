@@ -1,6 +1,6 @@
 #include "cli/cmd/show.h"
 
-/* In the words of master.yaml. */
+/* The scheduler in the words of master.yaml. */
 static const char *scheduler_text(const struct wire_resourcepool_resource_pool *p)
 {
     const struct wire_resourcepool_resource_pool_priority_scheduler_detail *d = p->details ? p->details->priority_scheduler : NULL;
@@ -24,7 +24,7 @@ static void add_fraction(struct cli *cli, struct table *t, int part, int all)
     table_text(t, arena_printf(&cli->arena, "%d/%d", part, all));
 }
 
-/* How the number of agents changes; a pool without a provider has the agents that connect. */
+/* Adds how the number of agents changes; a pool without a provider has the agents that connect. */
 static void add_scaling(struct cli *cli, struct table *t, const struct wire_resourcepool_resource_pool *p)
 {
     const char *starting = p->starting_instances > 0 ? arena_printf(&cli->arena, ", %d starting", p->starting_instances) : "";

@@ -25,7 +25,7 @@ size_t tasks_count(const struct tasks_form *form, const struct wire_get_tasks_re
     return n;
 }
 
-/* The agent, or all of them as Python prints a list; people see names alone. */
+/* The agent's name, or several names as Python prints a list; *ret_brief has only the names. */
 static const char *agents_of(struct arena *a, const allocation *s, const char **ret_brief)
 {
     struct strbuf all = STRBUF_INIT, brief = STRBUF_INIT;
@@ -84,7 +84,7 @@ static void task_row(struct table *t, const allocation *s)
 
 static int by_registered_time(const void *a, const void *b)
 {
-    /* Whole seconds, as printed: among equals the order of arrival stays. */
+    /* compare whole seconds, as they are printed, so that tasks of the same second stay in order of arrival */
     int64_t x = (*(const allocation *const *)a)->registered_time / 1000000,
             y = (*(const allocation *const *)b)->registered_time / 1000000;
     if (x == y)

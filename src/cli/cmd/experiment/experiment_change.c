@@ -1,5 +1,5 @@
-/* What moves an experiment from state to state, each a single call: activate, pause, cancel, kill, archive, unarchive,
- * delete; and from project to project. */
+/* Commands that change experiments by a single call: activate, pause, cancel, kill, archive, unarchive, delete, and
+ * move. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,17 +8,17 @@
 #include "cli/cmd/workspace.h"
 #include "cli/terminal/terminal.h"
 
-/* One of the experiments that were named. */
+/* Changes one of the named experiments. */
 typedef int change_fn(struct cli *cli, int32_t id, struct error *err);
 
-/* Changes one after the other. An experiment that cannot be changed does not keep the others from it: its error is said,
- * and the last one becomes the command's. */
+/* Changes one experiment after the other. If one cannot be changed, its error is printed and the others are changed
+ * nevertheless. The last error becomes the command's. */
 static int change_each(struct cli *cli, const char *const *id, size_t n, change_fn *change, struct error *err)
 {
     cleanup_error struct error last = ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         cleanup_error struct error failed = ERROR_INIT;
-        if (change(cli, (int32_t)strtol(id[i], NULL, 10), &failed) == 0) /* checked when the line was parsed */
+        if (change(cli, (int32_t)strtol(id[i], NULL, 10), &failed) == 0) /* was checked when the command line was parsed */
             continue;
         if (last.kind)
             cli_say(cli, CLI_RED, "%s", error_msg(&last));
@@ -31,8 +31,8 @@ static int change_each(struct cli *cli, const char *const *id, size_t n, change_
     return -1;
 }
 
-/* The requests of all these routes are {id}, as their contract rows say. */
-static int change(struct cli *cli, enum route_id id, const void *request, const char *done, int32_t experiment,
+/* The requests of all these routes have one field, `id`, as the contract says. */
+static int change_experiment(struct cli *cli, enum route_id id, const void *request, const char *done, int32_t experiment,
                   struct error *err)
 {
     if (api_call(cli, id, request, NULL, err) < 0)
@@ -41,33 +41,33 @@ static int change(struct cli *cli, enum route_id id, const void *request, const 
     return 0;
 }
 
-/* Ends it unless it has ended: then there was nothing to end, and det says so. */
-static int end(struct cli *cli, enum route_id route, const void *request, const char *done, int32_t id, struct error *err)
+/* Ends the experiment. If it has ended already, that is no error: det says so. */
+static int end_experiment(struct cli *cli, enum route_id route, const void *request, const char *done, int32_t id, struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = id};
     struct wire_get_experiment_response out;
     if (api_call(cli, ROUTE_ID_GET_EXPERIMENT, &in, &out, err) < 0)
         return -1;
     if (!experiment_is_final(out.experiment->state))
-        return change(cli, route, request, done, id, err);
+        return change_experiment(cli, route, request, done, id, err);
     fprintf(cli->out, "Experiment %d has ended already (%s); nothing was changed\n", id,
             state_text(&wire_enum_experiment_state, (int32_t)out.experiment->state));
     return 0;
 }
 
-static int activate(struct cli *cli, int32_t id, struct error *err)
+static int activate_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change(cli, ROUTE_ID_ACTIVATE_EXPERIMENT, &(struct wire_activate_experiment_request){.id = id}, "Activated", id, err);
+    return change_experiment(cli, ROUTE_ID_ACTIVATE_EXPERIMENT, &(struct wire_activate_experiment_request){.id = id}, "Activated", id, err);
 }
 
 int cmd_experiment_activate(struct cli *cli, const struct args_experiment_activate *args, struct error *err)
 {
-    return change_each(cli, args->experiment_ids, args->experiment_ids_n, activate, err);
+    return change_each(cli, args->experiment_ids, args->experiment_ids_n, activate_experiment, err);
 }
 
 static int pause_one(struct cli *cli, int32_t id, struct error *err)
 {
-    return change(cli, ROUTE_ID_PAUSE_EXPERIMENT, &(struct wire_pause_experiment_request){.id = id}, "Paused", id, err);
+    return change_experiment(cli, ROUTE_ID_PAUSE_EXPERIMENT, &(struct wire_pause_experiment_request){.id = id}, "Paused", id, err);
 }
 
 int cmd_experiment_pause(struct cli *cli, const struct args_experiment_pause *args, struct error *err)
@@ -75,19 +75,19 @@ int cmd_experiment_pause(struct cli *cli, const struct args_experiment_pause *ar
     return change_each(cli, args->experiment_ids, args->experiment_ids_n, pause_one, err);
 }
 
-static int cancel(struct cli *cli, int32_t id, struct error *err)
+static int cancel_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return end(cli, ROUTE_ID_CANCEL_EXPERIMENT, &(struct wire_cancel_experiment_request){.id = id}, "Canceled", id, err);
+    return end_experiment(cli, ROUTE_ID_CANCEL_EXPERIMENT, &(struct wire_cancel_experiment_request){.id = id}, "Canceled", id, err);
 }
 
 int cmd_experiment_cancel(struct cli *cli, const struct args_experiment_cancel *args, struct error *err)
 {
-    return change_each(cli, args->experiment_ids, args->experiment_ids_n, cancel, err);
+    return change_each(cli, args->experiment_ids, args->experiment_ids_n, cancel_experiment, err);
 }
 
 static int kill_one(struct cli *cli, int32_t id, struct error *err)
 {
-    return end(cli, ROUTE_ID_KILL_EXPERIMENT, &(struct wire_kill_experiment_request){.id = id}, "Killed", id, err);
+    return end_experiment(cli, ROUTE_ID_KILL_EXPERIMENT, &(struct wire_kill_experiment_request){.id = id}, "Killed", id, err);
 }
 
 int cmd_experiment_kill(struct cli *cli, const struct args_experiment_kill *args, struct error *err)
@@ -95,25 +95,25 @@ int cmd_experiment_kill(struct cli *cli, const struct args_experiment_kill *args
     return change_each(cli, args->experiment_ids, args->experiment_ids_n, kill_one, err);
 }
 
-static int archive(struct cli *cli, int32_t id, struct error *err)
+static int archive_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change(cli, ROUTE_ID_ARCHIVE_EXPERIMENT, &(struct wire_archive_experiment_request){.id = id}, "Archived", id, err);
+    return change_experiment(cli, ROUTE_ID_ARCHIVE_EXPERIMENT, &(struct wire_archive_experiment_request){.id = id}, "Archived", id, err);
 }
 
 int cmd_experiment_archive(struct cli *cli, const struct args_experiment_archive *args, struct error *err)
 {
-    return change_each(cli, args->experiment_ids, args->experiment_ids_n, archive, err);
+    return change_each(cli, args->experiment_ids, args->experiment_ids_n, archive_experiment, err);
 }
 
-static int unarchive(struct cli *cli, int32_t id, struct error *err)
+static int unarchive_experiment(struct cli *cli, int32_t id, struct error *err)
 {
-    return change(cli, ROUTE_ID_UNARCHIVE_EXPERIMENT, &(struct wire_unarchive_experiment_request){.id = id}, "Unarchived", id,
+    return change_experiment(cli, ROUTE_ID_UNARCHIVE_EXPERIMENT, &(struct wire_unarchive_experiment_request){.id = id}, "Unarchived", id,
                   err);
 }
 
 int cmd_experiment_unarchive(struct cli *cli, const struct args_experiment_unarchive *args, struct error *err)
 {
-    return change_each(cli, args->experiment_ids, args->experiment_ids_n, unarchive, err);
+    return change_each(cli, args->experiment_ids, args->experiment_ids_n, unarchive_experiment, err);
 }
 
 static int delete_one(struct cli *cli, int32_t id, struct error *err)

@@ -5,7 +5,7 @@
 #include "cli/files/override.h"
 #include "common/base/cleanup.h"
 
-/* What changes: the file, then the single keys. "{}" changes nothing. */
+/* The changes to the configuration: from the file, then from single keys. "{}" changes nothing. */
 static int read_override(struct cli *cli, const struct args_experiment_continue *args, struct strbuf *ret,
                          struct error *err)
 {

@@ -16,7 +16,7 @@ static void say_prepared(struct cli *cli, const struct context *c, const char *e
             format_size(&cli->arena, (double)c->size), c->n, end);
 }
 
-/* The output is for a program: the id, or JSON, and nothing else. */
+/* Whether the output is for a program: only the id, or only JSON. */
 static bool is_terse(const struct args_experiment_create *args) { return args->quiet || args->json; }
 
 static void print_created(struct cli *cli, const struct args_experiment_create *args, const struct wire_experiment *e)
@@ -41,7 +41,7 @@ static int read_context(struct cli *cli, const struct args_experiment_create *ar
     if (!args->model_def && args->include_n == 0)
         return 0;
     bool terse = is_terse(args);
-    if (cli->out_terminal && !terse) { /* redrawn below; a pipe gets the line once */
+    if (cli->out_terminal && !terse) { /* a terminal line is redrawn below; otherwise it is printed once */
         say_prepared(cli, c, "\r");
         fflush(cli->out);
     }
@@ -55,14 +55,14 @@ static int read_context(struct cli *cli, const struct args_experiment_create *ar
     return rc;
 }
 
-/* What is sent: the files of the context with one of two configurations, or none to be created at all. */
+/* What is sent: the files of the context, and a configuration. */
 struct submission {
     const struct strbuf *config;
-    const char *template; /* NULL: none */
+    const char *template; /* NULL: no template */
     bool validate_only, activate;
 };
 
-/* Written by hand for the sake of the files, which go straight from the disk into the body. */
+/* Writes the request's JSON by hand, because the files are read from disk directly into it. */
 static int build_body(const struct args_experiment_create *args, const struct submission *s, const struct context *c,
                       struct strbuf *body, struct error *err)
 {
@@ -84,7 +84,7 @@ static int build_body(const struct args_experiment_create *args, const struct su
     return 0;
 }
 
-static int submit(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+static int submit_experiment(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
                   const struct context *context, struct wire_create_experiment_response *out, struct error *err)
 {
     cleanup_strbuf struct strbuf body = STRBUF_INIT;
@@ -95,7 +95,8 @@ static int submit(struct cli *cli, const struct args_experiment_create *args, co
     return 0;
 }
 
-/* The configuration is judged first; then a very small experiment with it tells whether the model trains at all. */
+/* Checks the configuration first. Then creates a very small experiment with it, which shows whether the model can be
+ * trained. */
 static int create_test(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
                        struct context *context, struct error *err)
 {
@@ -105,11 +106,11 @@ static int create_test(struct cli *cli, const struct args_experiment_create *arg
     struct submission test = {.config = &config, .activate = true};
     fputs("Validating experiment configuration...\n", cli->out);
     fflush(cli->out);
-    if (submit(cli, args, &judged, &(struct context)CONTEXT_INIT, &out, err) < 0)
+    if (submit_experiment(cli, args, &judged, &(struct context)CONTEXT_INIT, &out, err) < 0)
         return -1;
     experiment_warn_of_config(cli, out.config_warnings, out.config_warnings_n);
     fputs("Experiment configuration validation succeeded! \U0001F389\nCreating test experiment...\n", cli->out);
-    if (experiment_test_config(out.config, &config, err) < 0 || submit(cli, args, &test, context, &out, err) < 0)
+    if (experiment_test_config(out.config, &config, err) < 0 || submit_experiment(cli, args, &test, context, &out, err) < 0)
         return -1;
     context_release(context);
     fprintf(cli->out, "Created test experiment %d\n", out.experiment->id);
@@ -128,14 +129,14 @@ static void warn_of_retired_searcher(struct cli *cli, const char *config)
     exp_config_free(c);
 }
 
-/* `ports` are opened before anything is created. */
+/* `ports` were opened before anything is created. */
 static int submit_and_follow(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
                              struct context *context, struct publish *ports, struct error *err)
 {
     struct wire_create_experiment_response out;
-    if (submit(cli, args, s, context, &out, err) < 0)
+    if (submit_experiment(cli, args, s, context, &out, err) < 0)
         return -1;
-    context_release(context); /* a follower may live for days */
+    context_release(context); /* free the context, since following may take days */
     print_created(cli, args, out.experiment);
     experiment_warn(cli, out.experiment->id, out.warnings, out.warnings_n);
     warn_of_retired_searcher(cli, out.config);
@@ -145,7 +146,7 @@ static int submit_and_follow(struct cli *cli, const struct args_experiment_creat
     return args->follow_first_trial && !args->paused ? experiment_follow(cli, out.experiment->id, ports, err) : 0;
 }
 
-static int create(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
+static int create_experiment(struct cli *cli, const struct args_experiment_create *args, const struct submission *s,
                   struct context *context, struct error *err)
 {
     struct publish *ports = NULL;
@@ -176,5 +177,5 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
         return -1;
     struct submission s = {.config = &config, .template = args->template_n ? args->template[0] : NULL,
                            .activate = !args->paused};
-    return args->test_mode ? create_test(cli, args, &s, &context, err) : create(cli, args, &s, &context, err);
+    return args->test_mode ? create_test(cli, args, &s, &context, err) : create_experiment(cli, args, &s, &context, err);
 }

@@ -1,5 +1,5 @@
-/* Three tables of one or more experiments: themselves, their trials, and what the trials have reported, a row for each
- * number of batches, in which training, checkpoint and validation of the same number stand together. */
+/* Prints three tables about experiments: the experiments, their trials, and what the trials have reported. The last
+ * has a row for each number of batches, with the training metrics, the checkpoint and the validation at that number. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "cli/terminal/output.h"
 #include "common/base/cleanup.h"
 
-/* Names of metrics, sorted, each once. */
+/* Names of metrics, sorted and without duplicates. */
 struct names {
     const char **name;
     size_t n;
@@ -26,7 +26,7 @@ struct described {
     size_t trial_n;
 };
 
-/* Fetching */
+/* ---- fetching ---- */
 
 static int fetch_workloads(struct cli *cli, struct described_trial *t, struct error *err)
 {
@@ -88,7 +88,7 @@ static int parse_ids(const char *text, int32_t *id, size_t *n, struct error *err
     }
 }
 
-/* Ids come one by one, or several in a word, separated by commas. */
+/* Reads ids that are given as several words, or in one word separated by commas. */
 static int read_ids(struct cli *cli, const struct args_experiment_describe *args, int32_t **ret, size_t *ret_n,
                     struct error *err)
 {
@@ -103,7 +103,7 @@ static int read_ids(struct cli *cli, const struct args_experiment_describe *args
     return 0;
 }
 
-/* The tables */
+/* ---- the tables ---- */
 
 static int compare_text(const void *a, const void *b)
 {
@@ -161,7 +161,7 @@ static void fill_trials(struct table *t, const struct described *d, size_t n)
     }
 }
 
-static struct json_object *averages(const struct wire_trial_metrics_workload *w)
+static struct json_object *average_metrics(const struct wire_trial_metrics_workload *w)
 {
     struct json_object *v = NULL;
     const char *text = w && w->metrics ? w->metrics->avg_metrics : NULL;
@@ -189,7 +189,7 @@ static void add_names(struct arena *a, struct names *names, struct json_object *
     qsort(all, names->n, sizeof(*all), compare_text);
 }
 
-/* The first report of the first trial names the metrics of the experiment. */
+/* The names of an experiment's metrics, taken from the first report of its first trial. */
 static struct names metric_names(struct arena *a, const struct described *d, size_t n, bool validation)
 {
     struct names names = {0};
@@ -200,7 +200,7 @@ static struct names metric_names(struct arena *a, const struct described *d, siz
                                                                      : t->workload[k].training;
             if (!w || !w->metrics)
                 continue;
-            cleanup_json struct json_object *metrics = averages(w);
+            cleanup_json struct json_object *metrics = average_metrics(w);
             add_names(a, &names, metrics);
             break;
         }
@@ -208,20 +208,20 @@ static struct names metric_names(struct arena *a, const struct described *d, siz
     return names;
 }
 
-/* One row of the third table while its workloads are gathered. */
+/* A row of the third table while it is put together from workloads. */
 struct step {
     int32_t trial_id, batches;
     const char *state;
-    int64_t time_us, checkpoint_us, validation_us; /* 0: none */
+    int64_t time_us, checkpoint_us, validation_us; /* 0: there is none */
     const char *checkpoint_state, *validation_state;
-    const char **training, **validation; /* by name; NULL where there is none */
+    const char **training, **validation; /* indexed like the names; NULL: the report has no such metric */
 };
 
 static const char **metric_texts(struct arena *a, const struct wire_trial_metrics_workload *w,
                                  const struct names *names)
 {
     const char **text = arena_array(a, const char *, names->n + 1);
-    cleanup_json struct json_object *metrics = averages(w);
+    cleanup_json struct json_object *metrics = average_metrics(w);
     for (size_t i = 0; i < names->n; i++) {
         struct json_object *v;
         if (json_object_is_type(metrics, json_type_object) && json_object_object_get_ex(metrics, names->name[i], &v) &&
@@ -291,7 +291,8 @@ static void step_row(struct table *t, const struct step *s, const struct names *
     for (size_t i = 0; i < training->n; i++)
         table_text(t, s->training[i]);
     table_text(t, s->checkpoint_state);
-    table_brief(t, format_time(&t->arena, s->checkpoint_us > 0, s->checkpoint_us), ""); /* a terminal has one time for all */
+    /* a terminal shows one time for the whole row */
+    table_brief(t, format_time(&t->arena, s->checkpoint_us > 0, s->checkpoint_us), "");
     table_text(t, s->validation_state);
     table_brief(t, format_time(&t->arena, s->validation_us > 0, s->validation_us), "");
     for (size_t i = 0; i < validation->n; i++)
@@ -340,7 +341,7 @@ static void fill_workloads(struct table *t, const struct described *d, size_t n,
             fill_trial_steps(t, &d[i].trial[k], &training, &validation);
 }
 
-/* Where a table goes: under its title, or into its file of --outdir. */
+/* Prints the table below its title, or into its file in --outdir. */
 static int put_table(struct cli *cli, const struct args_experiment_describe *args, const struct table *t,
                      const char *title, const char *file, struct error *err)
 {
@@ -402,7 +403,7 @@ int cmd_experiment_describe(struct cli *cli, const struct args_experiment_descri
         put_table(cli, args, &trials, "\nTrials:", "trials.csv", err) < 0 ||
         put_table(cli, args, &workloads, "\nWorkloads:", "workloads.csv", err) < 0)
         return -1;
-    for (size_t i = 0; i < n && !terminal; i++) /* the columns are those that scripts know */
+    for (size_t i = 0; i < n && !terminal; i++) /* scripts get the usual columns only */
         if (d[i].experiment->failure)
             experiment_tell_state(cli, d[i].experiment);
     return 0;

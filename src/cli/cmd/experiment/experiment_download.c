@@ -2,7 +2,7 @@
 
 #include "cli/cmd/checkpoint.h"
 
-/* The best first: by the searcher's metric, or by the one that was named. */
+/* The best checkpoints come first: by the searcher's metric, or by the metric that was named. */
 int cmd_experiment_download(struct cli *cli, const struct args_experiment_download *args, struct error *err)
 {
     enum wire_checkpoint_state state = WIRE_CHECKPOINT_STATE_COMPLETED;

@@ -9,7 +9,8 @@ static bool trial_is_final(enum wire_trial_state s)
     return s == WIRE_TRIAL_STATE_COMPLETED || s == WIRE_TRIAL_STATE_CANCELED || s == WIRE_TRIAL_STATE_ERROR;
 }
 
-/* The log of the first trial ends a moment before its experiment does: that is waited for, unless other trials go on. */
+/* Waits for the experiment's end, which comes a moment after the end of its first trial's log. Does not wait if
+ * other trials go on. */
 static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experiment **ret, size_t *ret_running, struct error *err)
 {
     for (;;) {
@@ -33,7 +34,7 @@ static int wait_for_end(struct cli *cli, int32_t id, const struct wire_experimen
     }
 }
 
-/* The trial with the best value of the searcher's metric; NULL: none has reported it. */
+/* Finds the trial with the best value of the searcher's metric; NULL: no trial has reported it. */
 static int find_best(struct cli *cli, int32_t id, const struct searched_metric *m, const struct wire_trial **ret, struct error *err)
 {
     struct wire_get_experiment_trials_request in = {.experiment_id = id, .limit = 1,
@@ -46,7 +47,8 @@ static int find_best(struct cli *cli, int32_t id, const struct searched_metric *
     return 0;
 }
 
-/* The checkpoint with the best value; where none was saved with a validation, the last one. "": there is none. */
+/* Finds the checkpoint with the best value; if no checkpoint was saved at a validation, the last one. "": there is
+ * none. */
 static int find_checkpoint(struct cli *cli, int32_t id, const char **ret, struct error *err)
 {
     enum wire_checkpoint_state completed = WIRE_CHECKPOINT_STATE_COMPLETED;

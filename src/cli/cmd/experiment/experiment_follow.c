@@ -4,7 +4,7 @@
 #include "cli/connection/logs.h"
 #include "cli/connection/publish.h"
 
-/* What the queue says of it; NULL: nothing, or it cannot be asked. */
+/* The reason in the job queue why the experiment waits; NULL: there is none, or it cannot be read. */
 static const char *waiting_reason(struct cli *cli, int32_t experiment_id)
 {
     cleanup_error struct error none = ERROR_INIT;

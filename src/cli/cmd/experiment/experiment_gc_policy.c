@@ -1,4 +1,4 @@
-/* Which checkpoints of an experiment are kept: what would be deleted is shown first. */
+/* Changes which checkpoints of an experiment are kept. Shows first which ones would be removed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +69,8 @@ static void print_table(struct cli *cli, struct json_object *list, const char *m
     table_show(cli, &t, false);
 }
 
-/* What the policy would delete. */
-static int preview(struct cli *cli, const struct args_experiment_set_gc_policy *args, struct error *err)
+/* Shows which checkpoints the policy would remove. */
+static int preview_policy(struct cli *cli, const struct args_experiment_set_gc_policy *args, struct error *err)
 {
     cleanup_json struct json_object *v = NULL;
     const char *path = arena_printf(&cli->arena,
@@ -101,7 +101,7 @@ int cmd_experiment_set_gc_policy(struct cli *cli, const struct args_experiment_s
         .save_trial_latest = (int32_t)args->save_trial_latest};
     struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .checkpoint_storage = &policy};
     if (!args->yes) {
-        if (preview(cli, args, err) < 0)
+        if (preview_policy(cli, args, err) < 0)
             return -1;
         if (!terminal_ask_yes(cli, "Changing the policy deletes checkpoints for ever.\nChange it?")) {
             fputs("Aborting operations.\n", cli->out);

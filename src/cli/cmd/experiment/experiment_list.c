@@ -37,7 +37,7 @@ static void experiment_columns(struct table *t, const struct experiment_list_for
         table_column(t, "Archived");
 }
 
-/* ---- states that are not stored ---- */
+/* ---- states that the master does not store ---- */
 
 static bool is_live(enum wire_experiment_state s)
 {
@@ -45,7 +45,7 @@ static bool is_live(enum wire_experiment_state s)
            s == WIRE_EXPERIMENT_STATE_RUNNING;
 }
 
-/* What is printed of what was found so far. */
+/* What was selected for printing so far. */
 struct choice {
     const struct experiment_list_form *form;
     size_t seen, taken;
@@ -53,7 +53,7 @@ struct choice {
 
 static bool is_full(const struct choice *c) { return c->form->most && c->taken == c->form->most; }
 
-static bool takes(struct choice *c, enum wire_experiment_state state)
+static bool takes_experiment(struct choice *c, enum wire_experiment_state state)
 {
     const struct experiment_list_form *f = c->form;
     size_t i = 0;
@@ -81,7 +81,7 @@ static int print_documents(struct cli *cli, struct wire_get_experiments_request 
         return -1;
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         struct json_object *e = json_object_array_get_idx(list, i);
-        if (takes(&choice, state_of_document(e)))
+        if (takes_experiment(&choice, state_of_document(e)))
             json_object_array_add(chosen, json_object_get(e));
     }
     output_json(cli, chosen);
@@ -94,7 +94,7 @@ int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, co
     cleanup_table struct table t = TABLE_INIT;
     struct experiment_list_form on_terminal = *how, *form = &on_terminal;
     struct choice choice = {.form = form};
-    form->failure = cli->out_width > 0 && !how->csv; /* scripts know the columns of old */
+    form->failure = cli->out_width > 0 && !how->csv; /* scripts get the usual columns only */
     if (form->json)
         return print_documents(cli, in, form, err);
     experiment_columns(&t, form);
@@ -103,7 +103,7 @@ int experiment_list(struct cli *cli, struct wire_get_experiments_request *in, co
         if (api_call(cli, ROUTE_ID_GET_EXPERIMENTS, in, &out, err) < 0)
             return -1;
         for (size_t i = 0; i < out.experiments_n; i++)
-            if (takes(&choice, out.experiments[i].state))
+            if (takes_experiment(&choice, out.experiments[i].state))
                 experiment_row(&t, &out.experiments[i], form);
         if (is_full(&choice) || is_last_page(out.pagination, form->pages) || out.experiments_n == 0)
             break;
@@ -117,14 +117,15 @@ static enum wire_experiment_state *states_of(struct cli *cli, const struct args_
 {
     enum wire_experiment_state *state = arena_array(&cli->arena, enum wire_experiment_state, args->states_n + 1);
     for (size_t i = 0; i < args->states_n; i++) {
-        int32_t number = 0; /* contract/cli.json has the choices */
+        int32_t number = 0; /* contract/cli.json lists the allowed states */
         codec_enum_number(&wire_enum_experiment_state, arena_printf(&cli->arena, "STATE_%s", args->states[i]), &number);
         state[i] = (enum wire_experiment_state)number;
     }
     return state;
 }
 
-/* If one of them is not stored, ACTIVE is asked for, and what comes is looked through here, from its beginning on. */
+/* If one of the wanted states is not stored, asks the master for ACTIVE experiments and filters the result here,
+ * from its first page on. */
 static void look_through(struct wire_get_experiments_request *in, struct experiment_list_form *form, struct arena *a)
 {
     enum wire_experiment_state *stored = arena_array(a, enum wire_experiment_state, in->states_n + 1);
@@ -145,7 +146,7 @@ static void look_through(struct wire_get_experiments_request *in, struct experim
     in->limit = LIST_PAGE;
 }
 
-/* People, and whoever asks for some only, want the newest; a script that reads all gets the order of release 0.38.1. */
+/* On a terminal, or with --limit, the newest come first. A script that reads all gets the order of release 0.38.1. */
 static enum wire_order_by order_of(const struct cli *cli, const struct args_experiment_list *args)
 {
     bool newest_first = cli->out_terminal || (args->has_limit && !args->pages);
@@ -163,7 +164,7 @@ int cmd_experiment_list(struct cli *cli, const struct args_experiment_list *args
                                               .order_by = order_of(cli, args),
                                               .name = args->name, .labels = args->labels, .labels_n = args->labels_n,
                                               .states = states_of(cli, args), .states_n = args->states_n};
-    in.has_archived = !args->all; /* of all users and archived ones, too, or those of the user that are not */
+    in.has_archived = !args->all; /* without --all: only the user's own experiments that are not archived */
     in.users = &me;
     in.users_n = args->all ? 0 : 1;
     struct experiment_list_form form = {.show_project = args->show_project, .archived = args->all, .csv = args->csv,

@@ -1,13 +1,14 @@
 #include "cli/cmd/show.h"
 #include "cli/terminal/output.h"
 
-/* A terminal has the searcher's metric beside the state; a pipe has it behind the columns that scripts know, on request. */
+/* A terminal shows the searcher's metric beside the state. Otherwise it is shown on request, after the columns that
+ * scripts know. */
 struct trials_form {
     struct searched_metric searched;
     bool metric_early, metric_late;
 };
 
-static void columns(struct table *t, const struct trials_form *form)
+static void add_columns(struct table *t, const struct trials_form *form)
 {
     table_columns(t, (const char *const[]){"Trial ID", "State", NULL});
     if (form->metric_early)
@@ -17,7 +18,7 @@ static void columns(struct table *t, const struct trials_form *form)
         table_column(t, arena_printf(&t->arena, "Searcher Metric (%s)", form->searched.name));
 }
 
-static void row(struct table *t, const struct wire_trial *trial, const struct trials_form *form)
+static void add_row(struct table *t, const struct wire_trial *trial, const struct trials_form *form)
 {
     const struct wire_common_metrics *best = trial->best_validation ? trial->best_validation->metrics : NULL;
     const char *metric = form->metric_early || form->metric_late ? metric_text(&t->arena, best, form->searched.name) : NULL;
@@ -33,7 +34,7 @@ static void row(struct table *t, const struct wire_trial *trial, const struct tr
         table_text(t, metric);
 }
 
-/* Trials that have reported no metric come last. */
+/* Sorts the best trials first; trials that have reported no metric come last. */
 static void best_first(struct wire_get_experiment_trials_request *in, const struct searched_metric *m, int64_t n)
 {
     in->sort_by = WIRE_GET_EXPERIMENT_TRIALS_REQUEST_SORT_BY_BEST_VALIDATION_METRIC;
@@ -45,13 +46,13 @@ static int print_table(struct cli *cli, struct wire_get_experiment_trials_reques
                        const char *pages, bool csv, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
-    columns(&t, form);
+    add_columns(&t, form);
     for (;;) {
         struct wire_get_experiment_trials_response out;
         if (api_call(cli, ROUTE_ID_GET_EXPERIMENT_TRIALS, in, &out, err) < 0)
             return -1;
         for (size_t i = 0; i < out.trials_n; i++)
-            row(&t, &out.trials[i], form);
+            add_row(&t, &out.trials[i], form);
         if (is_last_page(out.pagination, pages) || out.trials_n == 0)
             break;
         in->offset = out.pagination->end_index;

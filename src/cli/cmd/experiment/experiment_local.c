@@ -1,5 +1,5 @@
-/* experiment create --local: the entrypoint as a process of this terminal, where the training library finds no cluster
- * and trains by itself. */
+/* experiment create --local: runs the entrypoint as a process on this terminal. The training library finds no
+ * cluster there and trains without one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-/* module:TrialClass, which the harness runs, as determined.exec.launch tells it from a program: with a slash in it the
- * module's file decides. */
+/* Whether the entrypoint is module:TrialClass, which the harness runs, and not a program: the same rule as in
+ * determined.exec.launch. If it has a slash, it is a trial class only if the module's file exists. */
 static bool is_trial_class(struct cli *cli, const char *entrypoint, const char *directory)
 {
     const char *colon = strchr(entrypoint, ':');
@@ -30,10 +30,11 @@ static bool is_trial_class(struct cli *cli, const char *entrypoint, const char *
     return *entrypoint != '/' && entrypoint + strspn(entrypoint, WORD ".-/") == colon && access(file, R_OK) == 0;
 }
 
-/* The harness reads it from a file without a name: it may hold secrets, and nothing is left behind. */
+/* Writes the configuration into a file without a name for the harness. The configuration may hold secrets; such a
+ * file leaves nothing behind. */
 static int config_in_memory(struct json_object *config, struct error *err)
 {
-    cleanup_close int fd = memfd_create("experiment-config", 0); /* the child's, too */
+    cleanup_close int fd = memfd_create("experiment-config", 0); /* the child inherits it */
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     if (fd < 0)
         return error_errno(err, "keeping the configuration for the harness");
@@ -47,7 +48,7 @@ static int config_in_memory(struct json_object *config, struct error *err)
     return take_fd(fd);
 }
 
-/* As the cluster seeds the first trial of the search; NULL: the configuration has no seed. */
+/* The seed that the cluster would give to the first trial; NULL: the configuration has no seed. */
 static int seed_argument(struct cli *cli, struct json_object *config, const char **ret, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -88,7 +89,7 @@ static int harness_arguments(struct cli *cli, struct json_object *config, const 
     return 0;
 }
 
-/* A shell's line, or a program with its arguments. */
+/* Makes the arguments of an entrypoint that is a shell's command line, or a program with arguments. */
 static int script_arguments(struct cli *cli, struct json_object *entrypoint, char ***ret, struct error *err)
 {
     bool list = json_object_is_type(entrypoint, json_type_array);
@@ -109,7 +110,7 @@ static int script_arguments(struct cli *cli, struct json_object *entrypoint, cha
     return 0;
 }
 
-static int arguments(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, char ***ret,
+static int entrypoint_arguments(struct cli *cli, struct json_object *config, const char *directory, bool test_mode, char ***ret,
                      struct error *err)
 {
     struct json_object *entrypoint = json_object_object_get(config, "entrypoint");
@@ -124,7 +125,7 @@ static int arguments(struct cli *cli, struct json_object *config, const char *di
 
 static _Noreturn void run_child(const char *directory, const char *python_path, char **argv)
 {
-    setenv("PYTHONPATH", python_path, 1); /* the library that a task of the cluster has */
+    setenv("PYTHONPATH", python_path, 1); /* the library that a task of the cluster would use */
     if (directory && chdir(directory) < 0)
         fprintf(stderr, "%s: %s\n", directory, strerror(errno));
     else if (execvp(argv[0], argv) < 0)
@@ -136,7 +137,7 @@ int experiment_run_local(struct cli *cli, struct json_object *config, const char
 {
     char **argv = NULL;
     int status;
-    if (arguments(cli, config, directory, test_mode, &argv, err) < 0)
+    if (entrypoint_arguments(cli, config, directory, test_mode, &argv, err) < 0)
         return -1;
     const char *python_path = cli_python_path(cli);
     fflush(cli->out);

@@ -1,11 +1,11 @@
-/* Attributes of an experiment: name, description, labels, share of the slots, how long logs are kept. */
+/* Sets attributes of an experiment: name, description, labels, share of slots, and how long logs are kept. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/connection/api.h"
 #include "cli/cmd/log_retention.h"
 
-static int patch(struct cli *cli, const struct wire_experiment_patch_experiment *change, struct error *err)
+static int patch_experiment(struct cli *cli, const struct wire_experiment_patch_experiment *change, struct error *err)
 {
     return api_call(cli, ROUTE_ID_PATCH_EXPERIMENT, &(struct wire_patch_experiment_request){.experiment = change}, NULL,
                     err);
@@ -14,7 +14,7 @@ static int patch(struct cli *cli, const struct wire_experiment_patch_experiment 
 int cmd_experiment_set_name(struct cli *cli, const struct args_experiment_set_name *args, struct error *err)
 {
     struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .name = args->name};
-    if (patch(cli, &change, err) < 0)
+    if (patch_experiment(cli, &change, err) < 0)
         return -1;
     fprintf(cli->out, "Set name of experiment %" PRId64 " to '%s'\n", args->experiment_id, args->name);
     return 0;
@@ -25,7 +25,7 @@ int cmd_experiment_set_description(struct cli *cli, const struct args_experiment
 {
     struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id,
                                                       .description = args->description};
-    if (patch(cli, &change, err) < 0)
+    if (patch_experiment(cli, &change, err) < 0)
         return -1;
     fprintf(cli->out, "Set description of experiment %" PRId64 " to '%s'\n", args->experiment_id, args->description);
     return 0;
@@ -34,13 +34,13 @@ int cmd_experiment_set_description(struct cli *cli, const struct args_experiment
 int cmd_experiment_set_notes(struct cli *cli, const struct args_experiment_set_notes *args, struct error *err)
 {
     struct wire_experiment_patch_experiment change = {.id = (int32_t)args->experiment_id, .notes = args->notes};
-    if (patch(cli, &change, err) < 0)
+    if (patch_experiment(cli, &change, err) < 0)
         return -1;
     fprintf(cli->out, "Set notes of experiment %" PRId64 " to '%s'\n", args->experiment_id, args->notes);
     return 0;
 }
 
-/* The labels as they are, without `but`; as the JSON text that the patch carries. */
+/* The present labels without `but`, as JSON for the patch. */
 static int labels_of(struct cli *cli, int64_t id, const char *but, struct strbuf *ret, size_t *ret_n, struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = (int32_t)id};
@@ -70,7 +70,7 @@ static int set_labels(struct cli *cli, int64_t id, const char *label, bool add, 
         strbuf_add_json(&labels, label, strlen(label));
     }
     strbuf_addc(&labels, ']');
-    return patch(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .labels = labels.s}, err);
+    return patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .labels = labels.s}, err);
 }
 
 int cmd_experiment_label_add(struct cli *cli, const struct args_experiment_label_add *args, struct error *err)
@@ -89,19 +89,19 @@ int cmd_experiment_label_remove(struct cli *cli, const struct args_experiment_la
     return 0;
 }
 
-/* ---- share of the slots ---- */
+/* ---- share of slots ---- */
 
 static int set_resources(struct cli *cli, int64_t id,
                          const struct wire_experiment_patch_experiment_patch_resources *change, const char *name,
                          const char *value, struct error *err)
 {
-    if (patch(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .resources = change}, err) < 0)
+    if (patch_experiment(cli, &(struct wire_experiment_patch_experiment){.id = (int32_t)id, .resources = change}, err) < 0)
         return -1;
     fprintf(cli->out, "Set `%s` of experiment %" PRId64 " to %s\n", name, id, value);
     return 0;
 }
 
-/* A number, or "none" for no limit. */
+/* The value is a number, or "none" for no limit. */
 int cmd_experiment_set_max_slots(struct cli *cli, const struct args_experiment_set_max_slots *args, struct error *err)
 {
     struct wire_experiment_patch_experiment_patch_resources change = {0};

@@ -1,4 +1,4 @@
-/* experiment create --test-mode: one trial of one batch, which is validated and saves a checkpoint that nobody keeps. */
+/* experiment create --test-mode: one trial of one batch, which is validated and saves a checkpoint that is not kept. */
 #include <string.h>
 #include <time.h>
 
@@ -6,9 +6,9 @@
 #include "cli/connection/logs.h"
 #include "common/base/cleanup.h"
 
-/* ---- its configuration ---- */
+/* ---- the configuration of the test ---- */
 
-static struct json_object *section(struct json_object *config, const char *name)
+static struct json_object *config_section(struct json_object *config, const char *name)
 {
     struct json_object *v = json_object_object_get(config, name);
     if (json_object_is_type(v, json_type_object))
@@ -25,11 +25,11 @@ static struct json_object *one_batch(void)
     return length;
 }
 
-/* Of any searcher, what a single one has; it draws the hyperparameters once. */
+/* Replaces any searcher by a single one, which draws the hyperparameters once. */
 static void make_single(struct json_object *config)
 {
     static const char *const kept[] = {"metric", "smaller_is_better", "source_trial_id", "source_checkpoint_uuid"};
-    struct json_object *was = section(config, "searcher"), *single = json_object_new_object();
+    struct json_object *was = config_section(config, "searcher"), *single = json_object_new_object();
     for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
         json_object_object_add(single, kept[i], json_object_get(json_object_object_get(was, kept[i])));
     json_object_object_add(single, "name", json_object_new_string("single"));
@@ -52,12 +52,12 @@ int experiment_test_config(const char *effective, struct strbuf *ret, struct err
     json_object_object_add(config, "scheduling_unit", json_object_new_int(1));
     json_object_object_add(config, "max_restarts", json_object_new_int(0));
     for (size_t i = 0; i < sizeof(policy) / sizeof(policy[0]); i++)
-        json_object_object_add(section(config, "checkpoint_storage"), policy[i], json_object_new_int(0));
+        json_object_object_add(config_section(config, "checkpoint_storage"), policy[i], json_object_new_int(0));
     yaml_print(config, ret);
     return 0;
 }
 
-/* ---- how far it gets ---- */
+/* ---- the progress of the test ---- */
 
 enum step { SCHEDULING, TRAINING, VALIDATION, CHECKPOINTING, STEP_NR };
 
@@ -66,7 +66,7 @@ static void print_steps(struct cli *cli, int done, bool failed, bool redraw)
     static const char *const name[STEP_NR] = {"Scheduling task..........", "Testing training.........",
                                               "Testing validation.......", "Testing checkpointing...."};
     static const char *const brief[STEP_NR] = {"scheduling", "training", "validation", "checkpoint"};
-    enum { ONE_LINE = 128 }; /* a narrower terminal cannot redraw it in place */
+    enum { ONE_LINE = 128 }; /* columns; a narrower terminal cannot redraw the line in place */
     bool narrow = cli->out_width && cli->out_width < ONE_LINE;
     for (int i = 0; i < STEP_NR; i++)
         fprintf(cli->out, "%s%s [%s]", i ? ", " : redraw ? "\r" : "", narrow ? brief[i] : name[i],
@@ -76,7 +76,7 @@ static void print_steps(struct cli *cli, int done, bool failed, bool redraw)
     fflush(cli->out);
 }
 
-/* How many of the steps, one after the other, are behind it. */
+/* The number of steps that are done. */
 static int steps_done(const struct wire_trial *t, enum wire_experiment_state state)
 {
     if (state == WIRE_EXPERIMENT_STATE_COMPLETED)
@@ -91,7 +91,7 @@ static int steps_done(const struct wire_trial *t, enum wire_experiment_state sta
     return n;
 }
 
-static int look(struct cli *cli, int32_t id, enum wire_experiment_state *ret_state, const struct wire_trial **ret,
+static int look_at_trial(struct cli *cli, int32_t id, enum wire_experiment_state *ret_state, const struct wire_trial **ret,
                 struct error *err)
 {
     struct wire_get_experiment_request in = {.experiment_id = id};
@@ -119,7 +119,7 @@ int experiment_watch_test(struct cli *cli, int32_t experiment_id, struct error *
     enum wire_experiment_state state;
     const struct wire_trial *t;
     for (int shown = -1;;) {
-        if (look(cli, experiment_id, &state, &t, err) < 0)
+        if (look_at_trial(cli, experiment_id, &state, &t, err) < 0)
             return -1;
         int done = steps_done(t, state);
         bool over = experiment_is_final(state), failed = over && done < STEP_NR;

@@ -1,4 +1,4 @@
-/* What a search is going to do: its configuration with all defaults, and how many trials train for how long. */
+/* Previews a search: prints its configuration with all defaults, and how many trials train for how long. */
 #include <string.h>
 
 #include "cli/cmd/show.h"

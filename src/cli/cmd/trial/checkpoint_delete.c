@@ -1,10 +1,10 @@
-/* Deleting checkpoints, or some of their files. */
+/* Deletes checkpoints, or some of their files. */
 #include <string.h>
 
 #include "cli/cmd/checkpoint.h"
 #include "cli/terminal/terminal.h"
 
-/* A unique beginning becomes the whole UUID: what deletes takes no other. */
+/* Replaces a unique beginning by the whole UUID, because routes that delete accept no other form. */
 static int whole_uuid(struct cli *cli, const char **uuid, struct error *err)
 {
     enum { UUID_N = 36, BEGINNING_MIN = 4 };
@@ -18,7 +18,7 @@ static int whole_uuid(struct cli *cli, const char **uuid, struct error *err)
     return 0;
 }
 
-/* "a,b,c"; empty pieces are none. */
+/* Splits "a,b,c"; empty pieces are left out. */
 static int split_uuids(struct cli *cli, const char *text, const char ***ret, size_t *ret_n, struct error *err)
 {
     const char **uuid = arena_array(&cli->arena, const char *, strlen(text) / 2 + 1);

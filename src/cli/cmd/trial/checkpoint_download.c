@@ -21,7 +21,7 @@ static const char *text_of(struct json_object *v, const char *key)
                                                                                              : NULL;
 }
 
-/* The checkpoint_storage of its experiment; the caller puts *ret_tree, which holds it. */
+/* The checkpoint_storage of the checkpoint's experiment. It is inside *ret_tree, which the caller puts. */
 static int find_storage(const struct wire_checkpoint *c, struct json_object **ret_tree, struct json_object **ret, struct error *err)
 {
     const char *json = c->training ? c->training->experiment_config : NULL;
@@ -40,17 +40,17 @@ static bool is_object_store(const char *type)
     return false;
 }
 
-static bool exists(const char *path)
+static bool file_exists(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0;
 }
 
-/* metadata.json stands beside the files, as the library that loads a checkpoint wants it. */
+/* Writes metadata.json beside the files, where the library that loads checkpoints expects it. */
 static int write_metadata(struct cli *cli, const struct wire_checkpoint *c, const char *directory, struct error *err)
 {
     const char *path = arena_printf(&cli->arena, "%s/metadata.json", directory);
-    if (exists(path))
+    if (file_exists(path))
         return 0;
     const char *text = output_dumps_raw(&cli->arena, c->metadata ? c->metadata : "{}");
     return file_write(path, text, strlen(text), 0644, err);
@@ -83,13 +83,13 @@ static int from_directory(struct cli *cli, const struct wire_checkpoint *c, stru
     if (checkpoint_place(storage, &cli->arena, &place, err) < 0)
         return -1;
     const char *from = arena_printf(&cli->arena, "%s/%s", place, c->uuid);
-    if (!exists(from))
+    if (!file_exists(from))
         return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
                          c->uuid, from);
     return copy_tree(from, to, err);
 }
 
-static int directly(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
+static int download_directly(struct cli *cli, const struct wire_checkpoint *c, const char *to, struct error *err)
 {
     cleanup_json struct json_object *tree = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -105,14 +105,15 @@ static int directly(struct cli *cli, const struct wire_checkpoint *c, const char
     return error_wrap(err, "reading %s by python3", type);
 }
 
-/* What the storage cannot do for us the master may; what this machine cannot do for us (write files), it can't. */
+/* Whether a download through the master may succeed after this error of a direct one. If this machine cannot write
+ * the files, it will not. */
 static bool master_may_help(const struct error *why)
 {
     return why->kind == ERR_NOT_FOUND || why->kind == ERR_UNIMPLEMENTED || why->kind == ERR_PRECONDITION || why->kind == ERR_DEADLINE;
 }
 
-/* auto: from the storage where this machine has it, else through the master. */
-static int get(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, const char *to,
+/* Mode auto: from the storage if this machine can reach it, otherwise through the master. */
+static int download_checkpoint(struct cli *cli, const struct wire_checkpoint *c, const struct checkpoint_download *how, const char *to,
                struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
@@ -120,8 +121,8 @@ static int get(struct cli *cli, const struct wire_checkpoint *c, const struct ch
     if (strcmp(mode, "master") == 0)
         return through_master(cli, c, to, err);
     if (strcmp(mode, "direct") == 0)
-        return directly(cli, c, to, err);
-    if (directly(cli, c, to, &why) == 0)
+        return download_directly(cli, c, to, err);
+    if (download_directly(cli, c, to, &why) == 0)
         return 0;
     if (!master_may_help(&why)) {
         error_copy(err, &why);
@@ -140,8 +141,8 @@ int checkpoint_download(struct cli *cli, const struct wire_checkpoint *c, const 
         return error_set(err, ERR_PRECONDITION,
                          "Only COMPLETED or PARTIALLY_DELETED checkpoints can be downloaded. Checkpoint state: %s",
                          state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
-    if (!exists(arena_printf(&cli->arena, "%s/metadata.json", to))) { /* else it is there already */
-        if (get(cli, c, how, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
+    if (!file_exists(arena_printf(&cli->arena, "%s/metadata.json", to))) { /* otherwise the checkpoint has brought it */
+        if (download_checkpoint(cli, c, how, to, err) < 0 || write_metadata(cli, c, to, err) < 0)
             return error_wrap(err, "downloading checkpoint %s", c->uuid);
     }
     if (how->quiet) {

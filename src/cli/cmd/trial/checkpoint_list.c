@@ -5,7 +5,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/terminal.h"
 
-static struct json_object *parse(const char *json)
+static struct json_object *parse_config(const char *json)
 {
     struct json_object *v = NULL;
     if (json)
@@ -13,17 +13,17 @@ static struct json_object *parse(const char *json)
     return v;
 }
 
-static const char *scalar(struct arena *a, struct json_object *v)
+static const char *scalar_text(struct arena *a, struct json_object *v)
 {
     return !v                                         ? NULL
            : json_object_is_type(v, json_type_string) ? arena_strdup(a, json_object_get_string(v))
                                                       : output_dumps(a, v);
 }
 
-/* searcher.metric of the configuration that came with the first checkpoint */
+/* searcher.metric in the configuration of the first checkpoint's experiment */
 static const char *searcher_metric(struct arena *a, const struct wire_checkpoint *c)
 {
-    cleanup_json struct json_object *config = parse(c->training ? c->training->experiment_config : NULL);
+    cleanup_json struct json_object *config = parse_config(c->training ? c->training->experiment_config : NULL);
     struct json_object *searcher, *metric;
     if (!json_object_is_type(config, json_type_object) || !json_object_object_get_ex(config, "searcher", &searcher) ||
         !json_object_is_type(searcher, json_type_object) || !json_object_object_get_ex(searcher, "metric", &metric))
@@ -34,11 +34,11 @@ static const char *searcher_metric(struct arena *a, const struct wire_checkpoint
 static const char *metric_value(struct arena *a, const struct wire_checkpoint *c, const char *metric)
 {
     const struct wire_common_metrics *m = c->training ? c->training->validation_metrics : NULL;
-    cleanup_json struct json_object *averages = parse(m ? m->avg_metrics : NULL);
+    cleanup_json struct json_object *averages = parse_config(m ? m->avg_metrics : NULL);
     struct json_object *v;
     if (!json_object_is_type(averages, json_type_object) || !json_object_object_get_ex(averages, metric, &v))
         return "";
-    return scalar(a, v);
+    return scalar_text(a, v);
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -56,20 +56,20 @@ static void resource_cells(struct table *t, const struct wire_checkpoint *c)
         strbuf_addf(&names, "%s%s", i ? "\n" : "", c->resources[i].key);
         total += (double)c->resources[i].value;
     }
-    table_brief(t, strbuf_str(&names), ""); /* on a terminal, the size tells enough */
+    table_brief(t, strbuf_str(&names), ""); /* on a terminal, the size is enough */
     table_text(t, format_size(&t->arena, total));
     strbuf_release(&names);
 }
 
 static void checkpoint_row(struct table *t, const struct wire_checkpoint *c, const char *metric, bool hparams)
 {
-    cleanup_json struct json_object *metadata = parse(c->metadata);
+    cleanup_json struct json_object *metadata = parse_config(c->metadata);
     struct json_object *steps = NULL;
     if (json_object_is_type(metadata, json_type_object))
         json_object_object_get_ex(metadata, "steps_completed", &steps);
     table_text(t,
                c->training && c->training->has_trial_id ? arena_printf(&t->arena, "%d", c->training->trial_id) : NULL);
-    table_text(t, scalar(&t->arena, steps));
+    table_text(t, scalar_text(&t->arena, steps));
     table_text(t, state_text(&wire_enum_checkpoint_state, (int32_t)c->state));
     table_text(t, metric_value(&t->arena, c, metric));
     table_text(t, c->uuid);

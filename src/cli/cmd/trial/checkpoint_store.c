@@ -1,4 +1,5 @@
-/* Checkpoints in object stores, read by a process of our Python library with the credentials of whoever runs det. */
+/* Reads checkpoints from object stores, by a process of our Python library, with the credentials of the user who
+ * runs det. */
 #include "cli/cmd/checkpoint.h"
 #include "cli/files/unpack.h"
 #include "common/task/checkpoint_helper.h"

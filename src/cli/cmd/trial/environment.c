@@ -18,7 +18,7 @@ int environments_fetch(struct cli *cli, int32_t trial_id, struct wire_get_trial_
     return -1;
 }
 
-/* "2 x Tesla T4, Xeon": neighbours of one brand together. */
+/* "2 x Tesla T4, Xeon": consecutive devices of one brand are counted together. */
 const char *environment_devices(struct arena *a, const struct wire_host_environment *host)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -31,7 +31,7 @@ const char *environment_devices(struct arena *a, const struct wire_host_environm
     return text.n ? arena_strndup(a, text.s, text.n) : NULL;
 }
 
-/* Without our own library, whose version is the cluster's. */
+/* Python and its packages, without our own library, whose version is always the cluster's. */
 static const char *frameworks_text(struct arena *a, const struct wire_python_environment *python)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;

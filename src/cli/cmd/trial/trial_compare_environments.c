@@ -1,4 +1,4 @@
-/* det trial compare-environments: how what one trial ran in differs from what another did. */
+/* det trial compare-environments: how the environment of one trial differs from that of another. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 enum { FACTS = 16 };
 
 struct fact {
-    const char *name, *value; /* value: NULL or "" where it is not known */
+    const char *name, *value; /* value is NULL or "" if it is not known */
 };
 
 struct facts {
@@ -20,31 +20,31 @@ struct facts {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const struct fact *)a)->name, ((const struct fact *)b)->name); }
 
-static void add(struct facts *f, const char *name, const char *value) { f->fact[f->n++] = (struct fact){name, value}; }
+static void add_fact(struct facts *f, const char *name, const char *value) { f->fact[f->n++] = (struct fact){name, value}; }
 
 static void add_host(struct facts *f, const struct wire_host_environment *host, struct arena *a)
 {
-    add(f, "host", host->hostname);
-    add(f, "image", host->image);
-    add(f, "system", host->os);
-    add(f, "kernel", host->kernel);
-    add(f, "architecture", host->architecture);
-    add(f, "processor", host->processor);
-    add(f, "memory", arena_printf(a, "%" PRId64 " MiB", host->memory_bytes >> 20));
-    add(f, "driver", host->driver);
-    add(f, "devices", environment_devices(a, host));
+    add_fact(f, "host", host->hostname);
+    add_fact(f, "image", host->image);
+    add_fact(f, "system", host->os);
+    add_fact(f, "kernel", host->kernel);
+    add_fact(f, "architecture", host->architecture);
+    add_fact(f, "processor", host->processor);
+    add_fact(f, "memory", arena_printf(a, "%" PRId64 " MiB", host->memory_bytes >> 20));
+    add_fact(f, "driver", host->driver);
+    add_fact(f, "devices", environment_devices(a, host));
 }
 
 static void add_python(struct facts *f, const struct wire_python_environment *python, struct arena *a)
 {
-    add(f, "interpreter", python->executable);
-    add(f, "python", python->version);
+    add_fact(f, "interpreter", python->executable);
+    add_fact(f, "python", python->version);
     for (size_t i = 0; i < python->packages_n; i++)
-        add(f, arena_printf(a, "package %s", python->packages[i].key), python->packages[i].value);
+        add_fact(f, arena_printf(a, "package %s", python->packages[i].key), python->packages[i].value);
 }
 
-/* Of the last run in which both halves are known, else of the last one: its first container. */
-static const struct wire_allocation_environment *choose(const struct wire_get_trial_environments_response *e)
+/* The first container of the last run for which machine and Python are known, else of the last run. */
+static const struct wire_allocation_environment *choose_record(const struct wire_get_trial_environments_response *e)
 {
     const struct wire_allocation_environment *best = NULL;
     for (size_t i = 0; i < e->environments_n; i++) {
@@ -61,7 +61,7 @@ static int facts_of(struct cli *cli, int64_t trial_id, struct facts *ret, struct
     struct wire_get_trial_environments_response e;
     if (environments_fetch(cli, (int32_t)trial_id, &e, err) < 0)
         return -1;
-    const struct wire_allocation_environment *x = choose(&e);
+    const struct wire_allocation_environment *x = choose_record(&e);
     if (!x)
         return error_set(err, ERR_NOT_FOUND, "what trial %" PRId64 " ran in is not on record: no agent has started it yet", trial_id);
     struct arena *a = &cli->arena;
@@ -76,7 +76,7 @@ static int facts_of(struct cli *cli, int64_t trial_id, struct facts *ret, struct
 
 typedef void pair_fn(void *ctx, const char *name, const char *first, const char *second);
 
-/* Walks both lists, which are sorted; returns how many pairs there were. */
+/* Walks through both sorted lists and calls `pair` for each difference; returns the number of pairs. */
 static size_t each_difference(const struct facts *a, const struct facts *b, pair_fn *pair, void *ctx)
 {
     size_t found = 0;

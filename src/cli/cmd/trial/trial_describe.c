@@ -2,7 +2,7 @@
 #include "cli/cmd/trial/trial_show.h"
 #include "cli/terminal/output.h"
 
-/* The metrics as the document that the API has: averages and batches. */
+/* The metrics as JSON with the API's fields: averages and batches. */
 static const char *metrics_text(struct arena *a, const struct wire_common_metrics *m)
 {
     struct strbuf text = STRBUF_INIT;
@@ -116,7 +116,8 @@ static int print_workloads(struct cli *cli, const struct args_trial_describe *ar
     return 0;
 }
 
-/* Asked for, on standard output; else one line beside it, since scripts read the tables above. */
+/* Prints the environment to standard output if it was asked for, otherwise one line to standard error, because
+ * scripts read the tables. */
 static int tell_environment(struct cli *cli, const struct args_trial_describe *args, struct error *err)
 {
     struct wire_get_trial_environments_response e;

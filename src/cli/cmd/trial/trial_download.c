@@ -7,9 +7,9 @@ static bool can_download(const struct wire_checkpoint *c)
     return c->state == WIRE_CHECKPOINT_STATE_COMPLETED || c->state == WIRE_CHECKPOINT_STATE_PARTIALLY_DELETED;
 }
 
-/* The list comes with the wanted one first: the latest, or the best by the searcher's metric or the one that was
- * named. */
-static int choose(struct cli *cli, const struct args_trial_download *args, const struct wire_checkpoint **ret,
+/* Chooses the first checkpoint of a list that is sorted as asked for: the latest, or the best by the searcher's
+ * metric or a named one. */
+static int choose_checkpoint(struct cli *cli, const struct args_trial_download *args, const struct wire_checkpoint **ret,
                   struct error *err)
 {
     struct wire_get_trial_checkpoints_request in = {.id = (int32_t)args->trial_id, .order_by = WIRE_ORDER_BY_DESC};
@@ -17,7 +17,7 @@ static int choose(struct cli *cli, const struct args_trial_download *args, const
     in.sort_by_attr = args->latest ? WIRE_CHECKPOINT_SORT_BY_BATCH_NUMBER : WIRE_CHECKPOINT_SORT_BY_SEARCHER_METRIC;
     in.has_sort_by_attr = !args->sort_by;
     in.sort_by_metric = args->sort_by;
-    if (args->best) /* by the searcher's metric the master knows the direction: ascending is best first */
+    if (args->best) /* the master knows whether smaller is better: ascending order puts the best first */
         in.order_by = args->sort_by && !args->smaller_is_better ? WIRE_ORDER_BY_DESC : WIRE_ORDER_BY_ASC;
     if (api_call(cli, ROUTE_ID_GET_TRIAL_CHECKPOINTS, &in, &out, err) < 0)
         return -1;
@@ -41,7 +41,7 @@ int cmd_trial_download(struct cli *cli, const struct args_trial_download *args, 
         return error_set(err, ERR_INVALID, "--sort-by and --smaller-is-better flags can only be used with --best");
     if (!args->sort_by != !args->has_smaller_is_better)
         return error_set(err, ERR_INVALID, "--sort-by and --smaller-is-better must be set together");
-    if ((args->uuid ? checkpoint_fetch(cli, args->uuid, &c, err) : choose(cli, args, &c, err)) < 0)
+    if ((args->uuid ? checkpoint_fetch(cli, args->uuid, &c, err) : choose_checkpoint(cli, args, &c, err)) < 0)
         return -1;
     return checkpoint_download(cli, c, &how, err);
 }

@@ -1,4 +1,4 @@
-/* A trial as a terminal shows it: what it is, its metrics (last and best), and one row for each step that reported. */
+/* Shows a trial on a terminal: what it is, its metrics (last and best), and one row for each step that reported. */
 #include "cli/cmd/trial/trial_show.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* det trial support-bundle: what somebody who is to help needs to see of a trial, as one archive. All of it is gathered
- * before the archive is made, so that a failure leaves no file. */
+/* det trial support-bundle: collects in one archive what somebody needs in order to help with a trial. Everything is
+ * collected before the archive is written, so that a failure leaves no file. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 enum { PARTS_MAX = 5, PIECE_BYTES = 64 * 1024 };
 
-/* A file of the archive. Its content is in a file that nobody else sees, as logs may be longer than memory. */
+/* A file of the archive. Its content is kept in a nameless file on disk, since logs may be larger than memory. */
 struct part {
     const char *name;
     FILE *content;
@@ -23,7 +23,7 @@ struct part {
 
 struct bundle {
     struct cli *cli;
-    const char *name; /* of the archive, without .tar.gz, and of the directory in it */
+    const char *name; /* name of the archive, without .tar.gz, and of the directory in it */
     time_t made;
     struct part part[PARTS_MAX];
     size_t n;
@@ -39,7 +39,7 @@ static FILE *add_part(struct bundle *b, const char *name, struct error *err)
     return content;
 }
 
-static void release(struct bundle *b)
+static void release_bundle(struct bundle *b)
 {
     for (size_t i = 0; i < b->n; i++)
         fclose(b->part[i].content);
@@ -59,7 +59,7 @@ static int add_document(struct bundle *b, const char *name, struct json_object *
     return 0;
 }
 
-/* The two documents have the form in which the released client stores them: the trial itself, the reply about the experiment. */
+/* Adds two documents in the form of the released client: the trial, and the reply about the experiment. */
 static int add_documents(struct bundle *b, int32_t trial_id, int32_t *ret_experiment_id, struct error *err)
 {
     cleanup_json struct json_object *trial = NULL, *experiment = NULL;
@@ -101,8 +101,8 @@ static int write_master_record(struct json_object *record, void *to, struct erro
     return 0;
 }
 
-/* They are the administrators', and not every master has them to give: without them the bundle is still of use, and
- * *ret_why says what is missing. */
+/* Adds the master's log. Only admins may read it, and some masters have none: without it the bundle is still useful,
+ * and *ret_why says what is missing. */
 static int add_master_logs(struct bundle *b, const char **ret_why, struct error *err)
 {
     cleanup_error struct error why = ERROR_INIT;
@@ -138,7 +138,7 @@ static int add_readme(struct bundle *b, int32_t trial_id, int32_t experiment_id,
     return 0;
 }
 
-static int gather(struct bundle *b, int32_t trial_id, const char **ret_why_no_master_logs, struct error *err)
+static int gather_parts(struct bundle *b, int32_t trial_id, const char **ret_why_no_master_logs, struct error *err)
 {
     int32_t experiment_id = 0;
     if (add_documents(b, trial_id, &experiment_id, err) < 0 || add_trial_logs(b, trial_id, err) < 0 ||
@@ -174,7 +174,7 @@ static int pack_part(const struct bundle *b, const struct part *p, struct archiv
     return ferror(p->content) ? error_errno(err, "reading back %s", p->name) : 0;
 }
 
-static int pack(const struct bundle *b, int fd, struct error *err)
+static int pack_parts(const struct bundle *b, int fd, struct error *err)
 {
     struct archive *tar = must(archive_write_new());
     struct archive_entry *entry = must(archive_entry_new());
@@ -192,14 +192,14 @@ static int pack(const struct bundle *b, int fd, struct error *err)
     return rc;
 }
 
-/* Logs and configurations hold what is nobody else's business: the file is its owner's. */
+/* Logs and configurations may be confidential, so that only the owner of the file may read it. */
 static int write_archive(const struct bundle *b, int dir, struct error *err)
 {
     const char *name = arena_printf(&b->cli->arena, "%s.tar.gz", b->name);
     cleanup_close int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(err, "%s", name);
-    int rc = pack(b, fd, err);
+    int rc = pack_parts(b, fd, err);
     if (rc < 0)
         unlinkat(dir, name, 0);
     return rc;
@@ -216,10 +216,10 @@ int cmd_trial_support_bundle(struct cli *cli, const struct args_trial_support_bu
         return error_errno(err, "the directory to write to, %s", dir);
     strftime(moment, sizeof(moment), "%Y%m%dT%H%M%S", localtime_r(&b.made, &local));
     b.name = arena_printf(&cli->arena, "det-bundle-trial-%" PRId64 "-%s", args->trial_id, moment);
-    int rc = gather(&b, (int32_t)args->trial_id, &why_no_master_logs, err);
+    int rc = gather_parts(&b, (int32_t)args->trial_id, &why_no_master_logs, err);
     if (rc == 0)
         rc = write_archive(&b, dir_fd, err);
-    release(&b);
+    release_bundle(&b);
     if (rc < 0)
         return -1;
     if (why_no_master_logs)

@@ -6,7 +6,7 @@
 
 int user_by_name(struct cli *cli, const char *name, const struct wire_user **ret, struct error *err);
 int user_patch(struct cli *cli, const char *name, const struct wire_user_patch_user *patch, struct error *err);
-/* Asks twice and checks that the answers are one. */
+/* Asks twice and checks that both answers are the same. */
 int user_ask_new_password(struct cli *cli, const char *prompt, const char **ret, struct error *err);
 
 #endif

@@ -4,7 +4,8 @@
 #include "cli/connection/logins.h"
 #include "cli/terminal/terminal.h"
 
-/* A change of the password ends the logins of that user, and with release 0.38.1 this one, too: log in again right away. */
+/* Logs in again, because a change of the password ends all logins of the user; with release 0.38.1 it also ended
+ * this one. */
 static int log_in_again(struct cli *cli, const char *user, const char *password, struct error *err)
 {
     struct logins l;
@@ -16,8 +17,8 @@ static int log_in_again(struct cli *cli, const char *user, const char *password,
     return logins_set_active(&l, user, err);
 }
 
-/* The master asks for a recent login of whoever changes their own password: that shows the present one. *err is the master's
- * refusal, and stays if nobody is there to answer. */
+/* Logs in with the present password, because the master requires a recent login of users who change their own
+ * password. *err is the master's refusal; it stays if nobody is there to answer. */
 static int show_present_password(struct cli *cli, const char *user, struct error *err)
 {
     const char *present, *token;

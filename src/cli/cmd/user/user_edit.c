@@ -1,7 +1,7 @@
 #include "cli/cmd/user/user.h"
 #include "common/base/strbuf.h"
 
-static void changed(struct strbuf *fields, const char *name)
+static void changed_words(struct strbuf *fields, const char *name)
 {
     strbuf_addf(fields, "%s%s", fields->n ? ", " : "", name);
 }
@@ -17,15 +17,15 @@ int cmd_user_edit(struct cli *cli, const struct args_user_edit *args, struct err
         .admin = args->admin, .has_admin = args->has_admin,
     };
     if (args->display_name)
-        changed(&fields, "Display Name");
+        changed_words(&fields, "Display Name");
     if (args->has_remote)
-        changed(&fields, "Remote");
+        changed_words(&fields, "Remote");
     if (args->has_activate)
-        changed(&fields, "Active");
+        changed_words(&fields, "Active");
     if (args->username)
-        changed(&fields, "Username");
+        changed_words(&fields, "Username");
     if (args->has_admin)
-        changed(&fields, "Admin");
+        changed_words(&fields, "Admin");
     if (!fields.n)
         return error_set(err, ERR_INVALID, "Nothing to change: see 'det user edit --help'");
     if (user_patch(cli, args->target_user, &patch, err) < 0)

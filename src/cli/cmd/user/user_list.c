@@ -14,7 +14,7 @@ static void user_row(struct table *t, const struct wire_user *u, bool show_admin
         table_bool(t, u->admin);
     table_bool(t, u->active);
     table_bool(t, u->remote);
-    /* An unset link is printed as such: empty cells would shift columns for who cuts at blanks. */
+    /* a missing link is printed as a word: an empty cell would shift the columns for scripts that split at blanks */
     if (g && g->has_agent_uid)
         table_int(t, g->agent_uid);
     else
@@ -38,7 +38,7 @@ int cmd_user_list(struct cli *cli, const struct args_user_list *args, struct err
     if (api_call(cli, ROUTE_ID_GET_MASTER, NULL, &master, err) < 0 ||
         api_call(cli, ROUTE_ID_GET_USERS, &in, &out, err) < 0)
         return -1;
-    bool show_admin = !master.rbac_enabled; /* else rights come from roles */
+    bool show_admin = !master.rbac_enabled; /* with RBAC, rights come from roles instead */
     table_column(&t, "User Id");
     table_column(&t, "Username");
     table_column(&t, "Display Name");

@@ -4,7 +4,7 @@
 #include "cli/connection/api.h"
 #include "cli/connection/logins.h"
 
-/* The token goes from the store whatever the master says of it: it may have expired, or the master be gone. */
+/* Deletes the stored token whatever the master answers: the token may have expired, or the master may be gone. */
 static int log_out(struct cli *cli, const struct logins *l, const char *user, struct error *err)
 {
     const char *token = logins_token(l, user);

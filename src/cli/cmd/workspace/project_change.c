@@ -5,8 +5,8 @@
 
 /* ---- create, edit ---- */
 
-/* What the master answered: its document, or a table of one row. */
-static int show(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
+/* Calls the route and prints its reply: as a document, or as a table with one row. */
+static int show_project(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
     struct wire_post_project_response made;
@@ -27,7 +27,7 @@ int cmd_project_create(struct cli *cli, const struct args_project_create *args, 
     struct wire_post_project_request in = {.name = args->name, .description = args->description, .key = args->key};
     if (workspace_by_name(cli, args->workspace_name, &in.workspace_id, err) < 0)
         return -1;
-    return show(cli, ROUTE_ID_POST_PROJECT, &in, args->json, err);
+    return show_project(cli, ROUTE_ID_POST_PROJECT, &in, args->json, err);
 }
 
 int cmd_project_edit(struct cli *cli, const struct args_project_edit *args, struct error *err)
@@ -37,7 +37,7 @@ int cmd_project_edit(struct cli *cli, const struct args_project_edit *args, stru
     if (project_by_name(cli, args->workspace_name, args->project_name, &p, err) < 0)
         return -1;
     struct wire_patch_project_request in = {.id = p->id, .project = &patch};
-    return show(cli, ROUTE_ID_PATCH_PROJECT, &in, args->json, err);
+    return show_project(cli, ROUTE_ID_PATCH_PROJECT, &in, args->json, err);
 }
 
 /* ---- archive ---- */

@@ -2,7 +2,7 @@
 #include "cli/cmd/show.h"
 #include "cli/cmd/workspace.h"
 
-/* Those of the user that are not archived, or all. */
+/* Lists the user's experiments that are not archived, or all. */
 static int list_experiments(struct cli *cli, int32_t project_id, bool all, struct wire_get_experiments_request *in,
                             const struct experiment_list_form *form, struct error *err)
 {

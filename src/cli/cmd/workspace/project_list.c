@@ -12,7 +12,7 @@ void project_row(struct table *t, const struct wire_project *p)
     table_int(t, p->num_active_experiments);
 }
 
-/* The keys that scripts know, out of the full document. */
+/* Keeps only the keys of the document that scripts know. */
 static struct json_object *project_document(struct json_object *p)
 {
     static const char *const key[] = {"archived",       "description", "id",

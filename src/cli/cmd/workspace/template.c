@@ -8,7 +8,7 @@
 #include "cli/terminal/table.h"
 #include "common/base/cleanup.h"
 
-/* ---- look ---- */
+/* ---- reading ---- */
 
 static const char *workspace_name(const struct wire_get_workspaces_response *all, int32_t id)
 {
@@ -66,11 +66,11 @@ int cmd_template_describe(struct cli *cli, const struct args_template_describe *
     return 0;
 }
 
-/* ---- write ---- */
+/* ---- writing ---- */
 
 struct template_file {
     const char *path, *text;
-    const char *json; /* what is sent */
+    const char *json; /* the text that is sent */
 };
 
 static int read_template(struct cli *cli, const char *path, struct template_file *ret, struct error *err)
@@ -85,14 +85,14 @@ static int read_template(struct cli *cli, const char *path, struct template_file
     return 0;
 }
 
-static int create(struct cli *cli, const char *name, const struct template_file *file, int32_t workspace_id, struct error *err)
+static int create_template(struct cli *cli, const char *name, const struct template_file *file, int32_t workspace_id, struct error *err)
 {
     struct wire_template t = {.name = name, .config = file->json, .workspace_id = workspace_id};
     int rc = api_call(cli, ROUTE_ID_POST_TEMPLATE, &(struct wire_post_template_request){.template = &t}, NULL, err);
     return rc < 0 ? config_file_locate(file->path, "<template>", file->text, err) : 0;
 }
 
-static int change(struct cli *cli, const char *name, const struct template_file *file, struct error *err)
+static int change_template(struct cli *cli, const char *name, const struct template_file *file, struct error *err)
 {
     struct wire_patch_template_config_request in = {.template_name = name, .config = file->json};
     int rc = api_call(cli, ROUTE_ID_PATCH_TEMPLATE_CONFIG, &in, NULL, err);
@@ -105,7 +105,7 @@ int cmd_template_create(struct cli *cli, const struct args_template_create *args
     int32_t workspace = 0;
     if (read_template(cli, args->template_file, &file, err) < 0 ||
         (args->workspace_name && workspace_by_name(cli, args->workspace_name, &workspace, err) < 0) ||
-        create(cli, args->template_name, &file, workspace, err) < 0)
+        create_template(cli, args->template_name, &file, workspace, err) < 0)
         return -1;
     cli_print(cli, CLI_GREEN, "Created template %s", args->template_name);
     return 0;
@@ -115,25 +115,25 @@ int cmd_template_set_value_config(struct cli *cli, const struct args_template_se
 {
     struct template_file file;
     if (read_template(cli, args->template_file, &file, err) < 0 ||
-        change(cli, args->template_name, &file, err) < 0)
+        change_template(cli, args->template_name, &file, err) < 0)
         return -1;
     cli_print(cli, CLI_GREEN, "Updated template %s", args->template_name);
     return 0;
 }
 
-/* Makes it, or changes it if it is there. */
+/* Creates the template, or changes it if it exists. */
 int cmd_template_set(struct cli *cli, const struct args_template_set *args, struct error *err)
 {
     struct template_file file;
     cleanup_error struct error failed = ERROR_INIT;
     if (read_template(cli, args->template_file, &file, err) < 0)
         return -1;
-    if (change(cli, args->template_name, &file, &failed) < 0) {
+    if (change_template(cli, args->template_name, &file, &failed) < 0) {
         if (failed.kind != ERR_NOT_FOUND) {
             error_move(err, &failed);
             return -1;
         }
-        if (create(cli, args->template_name, &file, 0, err) < 0)
+        if (create_template(cli, args->template_name, &file, 0, err) < 0)
             return -1;
     }
     cli_print(cli, CLI_GREEN, "Set template %s", args->template_name);

@@ -48,8 +48,8 @@ static const struct wire_user_agent_user_group *agent_of(struct cli *cli, const 
      .has_gid = (args)->has_agent_gid, .user = (args)->agent_user, .group = (args)->agent_group,                       \
      .storage = (args)->checkpoint_storage_config, .storage_file = (args)->checkpoint_storage_config_file}
 
-/* What the master answered: its document, or a table of one row. */
-static int show(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
+/* Calls the route and prints its reply: as a document, or as a table with one row. */
+static int show_workspace(struct cli *cli, enum route_id route, const void *in, bool json, struct error *err)
 {
     cleanup_table struct table t = TABLE_INIT;
     struct wire_post_workspace_response made;
@@ -75,7 +75,7 @@ int cmd_workspace_create(struct cli *cli, const struct args_workspace_create *ar
         return error_set(err, ERR_USAGE, "namespaces and quotas are Kubernetes', and this cluster runs its own agents");
     if (read_storage(cli, &f, &in.checkpoint_storage_config, err) < 0)
         return -1;
-    return show(cli, ROUTE_ID_POST_WORKSPACE, &in, args->json, err);
+    return show_workspace(cli, ROUTE_ID_POST_WORKSPACE, &in, args->json, err);
 }
 
 int cmd_workspace_edit(struct cli *cli, const struct args_workspace_edit *args, struct error *err)
@@ -88,7 +88,7 @@ int cmd_workspace_edit(struct cli *cli, const struct args_workspace_edit *args, 
     if (read_storage(cli, &f, &patch.checkpoint_storage_config, err) < 0 ||
         workspace_by_name(cli, args->workspace_name, &in.id, err) < 0)
         return -1;
-    return show(cli, ROUTE_ID_PATCH_WORKSPACE, &in, args->json, err);
+    return show_workspace(cli, ROUTE_ID_PATCH_WORKSPACE, &in, args->json, err);
 }
 
 /* ---- archive ---- */

@@ -7,7 +7,7 @@
 
 #include "cli/connection/address.h"
 
-static void expect(const char *text, const char *want)
+static void expect_address(const char *text, const char *want)
 {
     cleanup_arena struct arena a = ARENA_INIT;
     cleanup_error struct error err = ERROR_INIT;
@@ -22,13 +22,13 @@ static void expect(const char *text, const char *want)
 
 static void test_address__fills_in_scheme_and_port(void **state)
 {
-    expect("master", "http://master:8080");
-    expect("master:80", "http://master:80");
-    expect("http://master", "http://master:80");
-    expect("https://master", "https://master:443");
-    expect("https://Master.Example:8443/det/", "https://master.example:8443/det");
-    expect("[::1]:9000", "http://[::1]:9000");
-    expect("[::1]", "http://[::1]:8080");
+    expect_address("master", "http://master:8080");
+    expect_address("master:80", "http://master:80");
+    expect_address("http://master", "http://master:80");
+    expect_address("https://master", "https://master:443");
+    expect_address("https://Master.Example:8443/det/", "https://master.example:8443/det");
+    expect_address("[::1]:9000", "http://[::1]:9000");
+    expect_address("[::1]", "http://[::1]:8080");
 }
 
 static void test_address__refuses_what_is_no_address(void **state)
@@ -36,7 +36,7 @@ static void test_address__refuses_what_is_no_address(void **state)
     static const char *const bad[] = {"",       "http://",   "user@host",  "http://u:p@host", "host?x=1",
                                       "host#f", "host:port", "host:99999", "ftp://host"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        expect(bad[i], NULL);
+        expect_address(bad[i], NULL);
 }
 
 static void test_address__prefers_option_then_environment(void **state)

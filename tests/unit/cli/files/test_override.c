@@ -7,7 +7,7 @@
 
 #include "cli/files/override.h"
 
-static void expect(const char *config, const char *key_value, const char *want)
+static void expect_override(const char *config, const char *key_value, const char *want)
 {
     cleanup_json struct json_object *v = NULL;
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -19,16 +19,16 @@ static void expect(const char *config, const char *key_value, const char *want)
 
 static void test_override__sets_scalars_lists_and_objects(void **state)
 {
-    expect("{}", "name=x", "{\"name\":\"x\"}");
-    expect("{}", "resources.slots_per_trial=2", "{\"resources\":{\"slots_per_trial\":2}}");
-    expect("{\"a\":{\"b\":1,\"c\":2}}", "a.b=true", "{\"a\":{\"b\":true,\"c\":2}}");
-    expect("{\"a\":null}", "a.b=1", "{\"a\":{\"b\":1}}");
-    expect("{}", "labels=a,b,3", "{\"labels\":[\"a\",\"b\",3]}");
-    expect("{}", "a=[1, {b: c}]", "{\"a\":[1,{\"b\":\"c\"}]}");
-    expect("{\"a\":{\"b\":1}}", "a={c: 2}", "{\"a\":{\"b\":1,\"c\":2}}");
-    expect("{}", "bind_mounts={host_path: /a, container_path: /b}",
+    expect_override("{}", "name=x", "{\"name\":\"x\"}");
+    expect_override("{}", "resources.slots_per_trial=2", "{\"resources\":{\"slots_per_trial\":2}}");
+    expect_override("{\"a\":{\"b\":1,\"c\":2}}", "a.b=true", "{\"a\":{\"b\":true,\"c\":2}}");
+    expect_override("{\"a\":null}", "a.b=1", "{\"a\":{\"b\":1}}");
+    expect_override("{}", "labels=a,b,3", "{\"labels\":[\"a\",\"b\",3]}");
+    expect_override("{}", "a=[1, {b: c}]", "{\"a\":[1,{\"b\":\"c\"}]}");
+    expect_override("{\"a\":{\"b\":1}}", "a={c: 2}", "{\"a\":{\"b\":1,\"c\":2}}");
+    expect_override("{}", "bind_mounts={host_path: /a, container_path: /b}",
            "{\"bind_mounts\":[{\"host_path\":\"/a\",\"container_path\":\"/b\"}]}");
-    expect("{}", "entrypoint=python3 train.py --x=1", "{\"entrypoint\":\"python3 train.py --x=1\"}");
+    expect_override("{}", "entrypoint=python3 train.py --x=1", "{\"entrypoint\":\"python3 train.py --x=1\"}");
 }
 
 static void test_override__wants_a_key_and_a_value(void **state)

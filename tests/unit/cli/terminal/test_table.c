@@ -7,7 +7,7 @@
 
 #include "cli/terminal/table.h"
 
-static void expect(const struct table *t, bool csv, const char *want)
+static void expect_table(const struct table *t, bool csv, const char *want)
 {
     char *text;
     size_t n;
@@ -30,12 +30,12 @@ static void test_table__aligns_numbers_right_and_text_left(void **state)
     table_int(&t, 1234);
     table_text(&t, NULL);
     table_bool(&t, false);
-    expect(&t, false,
+    expect_table(&t, false,
            "   ID | Name   | Active\n"
            "------+--------+----------\n"
            "    7 | one    | True\n"
            " 1234 |        | False\n");
-    expect(&t, true, "ID,Name,Active\r\n7,one,True\r\n1234,,False\r\n");
+    expect_table(&t, true, "ID,Name,Active\r\n7,one,True\r\n1234,,False\r\n");
 }
 
 static void test_table__puts_fractions_on_their_point(void **state)
@@ -46,7 +46,7 @@ static void test_table__puts_fractions_on_their_point(void **state)
     for (size_t i = 0; i < 5; i++)
         table_text(&t, cell[i]);
     table_text(&t, "");
-    expect(&t, false,
+    expect_table(&t, false,
            "     Value | Share\n"
            "-----------+---------\n"
            "  0.5      | 1.0%\n"
@@ -61,7 +61,7 @@ static void test_table__breaks_rows_at_newlines(void **state)
     table_int(&t, 1);
     table_text(&t, "{\n    \"lr\": 0.1\n}");
     table_text(&t, "x");
-    expect(&t, false,
+    expect_table(&t, false,
            "   ID | H-Params      | End\n"
            "------+---------------+-------\n"
            "    1 | {             | x\n"
@@ -77,7 +77,7 @@ static void test_table__counts_columns_of_wide_characters(void **state)
     table_text(&t, "a");
     table_text(&t, "日本");
     table_text(&t, "b");
-    expect(&t, false,
+    expect_table(&t, false,
            " N      | X\n"
            "--------+-----\n"
            " größer | a\n"
@@ -88,7 +88,7 @@ static void test_table__prints_only_titles_without_rows(void **state)
 {
     cleanup_table struct table t = TABLE_INIT;
     table_columns(&t, (const char *const[]){"ID", "Name", NULL});
-    expect(&t, false, " ID   | Name\n------+--------\n");
+    expect_table(&t, false, " ID   | Name\n------+--------\n");
 }
 
 static void test_table__quotes_csv_where_it_must(void **state)
@@ -97,7 +97,7 @@ static void test_table__quotes_csv_where_it_must(void **state)
     table_columns(&t, (const char *const[]){"a,b", "c", NULL});
     table_text(&t, "say \"x\"");
     table_text(&t, "two\nlines");
-    expect(&t, true, "\"a,b\",c\r\n\"say \"\"x\"\"\",\"two\nlines\"\r\n");
+    expect_table(&t, true, "\"a,b\",c\r\n\"say \"\"x\"\"\",\"two\nlines\"\r\n");
 }
 
 static void test_table__writes_times_in_utc_and_percent(void **state)
@@ -106,7 +106,7 @@ static void test_table__writes_times_in_utc_and_percent(void **state)
     table_columns(&t, (const char *const[]){"T", "P", NULL});
     table_time(&t, true, INT64_C(1795245121123456));
     table_percent(&t, true, 0.1234);
-    expect(&t, true, "T,P\r\n2026-11-21 07:12:01+0000,12.3%\r\n");
+    expect_table(&t, true, "T,P\r\n2026-11-21 07:12:01+0000,12.3%\r\n");
 }
 
 int main(void)
