@@ -112,12 +112,16 @@ static void print_child(const struct page *page, const struct cli_command *child
 static void print_children(const struct page *page, const struct cli_command *c)
 {
     fputs("\ncommands:\n", page->to);
-    for (size_t i = 0; i < cli_command_n; i++)
-        if (cli_command_is_child(c, &cli_commands[i]) && !cli_commands[i].hidden)
-            print_child(page, &cli_commands[i]);
+    /* what can be used comes first */
+    for (int planned = 0; planned < 2; planned++)
+        for (size_t i = 0; i < cli_command_n; i++) {
+            const struct cli_command *child = &cli_commands[i];
+            if (cli_command_is_child(c, child) && !child->hidden && cli_command_is_planned(child) == planned)
+                print_child(page, child);
+        }
     if (c->default_subcommand)
-        fprintf(page->to, "\nWithout a command: %s.\n", c->default_subcommand);
-    fprintf(page->to, "\n'det help%s%s COMMAND' says more about a command.\n", *c->path ? " " : "", c->path);
+        fprintf(page->to, "\nWithout a COMMAND, 'det %s %s' runs.\n", c->path, c->default_subcommand);
+    fprintf(page->to, "\n'det help%s%s COMMAND' prints the help of a command.\n", *c->path ? " " : "", c->path);
 }
 
 static void print_examples(const struct page *page, const struct cli_command *c)

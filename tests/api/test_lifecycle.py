@@ -78,7 +78,7 @@ def test_archiving_needs_an_end(master):
     assert bulk(master, "archive", [live, over]) == {live: "Experiment is not in terminal state.", over: ""}
     assert bulk(master, "archive", [over]) == {over: f"experiment {over} is archived already"}
     assert error_of(master.patch(f"/api/v1/experiments/{over}", {"notes": "x"})) == (
-        f"experiment {over} is archived; unarchive it before it is changed")
+        f"experiment {over} is archived; unarchive it before you change it")
     assert master.request("PUT", f"/api/v1/experiments/{over}/labels/x").status == 400
     assert bulk(master, "unarchive", [over]) == {over: ""}
     assert master.patch(f"/api/v1/experiments/{over}", {"notes": "x"}).status == 200
@@ -91,7 +91,7 @@ def test_moving_needs_a_place_to_move_to(master):
     assert master.post(f"/api/v1/experiments/{x}/move", {"destinationProjectId": 77}).status == 404
     assert master.post("/api/v1/experiments/99999/move", {"destinationProjectId": 1}).status == 404
     assert bulk(master, "move", [x, over], destinationProjectId=1) == {
-        x: "", over: f"experiment {over} is archived; unarchive it before it is moved"}
+        x: "", over: f"experiment {over} is archived; unarchive it before you move it"}
     assert master.post("/api/v1/projects/1/experiments/move",
                        {"experimentIds": [x], "destinationProjectId": 77}).status == 404
 

@@ -50,7 +50,7 @@ def test_a_request_without_parameters_gives_others_a_line_that_says_why_there_is
     """Release 0.38.1 asks so for a support bundle, which would fail whole."""
     admin.login("determined")
     [line] = lines(admin)
-    assert line["message"] == "Left out: only an admin may read the master's log, and user 'determined' is none."
+    assert line["message"] == "Left out: only an admin may read the master's log, and user 'determined' is not an admin."
 
 
 def test_a_follower_gets_new_lines(admin):

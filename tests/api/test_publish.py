@@ -107,7 +107,7 @@ def test_a_port_at_which_nobody_listens_is_a_bad_gateway(cluster):
     x = cluster.create(config=config)
     [trial] = cluster.trial_ids(x)
     wait_for("the trial", lambda: "up" in cluster.trial_log(trial))
-    assert f"nobody answers at port {port}" in error_of(proxy(cluster, f"{task_of(cluster, x)}:{port}"), 502)
+    assert f"no program answers at port {port}" in error_of(proxy(cluster, f"{task_of(cluster, x)}:{port}"), 502)
     assert cluster.post(f"/api/v1/experiments/{x}/kill").status == 200
     cluster.wait_experiment(x)
 

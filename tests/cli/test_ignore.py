@@ -51,6 +51,6 @@ def test_a_tree_deeper_than_agents_unpack_is_refused_with_its_path(tmp_path):
     assert told().stdout.count("/") == 99
     (deep / "d").mkdir()
     (deep / "d" / "g").touch()
-    assert f"{deep}/d/g lies too deep: agents unpack at most 100 names" in told().stderr
+    assert f"{deep}/d/g has too long a path: agents unpack at most 100 names" in told().stderr
     (tmp_path / ".detignore").write_text("g\n")
     assert told().stdout.count("/") == 99, "what is left out may lie anywhere"

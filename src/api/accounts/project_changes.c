@@ -62,7 +62,7 @@ static int make_key(struct req *r, struct store *db, const char *name, const cha
             return 0;
         }
     }
-    return error_set(err, ERR_CONFLICT, "no key is free for project \"%s\": give it one", name);
+    return error_set(err, ERR_CONFLICT, "no unused key was found for project \"%s\": give it one", name);
 }
 
 /* ---- creating and changing ---------------------------------------------------------------------------------------- */
@@ -128,7 +128,7 @@ int api_patch_project(struct req *r, struct store *db, const struct wire_patch_p
     const struct wire_project_patch_project *patch = in->project;
     struct store_project p;
     if (!patch)
-        return error_set(err, ERR_INVALID, "what is to change is missing");
+        return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
     if (store_project_get(db, in->id, &r->arena, &p, err) < 0 || need_own(&p, err) < 0 || need_open(&p, err) < 0 ||
         (patch->name && check_workspace_or_project_name("project", patch->name, err) < 0) ||
         (patch->key && check_key(patch->key, err) < 0))

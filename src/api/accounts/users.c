@@ -100,9 +100,9 @@ static int check_actor_again(struct req *r, struct store *db, const struct chang
         store_user_get(db, r->who.user_id, &r->arena, &actor, err) < 0)
         return -1;
     if (!lives || !actor.active)
-        return error_set(err, ERR_UNAUTHENTICATED, "this login has ended meanwhile, nothing was changed; log in again");
+        return error_set(err, ERR_UNAUTHENTICATED, "this login has ended meanwhile; nothing was changed. Log in again");
     if (c->as_admin && !actor.admin)
-        return error_set(err, ERR_FORBIDDEN, "user '%s' is no admin any more, nothing was changed", actor.username);
+        return error_set(err, ERR_FORBIDDEN, "user '%s' is not an admin any more; nothing was changed", actor.username);
     return 0;
 }
 
@@ -239,7 +239,7 @@ static int check_login_is_fresh(const struct req *r, struct error *err)
 {
     if (r->who.password_at_us && r->now_us - r->who.password_at_us <= FRESH_LOGIN_US)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "whoever changes their own password must have logged in with the present one within the last "
+    return error_set(err, ERR_FORBIDDEN, "to change your own password, you must have logged in with the present one within the last "
                      "%lld minutes: log in again (det user login %s), then change it", FRESH_LOGIN_US / 60000000, r->who.username);
 }
 

@@ -55,7 +55,7 @@ int delete_workspace_or_project(struct req *r, struct store *db, const char *kin
     if (store_place_check(db, p, r->who.user_id, &check, err) < 0)
         return -1;
     if (check.live > 0)
-        return error_set(err, ERR_PRECONDITION, "%s %d has experiments that are not over (%lld of them): cancel or kill "
+        return error_set(err, ERR_PRECONDITION, "%s %d has %lld experiments that are not over: cancel or kill "
                          "them, or move them elsewhere", kind, id, (long long)check.live);
     if (check.of_others > 0 && !r->who.admin)
         return error_set(err, ERR_FORBIDDEN, "forbidden: %s %d holds what belongs to other users (%lld things); an admin "
@@ -183,11 +183,11 @@ int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch
     const struct wire_workspace_patch_workspace *p = in->workspace;
     struct store_workspace w;
     if (!p)
-        return error_set(err, ERR_INVALID, "what is to change is missing");
+        return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
     if (read_workspace(r, db, in->id, &w, err) < 0)
         return -1;
     if (w.archived)
-        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before it is changed", w.id);
+        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before you change it", w.id);
     if (p->name && check_workspace_or_project_name("workspace", p->name, err) < 0)
         return -1;
     w.name = p->name ? p->name : w.name;

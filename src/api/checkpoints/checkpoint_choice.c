@@ -48,7 +48,7 @@ int checkpoint_policy(struct store *db, int32_t experiment_id, struct gc_policy 
         json_parse(x.config, strlen(x.config), &config, err) < 0)
         return -1;
     if (!json_object_object_get_ex(config, "checkpoint_storage", &storage))
-        return error_set(err, ERR_PRECONDITION, "experiment %d is configured without checkpoint_storage", experiment_id);
+        return error_set(err, ERR_PRECONDITION, "experiment %d has no checkpoint_storage in its configuration", experiment_id);
     *ret = (struct gc_policy){.experiment_best = number_of(storage, "save_experiment_best"),
                               .trial_best = number_of(storage, "save_trial_best"),
                               .trial_latest = number_of(storage, "save_trial_latest"),

@@ -164,7 +164,7 @@ static int set_range(struct req *r, struct download *d, struct error *err)
     int rc = range ? parse_range(range, length, &first, &n) : 0;
     if (rc < 0) {
         req_add_header(r, "Content-Range", arena_printf(&r->arena, "bytes */%" PRIu64, length));
-        return error_set(err, ERR_OUT_OF_RANGE, "checkpoint %s has %" PRIu64 " bytes, and nothing of %s", d->uuid, length, range);
+        return error_set(err, ERR_OUT_OF_RANGE, "checkpoint %s has %" PRIu64 " bytes, and the range %s has none of them", d->uuid, length, range);
     }
     if (rc > 0) {
         d->head.status = 206;

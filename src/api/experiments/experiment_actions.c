@@ -92,10 +92,10 @@ static int move_experiment(struct req *r, struct store *db, const struct store_e
                 struct error *err)
 {
     if (x->archived)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before it is moved", x->id);
+        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before you move it", x->id);
     if (x->place_archived)
         return error_set(err, ERR_PRECONDITION,
-                         "experiment %d lies in an archived project or workspace; unarchive that before it is moved",
+                         "experiment %d is in an archived project or workspace; unarchive that before you move the experiment",
                          x->id);
     struct store_project_place to;
     if (store_project_place_get(db, args->project_id, &r->arena, &to, err) < 0 ||

@@ -153,7 +153,7 @@ static int store_patch(struct store *db, const patch *p, struct error *err)
     if (store_experiment_get(db, p->id, /* with_config= */ true, &a, &x, err) < 0)
         return -1;
     if (x.archived)
-        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before it is changed", x.id);
+        return error_set(err, ERR_PRECONDITION, "experiment %d is archived; unarchive it before you change it", x.id);
     if (changed_config(x.config, p, &a, &config, err) < 0 || store_experiment_patch(db, p->id, &row, err) < 0)
         return -1;
     if (p->checkpoint_storage && store_collection_ask(db, p->id, err) < 0)

@@ -165,7 +165,7 @@ static int get_model_file(struct req *r, struct store *db, int32_t experiment_id
     const void *tgz;
     size_t n;
     if (!path || !*path)
-        return error_set(err, ERR_INVALID, "path is missing: which file of the model definition?");
+        return error_set(err, ERR_INVALID, "path is missing; name a file of the model definition");
     if (store_experiment_model_definition(db, experiment_id, &r->arena, &tgz, &n, err) < 0)
         return -1;
     return model_file(tgz, n, path, &r->arena, ret, err);

@@ -122,9 +122,9 @@ static int check_pair(const struct place *first, const struct place *second, str
     if (same && first->file->type != second->file->type)
         return error_set(err, ERR_INVALID, "model definition: '%.200s' is both a file and a directory", first->path);
     if (same && !directories)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s' is there twice; send each file once", first->path);
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' was sent twice; send each file once", first->path);
     if (below && first->file->type == FILE_REGULAR)
-        return error_set(err, ERR_INVALID, "model definition: '%.200s' is a file, and '%.200s' lies below it", first->path, second->path);
+        return error_set(err, ERR_INVALID, "model definition: '%.200s' is a file, but '%.200s' needs it to be a directory", first->path, second->path);
     return 0;
 }
 
@@ -191,7 +191,7 @@ int archive_build(const struct wire_util_file *file, size_t n, struct strbuf *re
 out:
     if (rc < 0)
         error_set(err, ERR_INVALID, "model definition: %s",
-                  tar && archive_error_string(tar) ? archive_error_string(tar) : "no memory");
+                  tar && archive_error_string(tar) ? archive_error_string(tar) : "out of memory");
     archive_entry_free(entry);
     archive_write_free(tar);
     return rc;

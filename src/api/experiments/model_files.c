@@ -32,7 +32,7 @@ static int open_archive(const void *tgz, size_t n, struct archive **ret, struct 
 {
     struct archive *in = archive_read_new();
     if (!in)
-        return error_set(err, ERR_NO_MEMORY, "model definition: no memory");
+        return error_set(err, ERR_NO_MEMORY, "model definition: out of memory");
     archive_read_support_filter_gzip(in);
     archive_read_support_format_tar(in);
     *ret = in;

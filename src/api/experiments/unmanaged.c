@@ -166,7 +166,7 @@ static int need_unmanaged(struct req *r, struct store *db, int32_t trial_id, str
         store_experiment_brief(db, ret->row.experiment_id, &x, err) < 0)
         return -1;
     if (!x.unmanaged)
-        return error_set(err, ERR_PRECONDITION, "trial %d is managed by the master; only unmanaged trials tell their state",
+        return error_set(err, ERR_PRECONDITION, "trial %d is managed by the master; only unmanaged trials report their state",
                          trial_id);
     return 0;
 }
@@ -203,7 +203,7 @@ static int wanted_state(enum wire_trial_state state, enum run_state *ret, struct
             return 0;
         }
     }
-    return error_set(err, ERR_INVALID, "state STATE_%s is none that a trial has by itself; allowed are RUNNING, PAUSED, "
+    return error_set(err, ERR_INVALID, "state STATE_%s cannot be reported by a trial; allowed are RUNNING, PAUSED, "
                      "COMPLETED, CANCELED and ERROR", state_text(&wire_enum_trial_state, (int32_t)state));
 }
 

@@ -88,7 +88,7 @@ int api_exp_metric_names(struct req *r, struct core *core, const struct wire_exp
                          struct error *err)
 {
     if (in->ids_n == 0)
-        return error_set(err, ERR_INVALID, "ids is missing: of which experiments?");
+        return error_set(err, ERR_INVALID, "ids is missing; name at least one experiment");
     return repeated_stream(r, in->period_seconds, arena_new(&r->arena, struct seen_names), fetch_names, err);
 }
 

@@ -52,7 +52,7 @@ static int choose_names(const struct wire_compare_trials_request *in, struct com
         add_name(c, arena_strndup(a, in->metric_ids[i], (size_t)(dot - in->metric_ids[i])), dot + 1, max, a);
     }
     if (in->metric_names_n && !group)
-        return error_set(err, ERR_INVALID, "group is missing: to what group do the metricNames belong?");
+        return error_set(err, ERR_INVALID, "group is missing; name the group of the metricNames");
     for (size_t i = 0; i < in->metric_names_n; i++)
         add_name(c, group, in->metric_names[i], max, a);
     return 0;

@@ -70,16 +70,16 @@ static int check_system(const struct wire_trial_profiler_metric_labels *l, struc
                          "gpu_free_memory, cpu_util_simple, free_memory, disk_iops, disk_throughput_read, "
                          "disk_throughput_write, net_throughput_sent and net_throughput_recv", l->name);
     if (!*or_empty(l->agent_id))
-        return error_set(err, ERR_INVALID, "labels.agentId is missing: on which agent was %s measured?", l->name);
+        return error_set(err, ERR_INVALID, "labels.agentId is missing; name the agent on which %s was measured", l->name);
     if (profiler_is_of_gpu(m->group) && !*or_empty(l->gpu_uuid))
-        return error_set(err, ERR_INVALID, "labels.gpuUuid is missing: on which GPU was %s measured?", l->name);
+        return error_set(err, ERR_INVALID, "labels.gpuUuid is missing; name the GPU on which %s was measured", l->name);
     return 0;
 }
 
 static int check_labels(const struct wire_trial_profiler_metric_labels *l, struct error *err)
 {
     if (!l || !*or_empty(l->name))
-        return error_set(err, ERR_INVALID, "labels.name is missing: what was measured?");
+        return error_set(err, ERR_INVALID, "labels.name is missing; name what was measured");
     switch (l->metric_type) {
     case PROFILER_TYPE(SYSTEM):
         return check_system(l, err);

@@ -257,7 +257,7 @@ int api_get_trial_profiler_metrics(struct req *r, struct core *core,
 {
     if (!in->labels || !*or_empty(in->labels->name))
         return error_set(err, ERR_INVALID, "labels.name is missing: GET /api/v1/trials/{id}/profiler/available_series "
-                         "tells what there is");
+                         "lists the names");
     const struct profiler_measure *m = profiler_measure_named(in->labels->name);
     struct metrics_stream *s = arena_new(&r->arena, struct metrics_stream);
     bool system = in->labels->metric_type == PROFILER_TYPE(SYSTEM) || in->labels->metric_type == PROFILER_TYPE(UNSPECIFIED);

@@ -73,7 +73,7 @@ static const struct access_rule *rule_of(const struct req *r)
 
 static int refuse_admin_only(const struct req *r, const struct access_row *row, struct error *err)
 {
-    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is none", row->what, r->who.username);
+    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is not an admin", row->what, r->who.username);
 }
 
 static int refuse_credential(const struct req *r, struct error *err)
@@ -286,7 +286,7 @@ int access_check_object(const struct req *r, const struct core *core, struct err
         return 0;
     struct access_id id = id_of_request(r, rule);
     if (is_missing(r, rule, id))
-        return error_set(err, ERR_INVALID, "%s is missing: it says which %s this is about", rule->at, objects[rule->object].name);
+        return error_set(err, ERR_INVALID, "%s is missing: it names the %s of this request", rule->at, objects[rule->object].name);
     return rule->word == ACCESS_OWN ? check_own(r, id, err) : check_owner(r, core, rule, id, err);
 }
 

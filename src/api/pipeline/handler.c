@@ -101,7 +101,7 @@ int req_need_admin(const struct req *r, const char *what, struct error *err)
 {
     if (r->who.kind == PRINCIPAL_USER && r->who.admin)
         return 0;
-    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is none", what, r->who.username);
+    return error_set(err, ERR_FORBIDDEN, "only an admin may %s, and user '%s' is not an admin", what, r->who.username);
 }
 
 int req_need_user(const struct req *r, struct error *err)

@@ -34,7 +34,7 @@ int api_put_allocation_environment(struct req *r, struct store *db,
     if (!in->container_id || !*in->container_id)
         return error_set(err, ERR_INVALID, "containerId is missing");
     if (!in->host && !in->python)
-        return error_set(err, ERR_INVALID, "neither host nor python is there: one of them must be");
+        return error_set(err, ERR_INVALID, "host and python are missing; send at least one of them");
     if (document_of(&wire_msg_host_environment, in->host, "host", &r->arena, &e.host, err) < 0 ||
         document_of(&wire_msg_python_environment, in->python, "python", &r->arena, &e.python, err) < 0)
         return -1;

@@ -136,7 +136,7 @@ static void trial_dialled(void *ctx, const char *why)
     struct proxy *p = r->state;
     cleanup_error struct error err = ERROR_INIT;
     if (why)
-        error_set(&err, ERR_BAD_GATEWAY, "nobody answers at port %d of %s (%s): %s", p->port, p->task_id, p->address, why);
+        error_set(&err, ERR_BAD_GATEWAY, "no program answers at port %d of %s (%s): %s", p->port, p->task_id, p->address, why);
     else
         upgrade_connection(r, &err);
     req_finish(r, &err);
@@ -152,7 +152,7 @@ static int dial_trial(struct req *r, struct core *core, struct error *err)
 {
     struct proxy *p = r->state;
     if (tunnels_count(r->api->tunnels) >= TUNNELS_MAX)
-        return error_set(err, ERR_UNAVAILABLE, "the master has %d connections to tasks open, as many as it takes; close some",
+        return error_set(err, ERR_UNAVAILABLE, "the master has %d connections to tasks open, which is the most it allows; close some",
                          TUNNELS_MAX);
     if (!r->http)
         return error_set(err, ERR_CANCELED, "the client has left");

@@ -84,7 +84,7 @@ int cmd_simulate(struct cli *cli, const struct args_simulate *args, struct error
     struct sim_trace trace;
     size_t n = args->cluster_n;
     if (n == 0)
-        return error_set(err, ERR_INVALID, "no cluster was given; describe one in a file and say --cluster FILE");
+        return error_set(err, ERR_INVALID, "no cluster was given; describe one in a file and give it by --cluster FILE");
     struct sim_cluster *cluster = arena_array(&cli->arena, struct sim_cluster, n);
     struct sim_result **result = arena_array(&cli->arena, struct sim_result *, n);
     if (sim_trace_read(args->trace, &cli->arena, &trace, err) < 0)

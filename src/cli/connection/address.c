@@ -51,7 +51,7 @@ int address_canonical(const char *text, struct arena *a, const char **ret, struc
         return error_set(err, ERR_USAGE, "master address '%s': the port must be a number from 0 to 65535", text);
     size_t name_n = colon ? (size_t)(colon - rest) : host_n;
     if (name_n == 0)
-        return error_set(err, ERR_USAGE, "master address '%s' names no host", text);
+        return error_set(err, ERR_USAGE, "master address '%s' has no host name", text);
 
     char *host = arena_strndup(a, rest, name_n);
     for (char *c = host; *c; c++)

@@ -297,7 +297,7 @@ int api_greet(struct cli *cli, struct error *err)
                 "Master not found at %s. Hint: name its address by the environment variable DET_MASTER or by '-m' (this one is "
                 "from %s).", cli->master, cli->master_source);
     else if (strcmp(version, DET_VERSION) != 0)
-        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider to bring both to the same version.",
+        cli_say(cli, CLI_YELLOW, "This is det %s, the master is %s: consider bringing both to the same version.",
                 DET_VERSION, version);
     return 0;
 }

@@ -84,7 +84,7 @@ static int parse_time(const char *text, const char *option, int64_t *ret_us, boo
     if (!text)
         return 0;
     if (clock_parse(text, strlen(text), ret_us) < 0)
-        return error_set(err, ERR_USAGE, "argument %s: '%s' is no time such as 2026-10-26T23:17:12Z", option, text);
+        return error_set(err, ERR_USAGE, "argument %s: '%s' is not a time such as 2026-10-26T23:17:12Z", option, text);
     *ret_has = true;
     return 0;
 }

@@ -24,7 +24,7 @@ static int certs_read(const char *path, struct json_object **ret, struct error *
     if (file_read(path, CERTS_MAX, &text, &why) == 0) {
         if (json_parse(text.s, text.n, ret, &why) == 0 && json_object_is_type(*ret, json_type_object))
             return 0;
-        return error_set(err, ERR_INVALID, "%s does not hold certificates by master; repair or remove it", path);
+        return error_set(err, ERR_INVALID, "%s is not a file of certificates; repair or remove it", path);
     }
     if (why.kind != ERR_NOT_FOUND) {
         error_move(err, &why);
@@ -112,7 +112,7 @@ static int fetch_chain(struct cli *cli, struct strbuf *ret_pem, unsigned char di
             rc = read_chain(ssl, ret_pem, digest, ret_digest_n);
     }
     if (rc < 0)
-        error_set(err, ERR_UNAVAILABLE, "%s was asked by HTTPS and showed no certificate; does it speak HTTP?",
+        error_set(err, ERR_UNAVAILABLE, "%s was asked by HTTPS and sent no certificate; perhaps it speaks HTTP",
                   cli->master);
     BIO_free_all(bio);
     SSL_CTX_free(ctx);

@@ -136,7 +136,7 @@ static int walk_directory(struct walk *w, const char *relative, int depth, struc
     if (list_children(w, relative, &child, &n, err) < 0)
         return -1;
     if (n > 0 && depth == CONTEXT_DEPTH_MAX)
-        return error_set(err, ERR_INVALID, "%s lies too deep: agents unpack at most %d names below %s", child[0].source, CONTEXT_DEPTH_MAX,
+        return error_set(err, ERR_INVALID, "%s has too long a path: agents unpack at most %d names below %s", child[0].source, CONTEXT_DEPTH_MAX,
                          w->root);
     for (size_t i = 0; i < n; i++) {
         struct context_entry e = {.path = entry_path(w, child[i].relative),
@@ -195,7 +195,7 @@ static int read_include(struct context *c, const char *path, size_t limit, struc
         return -1;
     const char *name = strrchr(real, '/') + 1;
     if (!*name)
-        return error_set(err, ERR_INVALID, "cannot tell under which name to include '%s'", path);
+        return error_set(err, ERR_INVALID, "'%s' has no name under which it could be included; name a file or directory", path);
     if (!S_ISDIR(st.st_mode))
         return add_file(c, name, real, &st, limit, err);
     struct context_entry e = {.path = name, .mode = st.st_mode, .mtime_s = st.st_mtime};

@@ -162,7 +162,7 @@ static int check_agents_alive(struct local_cluster *c, struct error *err)
         const char *log = local_agent_file(c, agent[i], ".log");
         if (!daemon_find(local_agent_file(c, agent[i], ".pid"), &pid))
             return error_set(err, ERR_INTERNAL,
-                             "agent '%s' has ended at its start (the master is up). Its log %s says:\n%s", agent[i],
+                             "agent '%s' ended right after its start (the master is up). The end of its log %s:\n%s", agent[i],
                              log, local_log_tail(c, log));
     }
     return 0;

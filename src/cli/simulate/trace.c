@@ -240,7 +240,7 @@ int sim_trace_read(const char *path, struct arena *a, struct sim_trace *ret, str
     if (file_read(path, TRACE_BYTES_MAX, &text, err) < 0)
         return -1;
     if (csv_init(&csv, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL | CSV_REPALL_NL) != 0)
-        return error_set(err, ERR_INTERNAL, "no memory for a CSV reader");
+        return error_set(err, ERR_INTERNAL, "out of memory for a CSV reader");
     begin_row(&r);
     const char *s = strbuf_str(&text);
     size_t skip = text.n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -254,7 +254,7 @@ int sim_trace_read(const char *path, struct arena *a, struct sim_trace *ret, str
     if (r.failed)
         return -1;
     if (ret->n == 0)
-        return error_set(err, ERR_INVALID, "%s: no job in it; each row after the titles is one", path);
+        return error_set(err, ERR_INVALID, "%s: there are no jobs in it; each row after the first is a job", path);
     qsort(ret->job, ret->n, sizeof *ret->job, by_submission);
     return 0;
 }

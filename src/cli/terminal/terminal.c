@@ -116,7 +116,7 @@ int terminal_ask_password(struct cli *cli, const char *prompt, const char **ret,
 {
     cleanup_fclose FILE *tty = NULL;
     if (cli->silent)
-        return error_set(err, ERR_UNAUTHENTICATED, "nobody has logged in, and nobody is asked");
+        return error_set(err, ERR_UNAUTHENTICATED, "there is no login, and det must not ask for one here");
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     struct termios before;
     if (fd >= 0 && !(tty = fdopen(fd, "r+")))

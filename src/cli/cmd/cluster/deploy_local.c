@@ -74,7 +74,7 @@ static int bring_up_master(struct local_cluster *c, const struct local_master *m
 {
     int n;
     if (!m->delete_db && local_master_runs(c, port) && !all_agents_run(c, agents)) {
-        cli_say(c->cli, CLI_PLAIN, "The master of cluster '%s' runs already, at %s; what is missing is started.", c->name, c->cli->master);
+        cli_say(c->cli, CLI_PLAIN, "The master of cluster '%s' runs already, at %s; only the missing agents are started.", c->name, c->cli->master);
         return 0;
     }
     int64_t of_running;
@@ -88,7 +88,7 @@ int cmd_deploy_local_cluster_up(struct cli *cli, const struct args_deploy_local_
     struct local_cluster c;
     bool logged_in = false;
     if (args->agents < 0 || args->agents > 100)
-        return error_set(err, ERR_USAGE, "argument --agents: %" PRId64 " is not within 0 and 100", args->agents);
+        return error_set(err, ERR_USAGE, "argument --agents: %" PRId64 " is not allowed; give a number from 0 to 100", args->agents);
     choose_password(cli, args->initial_user_password);
     struct local_master master = {.port = args->master_port, .config_path = args->master_config_path, .storage_path = args->storage_host_path,
                                   .initial_password = cli->initial_password, .work_dir = args->auto_work_dir, .delete_db = args->delete_db};

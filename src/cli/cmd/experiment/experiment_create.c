@@ -166,9 +166,9 @@ int cmd_experiment_create(struct cli *cli, const struct args_experiment_create *
     cleanup_json struct json_object *tree = NULL;
     cleanup_context struct context context = CONTEXT_INIT;
     if (args->local && args->template_n)
-        return error_set(err, ERR_USAGE, "--local asks no master, which has the templates: it goes without --template");
+        return error_set(err, ERR_USAGE, "--local does not ask the master, which keeps the templates; leave out --template");
     if (args->template_n > 1)
-        return error_set(err, ERR_USAGE, "--template may be given once: a configuration is created upon one template");
+        return error_set(err, ERR_USAGE, "--template may be given only once");
     if (config_file_read_with(cli, args->config_file, args->config, args->config_n, &config, &tree, err) < 0)
         return -1;
     if (args->local)

@@ -80,7 +80,7 @@ static int parse_ids(const char *text, int32_t *id, size_t *n, struct error *err
         char *end;
         long one = strtol(at, &end, 10);
         if (end == at || (*end && *end != ',') || one < 1 || one > INT32_MAX)
-            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is no list of experiments such as 3,4", text);
+            return error_set(err, ERR_USAGE, "argument experiment_ids: '%s' is not a list of experiments such as 3,4", text);
         id[(*n)++] = (int32_t)one;
         if (!*end)
             return 0;

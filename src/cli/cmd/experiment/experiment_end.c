@@ -102,7 +102,7 @@ int experiment_tell_end(struct cli *cli, int32_t id, struct error *err)
             cli_say(cli, CLI_PLAIN, "Experiment %d goes on with %zu more trial%s. To wait for its end, run: det experiment wait %d", id,
                     running, running == 1 ? "" : "s", id);
         else
-            cli_say(cli, CLI_PLAIN, "Experiment %d is paused. To take it up again, run: det experiment activate %d", id, id);
+            cli_say(cli, CLI_PLAIN, "Experiment %d is paused. To continue it, run: det experiment activate %d", id, id);
         return 0;
     }
     if (searched_metric_fetch(cli, id, &m, err) < 0 || find_best(cli, id, &m, &best, err) < 0 ||

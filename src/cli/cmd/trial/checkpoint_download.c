@@ -79,12 +79,12 @@ static int from_directory(struct cli *cli, const struct wire_checkpoint *c, stru
 {
     const char *place = NULL;
     if (!checkpoint_uuid_is_valid(c->uuid))
-        return error_set(err, ERR_INVALID, "\"%s\" is no checkpoint's UUID", c->uuid);
+        return error_set(err, ERR_INVALID, "\"%s\" is not the UUID of a checkpoint", c->uuid);
     if (checkpoint_place(storage, &cli->arena, &place, err) < 0)
         return -1;
     const char *from = arena_printf(&cli->arena, "%s/%s", place, c->uuid);
     if (!file_exists(from))
-        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which this machine does not have; is the storage mounted here?",
+        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which does not exist on this machine; mount the storage, or use --mode master",
                          c->uuid, from);
     return copy_tree(from, to, err);
 }

@@ -63,7 +63,7 @@ static int facts_of(struct cli *cli, int64_t trial_id, struct facts *ret, struct
         return -1;
     const struct wire_allocation_environment *x = choose_record(&e);
     if (!x)
-        return error_set(err, ERR_NOT_FOUND, "what trial %" PRId64 " ran in is not on record: no agent has started it yet", trial_id);
+        return error_set(err, ERR_NOT_FOUND, "the environment of trial %" PRId64 " is not recorded: no agent has started it yet", trial_id);
     struct arena *a = &cli->arena;
     *ret = (struct facts){.fact = arena_array(a, struct fact, FACTS + (x->python ? x->python->packages_n : 0))};
     if (x->host)

@@ -129,9 +129,9 @@ static int tell_environment(struct cli *cli, const struct args_trial_describe *a
     if (args->environment)
         environments_print(cli, &e, args->csv);
     else if (summary && is_for_people(cli, args))
-        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s.\n'det trial describe %d --environment' says more.", summary, (int)args->trial_id);
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s.\n'det trial describe %d --environment' shows more.", summary, (int)args->trial_id);
     else if (summary)
-        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s; --environment says more.", summary);
+        cli_say(cli, CLI_PLAIN, "\nThe last run was of %s; --environment shows more.", summary);
     return 0;
 }
 
