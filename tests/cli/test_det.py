@@ -360,7 +360,7 @@ def test_checkpoints_are_listed_and_downloaded(det, server, tmp_path):
 
 def test_checkpoint_that_is_elsewhere_is_an_error(det):
     done = det.run("checkpoint", "download", fake_master.CHECKPOINT)
-    assert done.returncode == 1 and "is the storage mounted here?" in done.stderr
+    assert done.returncode == 1 and "mount the storage" in done.stderr
 
 
 # Errors

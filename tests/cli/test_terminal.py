@@ -275,7 +275,7 @@ def test_test_mode_is_redrawn_in_one_line(on_terminal, master, config):
 
 def test_help_has_an_example_a_note_and_marks_what_is_planned(det):
     kill = det("help", "experiment", "kill")
-    assert "example:\n  det experiment kill 12 13\n" in kill and "'det experiment cancel' lets it finish" in " ".join(kill.split())
+    assert "example:\n  det experiment kill 12 13\n" in kill and "'det experiment cancel' lets trials finish" in " ".join(kill.split())
     assert kill == det("experiment", "kill", "--help")
     assert re.search(r"notebook +manage notebooks \(planned\)", det("--help"))
 

@@ -84,7 +84,7 @@ static int from_directory(struct cli *cli, const struct wire_checkpoint *c, stru
         return -1;
     const char *from = arena_printf(&cli->arena, "%s/%s", place, c->uuid);
     if (!file_exists(from))
-        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which does not exist on this machine; mount the storage, or use --mode master",
+        return error_set(err, ERR_NOT_FOUND, "checkpoint %s is in %s, which does not exist on this machine: mount the storage",
                          c->uuid, from);
     return copy_tree(from, to, err);
 }
