@@ -83,7 +83,7 @@ int launch_warm_start(struct req *r, struct store *db, const struct exp_searcher
                       struct error *err)
 {
     *ret = NULL;
-    if (s->source_trial_id)
+    if (s->has_source_trial_id)
         return start_from_trial(r, db, s->source_trial_id, ret, err);
     return s->source_checkpoint_uuid ? start_from_checkpoint(r, db, s->source_checkpoint_uuid, ret, err) : 0;
 }
@@ -92,10 +92,10 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
     strbuf_addc(&text, '[');
-    for (size_t i = 0; i < config->label_n; i++) {
+    for (size_t i = 0; i < config->values.labels_n; i++) {
         if (i)
             strbuf_addc(&text, ',');
-        strbuf_add_json(&text, config->label[i], strlen(config->label[i]));
+        strbuf_add_json(&text, config->values.labels[i], strlen(config->values.labels[i]));
     }
     strbuf_addc(&text, ']');
     return arena_strdup(a, text.s);
@@ -104,8 +104,8 @@ const char *launch_labels(const struct exp_config *config, struct arena *a)
 int launch_check_pool(struct req *r, struct core *core, const struct exp_config *config, bool *ret_exceeds_pool,
                       struct error *err)
 {
-    const struct exp_resources *wanted = &config->resources;
-    const char *misfit = core_misfit(core, wanted->pool, wanted->slots_per_trial, wanted->single_node, &r->arena);
+    const struct exp_resources *wanted = &config->values.resources;
+    const char *misfit = core_misfit(core, wanted->resource_pool, wanted->slots_per_trial, wanted->is_single_node, &r->arena);
     *ret_exceeds_pool = misfit != NULL;
     if (misfit && r->api->defaults.launch_error)
         return error_set(err, ERR_INVALID, "slots requested exceeds cluster capacity (and launch_error is set): %s", misfit);

@@ -72,7 +72,10 @@ static size_t texts_of(struct json_object *v)
 
 static int check_start(const struct exp_config *c, const char *device_type, struct error *err)
 {
-    size_t n = texts_of(c->entrypoint) + texts_of(exp_config_environment_variables(c, device_type));
+    size_t variable_n, n = texts_of(c->values.entrypoint);
+    const char *const *variable = exp_config_environment_variables(c, device_type, &variable_n);
+    for (size_t i = 0; i < variable_n; i++)
+        n += strlen(variable[i]) + 1;
     if (n <= START_TEXT_MAX)
         return 0;
     return error_set(err, ERR_INVALID, "<config>: entrypoint and environment.environment_variables (%s) have %zu bytes together, "
@@ -83,7 +86,7 @@ static int check_start(const struct exp_config *c, const char *device_type, stru
 static int check_hyperparameters(const struct exp_config *c, struct error *err)
 {
     cleanup_strbuf struct strbuf text = STRBUF_INIT;
-    json_print(c->hyperparameters, &text);
+    json_print(c->values.hyperparameters, &text);
     if (text.n <= HYPERPARAMETERS_MAX)
         return 0;
     return error_set(err, ERR_INVALID, "<config>.hyperparameters: %zu bytes as JSON, at most %d are allowed: each trial gets its "
