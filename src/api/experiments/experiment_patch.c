@@ -9,6 +9,7 @@
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/config/expconf.h"
+#include "gen/config_numbers.h"
 #include "gen/handlers.h"
 #include "store/experiments/removals.h"
 
@@ -20,14 +21,14 @@ typedef struct wire_experiment_patch_experiment_patch_checkpoint_storage patch_p
 
 static int check_resources(const patch_resources *p, struct error *err)
 {
-    if (p->has_max_slots && p->max_slots < 0)
+    if (p->has_max_slots && p->max_slots < EXP_RESOURCES_MAX_SLOTS_MIN)
         return error_set(err, ERR_INVALID, "resources.max_slots is %d, allowed is 0 or more, or null for no limit",
                          p->max_slots);
     if (p->has_weight && !(p->weight > 0 && isfinite(p->weight)))
         return error_set(err, ERR_INVALID, "resources.weight is %g, allowed is a number above 0", p->weight);
-    if (p->has_priority && (p->priority < 1 || p->priority > 99))
-        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is 1 to 99 (lower goes first)",
-                         p->priority);
+    if (p->has_priority && (p->priority < EXP_RESOURCES_PRIORITY_MIN || p->priority > EXP_RESOURCES_PRIORITY_MAX))
+        return error_set(err, ERR_INVALID, "resources.priority is %d, allowed is %d to %d (lower goes first)", p->priority,
+                         EXP_RESOURCES_PRIORITY_MIN, EXP_RESOURCES_PRIORITY_MAX);
     return 0;
 }
 

@@ -61,6 +61,15 @@ static void take_int(struct reader *r, enum column c, const char *text, int min,
         *ret = (int)v;
 }
 
+static void take_priority(struct reader *r, const char *text, int *ret)
+{
+    double v;
+    if (read_number(text, SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, &v) && v == floor(v))
+        *ret = (int)v;
+    else
+        bad(r, names[PRIORITY], text, arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
+}
+
 static void take_seconds(struct reader *r, enum column c, const char *text, double min, int64_t *ret)
 {
     double v;
@@ -96,7 +105,7 @@ static void take(struct reader *r, enum column c, const char *text)
         take_int(r, c, text, 0, SLOTS_MAX, "a whole number, 0 or more", &r->job.slots);
         return;
     case PRIORITY:
-        take_int(r, c, text, 1, 99, "a priority from 1 (first) to 99", &r->job.priority);
+        take_priority(r, text, &r->job.priority);
         return;
     case MAX_SLOTS:
         take_int(r, c, text, 0, SLOTS_MAX, "a whole number, 0 or more", &r->job.max_slots);
@@ -175,7 +184,7 @@ static void begin_row(struct reader *r)
     r->row++;
     r->place = 0;
     r->empty = true;
-    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT, .weight = 1, .max_slots = -1, .pool = "", .name = "",
+    r->job = (struct sim_job){.priority = SCHED_PRIORITY_DEFAULT, .weight = EXP_RESOURCES_WEIGHT_DEFAULT, .max_slots = -1, .pool = "", .name = "",
                               .searcher = "single", .row = r->row};
     memset(r->given, 0, sizeof r->given);
 }

@@ -9,6 +9,7 @@
 #include "common/base/must.h"
 #include "core/config/expconf_checks.h"
 #include "core/config/expconf_internal.h"
+#include "gen/config_numbers.h"
 #include "gen/config_tables.h"
 
 static const struct schema_key *keys(void)
@@ -212,27 +213,36 @@ static void copy_member(struct json_object *from, const char *name, struct json_
         json_object_object_add(to, to_name, copy_of(v));
 }
 
+/* Where an experiment's configuration has the key of that name: at its top, or in one of the sections that concern its tasks. NULL:
+ * it has no such key. */
+static struct json_object *place_of_default(struct json_object *config, const char *name)
+{
+    static const char *const sections[] = {"environment", "resources"};
+    if (schema_member(keys(), name, NULL))
+        return config;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (schema_member(schema_find(keys(), sections[i]), name, NULL))
+            return section(config, sections[i]);
+    return NULL;
+}
+
 /* task_container_defaults in the form of an experiment's configuration. */
 static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
 {
-    static const char *const environment_keys[] = {"image", "environment_variables", "add_capabilities", "drop_capabilities",
-                                                   "registry_auth", "force_pull_image"};
-    static const char *const top_keys[] = {"bind_mounts", "slurm", "pbs", "log_policies", "preemption_timeout"};
     struct json_object *config = json_object_new_object();
-    struct json_object *environment = section(config, "environment"), *resources = section(config, "resources");
-    for (size_t i = 0; i < sizeof environment_keys / sizeof *environment_keys; i++)
-        copy_member(defaults, environment_keys[i], environment, environment_keys[i]);
-    for (size_t i = 0; i < sizeof top_keys / sizeof *top_keys; i++)
-        copy_member(defaults, top_keys[i], config, top_keys[i]);
-    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
-    copy_member(defaults, "devices", resources, "devices");
+    json_object_object_foreach(defaults, name, value) {
+        struct json_object *place = place_of_default(config, name);
+        if (value && place)
+            copy_member(defaults, name, place, name);
+    }
+    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", section(config, "environment"), "pod_spec");
     return config;
 }
 
 static int slots_of(struct json_object *config)
 {
     struct json_object *slots = json_object_object_get(section(config, "resources"), "slots_per_trial");
-    return slots ? json_object_get_int(slots) : 1;
+    return slots ? json_object_get_int(slots) : EXP_RESOURCES_SLOTS_PER_TRIAL_DEFAULT;
 }
 
 static const struct expconf_pool *find_pool(const struct expconf_context *ctx, const char *name)

@@ -96,13 +96,13 @@ static int check_hyperparameters(const struct exp_config *c, struct error *err)
 
 int expconf_check_limits(const struct exp_config *c, const struct expconf_context *ctx, struct error *err)
 {
-    static const char *const device_types[] = {"cpu", "cuda", "rocm"};
+    const struct schema_record *by_device = &exp_environment_variables_record; /* a field for each type of device */
     size_t n = strlen(c->json);
     if (ctx->config_max && n > ctx->config_max)
         return error_set(err, ERR_INVALID, "the configuration has %zu bytes with templates and defaults, as JSON; at most %zu are "
                          "allowed (the master's limits.config_size)", n, ctx->config_max);
-    for (size_t i = 0; i < sizeof device_types / sizeof *device_types; i++)
-        if (check_start(c, device_types[i], err) < 0)
+    for (size_t i = 0; i < by_device->field_n; i++)
+        if (check_start(c, by_device->field[i].name, err) < 0)
             return -1;
     return check_hyperparameters(c, err);
 }

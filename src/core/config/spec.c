@@ -5,7 +5,7 @@
 #include "gen/config_numbers.h"
 
 /* Where neither the experiment nor the cluster says how long a preempted task may take. */
-#define PREEMPTION_TIMEOUT_S MASTER_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
+#define PREEMPTION_TIMEOUT_S MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
 
 static const char *print(struct json_object *v, struct arena *a)
 {

@@ -5,7 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SCHED_PRIORITY_MIN = 1, SCHED_PRIORITY_MAX = 99, SCHED_PRIORITY_DEFAULT = 42 };
+#include "gen/config_numbers.h"
+
+enum {
+    SCHED_PRIORITY_MIN = EXP_RESOURCES_PRIORITY_MIN,
+    SCHED_PRIORITY_MAX = EXP_RESOURCES_PRIORITY_MAX,
+    SCHED_PRIORITY_DEFAULT = 42, /* of jobs that name none, in pools whose scheduler has no default_priority */
+};
 
 /* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
 enum fitting_policy { FITTING_BEST, FITTING_WORST };
