@@ -221,3 +221,33 @@ void schema_read(const struct schema_record *record, struct json_object *section
 {
     read_record(record, section, a, ret);
 }
+
+/* ---- changing a document ----------------------------------------------------------------------------------------- */
+
+static const char *key_of(const struct schema_record *record, size_t offset)
+{
+    size_t i = 0;
+    while (record->field[i].offset != offset)
+        i++;
+    return record->field[i].name;
+}
+
+struct json_object *schema_get_at(const struct schema_record *record, size_t offset, struct json_object *section)
+{
+    return json_object_is_type(section, json_type_object) ? json_object_object_get(section, key_of(record, offset)) : NULL;
+}
+
+void schema_put_at(const struct schema_record *record, size_t offset, struct json_object *section, struct json_object *take_value)
+{
+    json_object_object_add(section, key_of(record, offset), take_value);
+}
+
+struct json_object *schema_section_at(const struct schema_record *record, size_t offset, struct json_object *document)
+{
+    struct json_object *section = schema_get_at(record, offset, document);
+    if (!json_object_is_type(section, json_type_object)) {
+        section = json_object_new_object();
+        schema_put_at(record, offset, document, section);
+    }
+    return section;
+}

@@ -58,4 +58,17 @@ struct schema_record {
  * arena. A value of another type than the key's counts as unset. */
 void schema_read(const struct schema_record *record, struct json_object *section, struct arena *a, void *ret);
 
+/* Changing a document. The key is that of the struct's field, so that a key which does not exist does not compile:
+ *     schema_put(exp_resources, section, priority, json_object_new_int(50)) */
+#define schema_get(type, section, field) schema_get_at(&type##_record, offsetof(struct type, field), (section))
+#define schema_put(type, section, field, take_value) \
+    schema_put_at(&type##_record, offsetof(struct type, field), (section), (take_value))
+#define schema_section(type, document, field) schema_section_at(&type##_record, offsetof(struct type, field), (document))
+
+struct json_object *schema_get_at(const struct schema_record *record, size_t offset, struct json_object *section); /* NULL: unset */
+/* The value NULL unsets the key. */
+void schema_put_at(const struct schema_record *record, size_t offset, struct json_object *section, struct json_object *take_value);
+/* A section of a document, borrowed; it is made if the document does not have it. */
+struct json_object *schema_section_at(const struct schema_record *record, size_t offset, struct json_object *document);
+
 #endif

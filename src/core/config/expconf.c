@@ -36,14 +36,6 @@ static struct json_object *section(struct json_object *config, const char *name)
     return v;
 }
 
-static void set_default(struct json_object *object, const char *name, struct json_object *take_value)
-{
-    if (json_object_object_get(object, name))
-        json_object_put(take_value);
-    else
-        json_object_object_add(object, name, take_value);
-}
-
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
@@ -241,7 +233,7 @@ static struct json_object *config_of_defaults(struct json_object *defaults, bool
 
 static int slots_of(struct json_object *config)
 {
-    struct json_object *slots = json_object_object_get(section(config, "resources"), "slots_per_trial");
+    struct json_object *slots = schema_get(exp_resources, schema_get(exp_values, config, resources), slots_per_trial);
     return slots ? json_object_get_int(slots) : EXP_RESOURCES_SLOTS_PER_TRIAL_DEFAULT;
 }
 
@@ -257,8 +249,8 @@ static const struct expconf_pool *find_pool(const struct expconf_context *ctx, c
 int expconf_resolve_pool(struct json_object *config, const struct expconf_context *ctx, const struct expconf_pool **ret,
                          struct error *err)
 {
-    struct json_object *resources = section(config, "resources"),
-                       *named = json_object_object_get(resources, "resource_pool");
+    struct json_object *resources = schema_section(exp_values, config, resources),
+                       *named = schema_get(exp_resources, resources, resource_pool);
     const char *name = named ? json_object_get_string(named) : "";
     if (!*name)
         name = slots_of(config) > 0 ? ctx->default_compute_pool : ctx->default_aux_pool;
@@ -273,7 +265,7 @@ int expconf_resolve_pool(struct json_object *config, const struct expconf_contex
         return error_set(err, ERR_INVALID, "<config>.resources.resource_pool: there is no pool \"%s\" (pools: %s)",
                          name, strbuf_str(&all));
     }
-    json_object_object_add(resources, "resource_pool", json_object_new_string(pool->name));
+    schema_put(exp_resources, resources, resource_pool, json_object_new_string(pool->name));
     *ret = pool;
     return 0;
 }
@@ -295,19 +287,23 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
 static void add_request_defaults(struct json_object *config, const struct expconf_context *ctx,
                                  const struct expconf_pool *pool)
 {
-    if (pool->default_priority > 0)
-        set_default(section(config, "resources"), "priority", json_object_new_int(pool->default_priority));
-    set_default(section(config, "reproducibility"), "experiment_seed", json_object_new_int64(ctx->seed & INT32_MAX));
-    if (!json_object_object_get(config, "name")) {
+    struct json_object *resources = schema_section(exp_values, config, resources),
+                       *reproducibility = schema_section(exp_values, config, reproducibility);
+    if (pool->default_priority > 0 && !schema_get(exp_resources, resources, priority))
+        schema_put(exp_resources, resources, priority, json_object_new_int(pool->default_priority));
+    if (!schema_get(exp_reproducibility, reproducibility, experiment_seed))
+        schema_put(exp_reproducibility, reproducibility, experiment_seed,
+                   json_object_new_int64(ctx->seed & EXP_REPRODUCIBILITY_EXPERIMENT_SEED_MAX));
+    if (!schema_get(exp_values, config, name)) {
         char words[64];
         cleanup_strbuf struct strbuf name = STRBUF_INIT;
         expconf_pet_name(ctx->random, words, sizeof words);
         strbuf_addf(&name, "Experiment (%s)", words);
-        json_object_object_add(config, "name", json_object_new_string(name.s));
+        schema_put(exp_values, config, name, json_object_new_string(name.s));
     }
     if (ctx->workspace && ctx->project) {
-        json_object_object_add(config, "workspace", json_object_new_string(ctx->workspace));
-        json_object_object_add(config, "project", json_object_new_string(ctx->project));
+        schema_put(exp_values, config, workspace, json_object_new_string(ctx->workspace));
+        schema_put(exp_values, config, project, json_object_new_string(ctx->project));
     }
 }
 

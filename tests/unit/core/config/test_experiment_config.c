@@ -299,6 +299,29 @@ static void test_reading_a_union__leaves_keys_of_other_kinds_at_zero(void **stat
     assert_int_equal(s.max_rungs, 0);
 }
 
+static void test_changing__sets_the_key_that_the_field_is_read_from(void **state)
+{
+    cleanup_arena struct arena a = ARENA_INIT;
+    cleanup_json struct json_object *v = tree("{searcher: 5, resources: {priority: 3}}");
+    struct json_object *resources = schema_section(exp_values, v, resources), *searcher = schema_section(exp_values, v, searcher);
+    assert_ptr_equal(schema_get(exp_values, v, resources), resources);
+    assert_int_equal(json_object_get_int(schema_get(exp_resources, resources, priority)), 3);
+    schema_put(exp_resources, resources, priority, NULL);
+    schema_put(exp_resources, resources, memory_limit_bytes, json_object_new_int(7));
+    schema_put(exp_searcher, searcher, kind, json_object_new_string("grid"));
+    schema_put(exp_values, v, scheduling_unit_batches, json_object_new_int(9));
+    assert_null(schema_get(exp_resources, resources, priority));
+    assert_null(schema_get(exp_values, resources, reproducibility));
+    assert_null(schema_get(exp_reproducibility, NULL, experiment_seed));
+    assert_string_equal(json_object_to_json_string_ext(v, JSON_C_TO_STRING_PLAIN),
+                        "{\"searcher\":{\"name\":\"grid\"},\"resources\":{\"priority\":null,\"memory_limit\":7},"
+                        "\"scheduling_unit\":9}");
+    struct exp_values x;
+    exp_values_read(v, &a, &x);
+    assert_int_equal(x.searcher.kind, EXP_SEARCHER_GRID);
+    assert_int_equal(x.scheduling_unit_batches, 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_reading__takes_what_the_document_says),
         cmocka_unit_test(test_reading__leaves_unset_what_is_null_or_missing_or_of_another_type),
         cmocka_unit_test(test_reading_a_union__leaves_keys_of_other_kinds_at_zero),
+        cmocka_unit_test(test_changing__sets_the_key_that_the_field_is_read_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
