@@ -196,24 +196,38 @@ static void clear_field(const struct schema_field *f, char *ret)
         memset(ret + f->beside, 0, is_list(f) ? sizeof(size_t) : sizeof(bool));
 }
 
+/* The member of that name. A filled document has its members in the order of the table, as the fields are: *next, the member after
+ * the last one that was found, is nearly always the right one, and is compared before anything is looked up. */
+static struct json_object *take_member(struct json_object *section, const char *name, struct lh_entry **next)
+{
+    struct lh_entry *e = *next;
+    if (!e || strcmp(lh_entry_k(e), name) != 0)
+        e = lh_table_lookup_entry(json_object_get_object(section), name);
+    if (!e)
+        return NULL;
+    *next = lh_entry_next(e);
+    return (struct json_object *)lh_entry_v(e);
+}
+
 static void read_members(const struct schema_record *record, struct json_object *section, struct arena *a, char *ret)
 {
     unsigned kind = ~0u;
     if (!json_object_is_type(section, json_type_object))
         return;
     *(struct json_object **)ret = section;
+    struct lh_entry *next = lh_table_head(json_object_get_object(section));
     for (size_t i = 0; i < record->field_n; i++) {
         const struct schema_field *f = &record->field[i];
-        struct json_object *v = json_object_object_get(section, f->name);
         if (f->only && !(f->only & kind)) {
             clear_field(f, ret);
-        } else if (v) {
-            bool found = read_field(f, v, a, ret);
-            if (found && f->beside)
-                *(bool *)(ret + f->beside) = true;
-            if (found && i == 0 && f->type == SCHEMA_FIELD_CHOICE)
-                kind = 1u << *(int *)(ret + f->offset);
+            continue;
         }
+        struct json_object *v = take_member(section, f->name, &next);
+        bool found = v && read_field(f, v, a, ret);
+        if (found && f->beside)
+            *(bool *)(ret + f->beside) = true;
+        if (found && i == 0 && f->type == SCHEMA_FIELD_CHOICE)
+            kind = 1u << *(int *)(ret + f->offset);
     }
 }
 

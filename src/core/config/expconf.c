@@ -25,17 +25,6 @@ static struct json_object *copy_of(struct json_object *v)
     return copy;
 }
 
-/* The section `path[0].path[1]…`, made when it is not there. */
-static struct json_object *section(struct json_object *config, const char *name)
-{
-    struct json_object *v = json_object_object_get(config, name);
-    if (!v) {
-        v = json_object_new_object();
-        json_object_object_add(config, name, v);
-    }
-    return v;
-}
-
 /* ---- Reading ----------------------------------------------------------------------------------------------------- */
 
 int expconf_read(const char *yaml, size_t n, struct json_object **ret, struct yaml_positions **positions,
@@ -205,29 +194,22 @@ static void copy_member(struct json_object *from, const char *name, struct json_
         json_object_object_add(to, to_name, copy_of(v));
 }
 
-/* Where an experiment's configuration has the key of that name: at its top, or in one of the sections that concern its tasks. NULL:
- * it has no such key. */
-static struct json_object *place_of_default(struct json_object *config, const char *name)
-{
-    static const char *const sections[] = {"environment", "resources"};
-    if (schema_member(keys(), name, NULL))
-        return config;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
-        if (schema_member(schema_find(keys(), sections[i]), name, NULL))
-            return section(config, sections[i]);
-    return NULL;
-}
-
-/* task_container_defaults in the form of an experiment's configuration. */
+/* task_container_defaults in the form of an experiment's configuration. A key goes where the experiment's table has one of its name:
+ * to the top, or to one of the sections that concern tasks. Others are none of an experiment's business. */
 static struct json_object *config_of_defaults(struct json_object *defaults, bool with_slots)
 {
     struct json_object *config = json_object_new_object();
+    struct json_object *environment = schema_section(exp_values, config, environment), *resources = schema_section(exp_values, config, resources);
+    const struct schema_key *environment_keys = schema_find(keys(), "environment"), *resource_keys = schema_find(keys(), "resources");
     json_object_object_foreach(defaults, name, value) {
-        struct json_object *place = place_of_default(config, name);
+        struct json_object *place = schema_member(keys(), name, NULL)             ? config
+                                    : schema_member(environment_keys, name, NULL) ? environment
+                                    : schema_member(resource_keys, name, NULL)    ? resources
+                                                                                  : NULL;
         if (value && place)
             copy_member(defaults, name, place, name);
     }
-    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", section(config, "environment"), "pod_spec");
+    copy_member(defaults, with_slots ? "gpu_pod_spec" : "cpu_pod_spec", environment, "pod_spec");
     return config;
 }
 
@@ -279,7 +261,7 @@ static struct json_object *add_cluster_defaults(struct json_object *config, cons
     if (storage)
         json_object_object_add(lower, "checkpoint_storage", storage);
     if (registry_auth_of(json_object_object_get(config, "environment")))
-        json_object_object_del(section(lower, "environment"), "registry_auth");
+        json_object_object_del(schema_section(exp_values, lower, environment), "registry_auth");
     return schema_merge(keys(), config, lower);
 }
 
