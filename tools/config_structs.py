@@ -272,7 +272,7 @@ def number_rows(prefix, node, path=()):
         if child.types == ["duration"] and isinstance(row.get("default"), str):
             yield f"{name}_DEFAULT", c_number(duration_us(row["default"]))
         if {"int", "number", "size"} & set(child.types):
-            for member in ("default", "min", "max"):
+            for member in ("default", "min", "max", "unset"):
                 if isinstance(row.get(member), (int, float)) and not isinstance(row[member], bool):
                     yield f"{name}_{member.upper()}", c_number(row[member])
         yield from number_rows(prefix, child, names)

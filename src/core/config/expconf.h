@@ -5,7 +5,7 @@
  *          → defaults → complete and checked → `struct exp_config`
  *
  * Keys, their types, defaults and ranges are declared once, in contract/experiment-config.json. tools/gen-config makes of it the
- * struct with the values (`struct exp_values` in gen/experiment_config.h) and what reads it; core/spec.c picks from it what the
+ * struct with the values (`struct exp_values` in gen/experiment_config.h) and what reads it; core/config/spec.c picks from it what the
  * core's state machines need (docs/decisions/0012).
  *
  * Pure: what depends on the world (pools, the cluster's defaults, seed, random words for a name) comes in the context.

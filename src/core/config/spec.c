@@ -1,10 +1,10 @@
 #include "core/config/spec.h"
 
 #include "common/base/strbuf.h"
-#include "core/sched/opts.h"
 #include "gen/config_numbers.h"
 
-/* Where neither the experiment nor the cluster says how long a preempted task may take. */
+/* What holds where neither the experiment nor the cluster says anything. */
+#define PRIORITY MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET
 #define PREEMPTION_TIMEOUT_S MASTER_CONFIG_TASK_CONTAINER_DEFAULTS_PREEMPTION_TIMEOUT_S_DEFAULT
 
 static const char *print(struct json_object *v, struct arena *a)
@@ -34,7 +34,7 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .pool = arena_strdup(a, r->resource_pool),
         .slots_per_trial = r->slots_per_trial,
         .single_node = r->is_single_node,
-        .priority = r->has_priority ? r->priority : SCHED_PRIORITY_DEFAULT,
+        .priority = r->has_priority ? r->priority : PRIORITY,
         .weight = r->weight,
         .max_slots = r->has_max_slots ? r->max_slots : -1,
         .max_restarts = v->max_restarts,

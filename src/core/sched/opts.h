@@ -10,7 +10,8 @@
 enum {
     SCHED_PRIORITY_MIN = EXP_RESOURCES_PRIORITY_MIN,
     SCHED_PRIORITY_MAX = EXP_RESOURCES_PRIORITY_MAX,
-    SCHED_PRIORITY_DEFAULT = 42, /* of jobs that name none, in pools whose scheduler has no default_priority */
+    /* of jobs that name none, in pools whose scheduler has no default_priority */
+    SCHED_PRIORITY_DEFAULT = MASTER_CONFIG_RESOURCE_MANAGER_SCHEDULER_DEFAULT_PRIORITY_UNSET,
 };
 
 /* best packs: the agent with the least room left. worst spreads: the one with the largest part of it free. */
