@@ -157,6 +157,8 @@ class Record:
             self.fields.append(field)
         elif same.type != field.type or not same.only or not field.only:
             sys.exit(f"gen-config: row {child.row['key']}: has two types, one for each of two kinds; a struct can have one")
+        elif same.node.row.get("default") != field.node.row.get("default"):
+            sys.exit(f"gen-config: row {child.row['key']}: has two defaults, one for each of two kinds; a struct can have one")
         else:
             same.only = same.only + field.only
             same.nullable = same.nullable or field.nullable
