@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/system/files.h"
+#include "gen/config_numbers.h"
 
 enum { TRACE_BYTES_MAX = 1 << 28, TRIALS_MAX = 100000, SLOTS_MAX = 1 << 20 };
 
@@ -195,7 +196,8 @@ static void keep_job(struct reader *r)
     if (r->job.trials == 0)
         r->job.trials = strcmp(r->job.searcher, "single") == 0 ? 1 : 16;
     if (r->job.concurrent == 0)
-        r->job.concurrent = r->job.trials < 16 ? r->job.trials : 16;
+        r->job.concurrent = r->job.trials < EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT ? r->job.trials
+                                                                                       : EXP_SEARCHER_MAX_CONCURRENT_TRIALS_DEFAULT;
     if (strcmp(r->job.searcher, "single") == 0 && r->job.trials > 1) {
         bad(r, names[TRIALS], "more than 1", "what a single trial has; say searcher random or adaptive_asha");
         return;
