@@ -126,7 +126,7 @@ def _end(status: int) -> NoReturn:
 
 
 def _keep_whole() -> None:
-    """Let Python go on to its end, whose status only Python knows, but keep everything from being taken apart on the way.
+    """Let Python go on to its end, whose status only Python knows, with nothing to be taken apart on the way.
 
     Python takes apart what :data:`sys.modules` leads to, unless somebody else holds it. Then it calls the C library's
     ``exit(status)``; of the functions that this calls, the one that was registered last is called first, and it is

@@ -171,5 +171,9 @@ void api_defaults_of_config(struct master *m, const struct core_opts *opts, stru
         .compute_pool = named ? NULL : member_text(manager, "default_compute_resource_pool", "default", &m->texts),
         .aux_pool = named ? NULL : member_text(manager, "default_aux_resource_pool", "default", &m->texts),
         .pool = pool, .pool_n = opts->pool_n, .config_max = (size_t)config_int(m->config, "limits.config_size"),
+        .default_task = {.set = true, .uid = (int32_t)config_int(m->config, "security.default_task.uid"),
+                         .gid = (int32_t)config_int(m->config, "security.default_task.gid"),
+                         .user = config_str(m->config, "security.default_task.user"),
+                         .group = config_str(m->config, "security.default_task.group")},
         .launch_error = config_bool(m->config, "launch_error")};
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/accounts/task_account.h"
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"
@@ -196,25 +197,12 @@ static void capabilities_of(const struct exp_environment *e, struct wire_link_st
 /* The account that the task runs as: docs/spec/task-environment.md#account. If its uid is 0, the agent gives the owner a uid of their
  * own, for which it has to know who the owner is. */
 static const struct wire_link_task_user *task_user(const struct store_user *u, const struct store_workspace_agent *place,
-                                                   const struct config *c, struct arena *a)
+                                                   const struct api_defaults *defaults, struct arena *a)
 {
+    const struct store_agent_user_group x = task_account_of(&u->agent, place, &defaults->default_task);
     struct wire_link_task_user *w = arena_new(a, struct wire_link_task_user);
-    if (u->agent.set)
-        *w = (struct wire_link_task_user){.user = u->agent.user,
-                                          .uid = u->agent.uid,
-                                          .group = u->agent.group,
-                                          .gid = u->agent.gid};
-    else
-        *w = (struct wire_link_task_user){.user = config_str(c, "security.default_task.user"),
-                                          .uid = (int32_t)config_int(c, "security.default_task.uid"),
-                                          .group = config_str(c, "security.default_task.group"),
-                                          .gid = (int32_t)config_int(c, "security.default_task.gid")};
-    w->user = place->user ? place->user : w->user;
-    w->uid = place->has_uid ? place->uid : w->uid;
-    w->group = place->group ? place->group : w->group;
-    w->gid = place->has_gid ? place->gid : w->gid;
-    w->owner_id = u->id;
-    w->owner = u->username;
+    *w = (struct wire_link_task_user){.user = x.user, .uid = x.uid, .group = x.group, .gid = x.gid, .owner_id = u->id,
+                                      .owner = u->username};
     return w;
 }
 
@@ -247,7 +235,7 @@ static int encode_start(struct start *st, struct store *db, const struct exp_con
         .container_id = s->container_id, .allocation_id = s->allocation_id, .task_id = s->task_id,
         .task_type = s->trial_id ? WIRE_TASK_TYPE_TRIAL : WIRE_TASK_TYPE_CHECKPOINT_GC, .description = s->description, .device_ids = (int32_t *)s->device_id,
         .device_ids_n = s->device_n, .env = env.item, .env_n = env.n, .work_dir = "",
-        .user = task_user(owner, place, st->m->config, a), .fetch_context = s->trial_id != 0, .limits = &limits,
+        .user = task_user(owner, place, &st->m->defaults, a), .fetch_context = s->trial_id != 0, .limits = &limits,
         .files = arena_array(a, struct wire_link_task_file, FILES_MAX),
         .image = exp_config_image(config, st->device_kind), .rendezvous = s->trial_id != 0,
         .preemption_timeout_s = s->preemption_timeout_s,

@@ -15,6 +15,7 @@
 #include "gen/handlers.h"
 #include "store/experiments/checkpoints.h"
 #include "store/experiments/experiments.h"
+#include "store/accounts/workspaces.h"
 #include "store/experiments/trials.h"
 
 struct continuation {
@@ -24,6 +25,7 @@ struct continuation {
     struct core_restored_experiment experiment;
     struct trial_row *trial;
     size_t trial_n;
+    struct store_workspace_agent account; /* of its tasks */
     bool exceeds_slots;
     struct continuing *claim;
 };
@@ -207,6 +209,15 @@ static int continue_step(struct req *r, struct core *core, struct error *err)
     return req_core_step(r, core, &ev, &companion, err) < 0 ? -1 : req_wait(r, NULL);
 }
 
+/* On a thread that may wait for the storage's disk. */
+static int look_at_storage(struct req *r, struct error *err)
+{
+    struct continuation *c = r->state;
+    launch_warn_of_storage(r, c->config, &c->account);
+    core_spec_take_warnings(c->config, &r->arena, &c->experiment.spec);
+    return req_then_loop(r, continue_step);
+}
+
 static int prepare(struct req *r, struct store *db, struct error *err)
 {
     const struct wire_continue_experiment_request *in = r->in;
@@ -217,14 +228,15 @@ static int prepare(struct req *r, struct store *db, struct error *err)
         store_trial_rows_of_experiment(db, in->id, &r->arena, &c->trial, &c->trial_n, err) < 0 ||
         check_searcher(c, err) < 0 || check_trials(r, db, in->id, err) < 0 || find_checkpoints(r, db, c, err) < 0)
         return -1;
-    if (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->was.workspace_id, err) < 0)
+    if (pool_check_workspace(r, db, c->config->values.resources.resource_pool, c->was.workspace_id, err) < 0 ||
+        launch_account(r, db, c->was.user_id, c->was.project_id, &c->account, err) < 0)
         return -1;
     core_spec_of_config(c->config, c->was.user_id, &r->arena, &c->experiment.spec);
     if (find_warm_start(r, db, c, err) < 0)
         return -1;
     c->labels = launch_labels(c->config, &r->arena);
     fill_row(c, state);
-    return req_then_loop(r, continue_step);
+    return req_then_transfer(r, look_at_storage);
 }
 
 int api_continue_experiment(struct req *r, struct core *core, const struct wire_continue_experiment_request *in,

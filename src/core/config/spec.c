@@ -14,7 +14,7 @@ static const char *print(struct json_object *v, struct arena *a)
     return arena_strdup(a, strbuf_str(&text));
 }
 
-static void add_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret)
+void core_spec_take_warnings(const struct exp_config *c, struct arena *a, struct core_experiment_spec *ret)
 {
     size_t n = c->warnings ? json_object_array_length(c->warnings) : 0;
     const char **warning = arena_array(a, const char *, n + 1);
@@ -45,5 +45,5 @@ void core_spec_of_config(const struct exp_config *c, int32_t owner_id, struct ar
         .searcher = print(v->searcher.tree, a),
         .hyperparameters = print(v->hyperparameters, a),
     };
-    add_warnings(c, a, ret);
+    core_spec_take_warnings(c, a, ret);
 }
