@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/accounts/task_account.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/identity.h"
 #include "common/base/clock.h"
 #include "common/json/json.h"

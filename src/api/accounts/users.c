@@ -8,7 +8,7 @@
 #include "api/pipeline/internal.h"
 #include "api/accounts/password.h"
 #include "api/accounts/password_lane.h"
-#include "api/accounts/task_account.h"
+#include "api/checkpoints/task_account.h"
 #include "common/json/json.h"
 #include "gen/handlers.h"
 #include "store/accounts/sessions.h"

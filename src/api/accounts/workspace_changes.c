@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
-#include "api/accounts/task_account.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/accounts/workspaces.h"

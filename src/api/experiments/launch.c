@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/pipeline/convert.h"
-#include "api/accounts/task_account.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/internal.h"
 #include "common/json/json.h"
 #include "core/core.h"

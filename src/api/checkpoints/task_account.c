@@ -1,4 +1,4 @@
-#include "api/accounts/task_account.h"
+#include "api/checkpoints/task_account.h"
 
 #include <string.h>
 
