@@ -279,6 +279,9 @@ static bool may_ask_trust(struct cli *cli)
 
 int api_greet(struct cli *cli, struct error *err)
 {
+    struct session *s;
+    if (cli_session(cli, &s, err) < 0)
+        return -1;
     const char *version = master_version(cli);
     if (!*version && may_ask_trust(cli)) {
         cleanup_error struct error why = ERROR_INIT;
