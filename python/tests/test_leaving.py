@@ -163,3 +163,17 @@ def test_a_script__off_the_cluster_ends_as_it_would_without_us(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = run("script.py", "nothing", cwd=tmp_path, DET_RUN_DIR=str(tmp_path / "nowhere"), HOME=str(tmp_path))
     assert done.returncode == 0 and "taken apart" in done.stdout, done.stderr
+
+
+def test_a_script__is_not_followed_by_complaints_of_what_was_not_taken_apart(cluster, tmp_path):
+    # Extension modules look at the very end, after Python, for objects of theirs that are left; malloc_stats() prints, too.
+    (tmp_path / "script.py").write_text(
+        "import ctypes, sys\n"
+        "from determined import core\n"
+        "with core.init():\n"
+        "    pass\n"
+        "ctypes.pythonapi.Py_AtExit(ctypes.cast(ctypes.CDLL(None).malloc_stats, ctypes.c_void_p))\n"
+        "sys.exit('words of the script')\n"
+    )
+    done = run("script.py", cwd=tmp_path, DET_RUN_DIR=str(cluster.run_dir))
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == "words of the script", done.stderr

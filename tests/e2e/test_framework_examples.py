@@ -97,6 +97,8 @@ def test_deepspeed_starts_a_process_for_each_slot_of_processors(cluster):
     check(cluster, experiment, "deepspeed_tiny")
     lines = cluster.get(f"/api/v1/trials/{the_trial(cluster, experiment)['id']}/logs").lines
     assert {line["result"].get("rankId") for line in lines if line["result"].get("source") == "task"} >= {0, 1}
+    verdicts = [line for line in log_of(cluster, experiment).splitlines() if "went into waiting for data" in line]
+    assert len(verdicts) == 1 and "communication-bound" not in verdicts[0], "nobody measures what DeepSpeed exchanges"
 
 
 def test_deepspeed_says_why_it_does_not_train_on_two_agents_of_one_machine(tmp_path):
