@@ -166,7 +166,7 @@ def test_a_script__off_the_cluster_ends_as_it_would_without_us(tmp_path):
 
 
 def test_a_script__is_not_followed_by_complaints_of_what_was_not_taken_apart(cluster, tmp_path):
-    # Extension modules look at the very end, after Python, for objects of theirs that are left; malloc_stats() prints, too.
+    # Some extension modules look for their objects when Python has ended, and print; so does malloc_stats().
     (tmp_path / "script.py").write_text(
         "import ctypes, sys\n"
         "from determined import core\n"
