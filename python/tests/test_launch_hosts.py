@@ -240,3 +240,17 @@ def test_horovodrun__is_spared_a_double_dash_that_it_would_run(monkeypatch, inst
     words = horovod.horovodrun(Task, ["--verbose"], ["worker"])
     assert words[-4 - (not installed) :] == ["--verbose", *([] if installed else ["--"]), "python3", "-m", "worker"]
     assert "--autotune" in words and "--fusion-threshold-mb" not in words
+
+
+@pytest.mark.parametrize(("variable", "path"), [(None, "/tmp/autotune_log.csv"), ("/t/own", "/t/own/autotune_log.csv")])
+def test_the_log_of_horovods_autotune__lies_in_the_tasks_own_tmp(monkeypatch, variable, path):
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if variable:
+        monkeypatch.setenv("TMPDIR", variable)
+
+    class Task:
+        class config:  # noqa: N801
+            get_optimizations_config = staticmethod(lambda: {"auto_tune_tensor_fusion": True})
+
+    words = horovod._fusion(Task)
+    assert words[words.index("--autotune-log-file") + 1] == path
