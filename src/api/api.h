@@ -13,6 +13,7 @@
 #include "common/base/error.h"
 #include "common/base/strbuf.h"
 #include "core/sched/opts.h"
+#include "store/rows.h"
 
 struct api;
 struct core;
@@ -86,6 +87,7 @@ struct api_defaults {
     const struct api_pool_defaults *pool;
     size_t pool_n;
     size_t config_max; /* the most bytes that a configuration or template may have */
+    struct store_agent_user_group default_task; /* the account of tasks whose owner is not linked to an account */
     /* whether to refuse an experiment that its pool is too small for now; otherwise it is queued with a warning */
     bool launch_error;
 };

@@ -206,7 +206,7 @@ def test_local_runs_the_entrypoint_here(det, master, tmp_path):
 @pytest.mark.parametrize("entrypoint, words, status, said", [
     ([], [], 1, "needs an entrypoint"),
     (None, [], 1, "needs an entrypoint"),
-    ("true", ["--template", "t"], 2, "goes without --template"),
+    ("true", ["--template", "t"], 2, "leave out --template"),
     ("true", ["--test"], 1, "trains one batch of a trial class (module:Class); the entrypoint of this configuration is a program"),
     (["model_def:Trial"], ["--test"], 1, "is a program"),
     (["/no/such/program"], [], 127, "/no/such/program: No such file or directory"),

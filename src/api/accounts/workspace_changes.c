@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/accounts/account_rules.h"
+#include "api/checkpoints/task_account.h"
 #include "api/pipeline/convert.h"
 #include "api/pipeline/internal.h"
 #include "api/accounts/workspaces.h"
@@ -151,18 +152,37 @@ static int read_workspace_reply(struct req *r, struct store *db, int32_t id, con
     return 0;
 }
 
-int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
-                       struct wire_post_workspace_response *ret, struct error *err)
+/* The workspace that a request asks for. Called twice: by a reader, so that the storage is checked before the writer is
+ * occupied, and by the writer, whose view of the other workspaces decides. */
+static int wanted_new(struct req *r, const struct wire_post_workspace_request *in, struct store_workspace *ret, struct error *err)
 {
-    struct store_workspace w = {.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
-    int64_t last;
+    *ret = (struct store_workspace){.name = in->name, .user_id = r->who.user_id, .created_us = r->now_us};
     if (check_workspace_or_project_name("workspace", in->name, err) < 0 ||
         refuse_kubernetes(in->cluster_namespace_meta_n + in->cluster_quota_pairs_n, err) < 0 ||
-        set_pool(r, in->default_compute_pool, &w.default_compute_pool, err) < 0 ||
-        set_pool(r, in->default_aux_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(r, in->checkpoint_storage_config, &w, err) < 0 ||
-        set_agent(r, in->agent_user_group, &w.agent, err) < 0 ||
-        store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
+        set_pool(r, in->default_compute_pool, &ret->default_compute_pool, err) < 0 ||
+        set_pool(r, in->default_aux_pool, &ret->default_aux_pool, err) < 0 ||
+        set_storage(r, in->checkpoint_storage_config, ret, err) < 0)
+        return -1;
+    return set_agent(r, in->agent_user_group, &ret->agent, err);
+}
+
+/* Checks whether the account may write to the workspace's storage, else to the cluster's. Runs on a thread that may wait
+ * for the disk. */
+static int check_account_with_storage(struct req *r, const struct store_workspace *w, struct error *err)
+{
+    const char *text = w->checkpoint_storage ? w->checkpoint_storage : r->api->defaults.checkpoint_storage;
+    cleanup_json struct json_object *storage = NULL;
+    if (text && json_parse(text, strlen(text), &storage, err) < 0)
+        return -1;
+    return task_account_check_storage(storage, &w->agent, &r->arena, err);
+}
+
+static int store_new(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_post_workspace_response *ret = r->ret;
+    struct store_workspace w;
+    int64_t last;
+    if (wanted_new(r, r->in, &w, err) < 0 || store_last_id(db, STORE_IDS_WORKSPACES, &last, err) < 0)
         return -1;
     w.id = (int32_t)last + 1;
     /* the one who creates a workspace also gets it pinned */
@@ -172,36 +192,74 @@ int api_post_workspace(struct req *r, struct store *db, const struct wire_post_w
     return read_workspace_reply(r, db, w.id, &ret->workspace, err);
 }
 
+static int check_new(struct req *r, struct error *err)
+{
+    return check_account_with_storage(r, r->state, err) < 0 ? -1 : req_then_write(r, store_new);
+}
+
+int api_post_workspace(struct req *r, struct store *db, const struct wire_post_workspace_request *in,
+                       struct wire_post_workspace_response *ret, struct error *err)
+{
+    struct store_workspace *w = r->state = arena_new(&r->arena, struct store_workspace);
+    if (wanted_new(r, in, w, err) < 0)
+        return -1;
+    return w->agent.has_uid ? req_then_transfer(r, check_new) : req_then_write(r, store_new);
+}
+
 static int read_workspace(struct req *r, struct store *db, int32_t id, struct store_workspace *ret, struct error *err)
 {
     return store_workspace_get(db, id, r->who.user_id, &r->arena, ret, err);
+}
+
+/* Like wanted_new(), for a workspace that exists. */
+static int wanted_changed(struct req *r, struct store *db, const struct wire_patch_workspace_request *in, struct store_workspace *w,
+                          struct error *err)
+{
+    const struct wire_workspace_patch_workspace *p = in->workspace;
+    if (!p)
+        return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
+    if (read_workspace(r, db, in->id, w, err) < 0)
+        return -1;
+    if (w->archived)
+        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before you change it", w->id);
+    if (p->name && check_workspace_or_project_name("workspace", p->name, err) < 0)
+        return -1;
+    w->name = p->name ? p->name : w->name;
+    if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
+        set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
+                 &w->default_compute_pool, err) < 0 || /* the older field cannot express that there is no pool */
+        set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w->default_aux_pool,
+                 err) < 0 ||
+        set_pool(r, p->default_compute_resource_pool, &w->default_compute_pool, err) < 0 ||
+        set_pool(r, p->default_aux_resource_pool, &w->default_aux_pool, err) < 0 ||
+        set_storage(r, p->checkpoint_storage_config, w, err) < 0)
+        return -1;
+    return set_agent(r, p->agent_user_group, &w->agent, err);
+}
+
+static int store_changed(struct req *r, struct store *db, struct error *err)
+{
+    struct wire_patch_workspace_response *ret = r->ret;
+    struct store_workspace w;
+    if (wanted_changed(r, db, r->in, &w, err) < 0 || store_workspace_update(db, &w, err) < 0)
+        return -1;
+    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
+}
+
+static int check_changed(struct req *r, struct error *err)
+{
+    return check_account_with_storage(r, r->state, err) < 0 ? -1 : req_then_write(r, store_changed);
 }
 
 int api_patch_workspace(struct req *r, struct store *db, const struct wire_patch_workspace_request *in,
                         struct wire_patch_workspace_response *ret, struct error *err)
 {
     const struct wire_workspace_patch_workspace *p = in->workspace;
-    struct store_workspace w;
-    if (!p)
-        return error_set(err, ERR_INVALID, "the request names nothing to change; name at least one field");
-    if (read_workspace(r, db, in->id, &w, err) < 0)
+    struct store_workspace *w = r->state = arena_new(&r->arena, struct store_workspace);
+    if (wanted_changed(r, db, in, w, err) < 0)
         return -1;
-    if (w.archived)
-        return error_set(err, ERR_PRECONDITION, "workspace %d is archived; unarchive it before you change it", w.id);
-    if (p->name && check_workspace_or_project_name("workspace", p->name, err) < 0)
-        return -1;
-    w.name = p->name ? p->name : w.name;
-    if (refuse_kubernetes(p->cluster_namespace_meta_n, err) < 0 ||
-        set_pool(r, p->default_compute_pool && *p->default_compute_pool ? p->default_compute_pool : NULL,
-                 &w.default_compute_pool, err) < 0 || /* the older field cannot express that there is no pool */
-        set_pool(r, p->default_aux_pool && *p->default_aux_pool ? p->default_aux_pool : NULL, &w.default_aux_pool,
-                 err) < 0 ||
-        set_pool(r, p->default_compute_resource_pool, &w.default_compute_pool, err) < 0 ||
-        set_pool(r, p->default_aux_resource_pool, &w.default_aux_pool, err) < 0 ||
-        set_storage(r, p->checkpoint_storage_config, &w, err) < 0 ||
-        set_agent(r, p->agent_user_group, &w.agent, err) < 0 || store_workspace_update(db, &w, err) < 0)
-        return -1;
-    return read_workspace_reply(r, db, w.id, &ret->workspace, err);
+    bool concerns_storage = (p->agent_user_group || p->checkpoint_storage_config) && w->agent.has_uid;
+    return concerns_storage ? req_then_transfer(r, check_changed) : req_then_write(r, store_changed);
 }
 
 static int set_archived(struct req *r, struct store *db, int32_t id, bool archived, struct error *err)

@@ -35,6 +35,10 @@ int api_fetch(struct cli *cli, const struct exchange *x, struct http_fetch_reply
 /* Sets the error for a reply with this status. Always returns -1. */
 int api_status_error(struct cli *cli, int status, const struct strbuf *body, struct error *err);
 
+/* Whether a reply is a page for browsers. The master never sends one: api_status_error() says so, even if the status is one
+ * of success. */
+bool api_is_page(const struct strbuf *body);
+
 /* request NULL: all fields are unset. */
 void api_build_url(struct cli *cli, const struct route *r, const void *request, struct strbuf *url);
 void api_build_body(const struct route *r, const void *request, struct strbuf *body);
