@@ -42,7 +42,7 @@ static int fetch_lines(struct req *r, struct store *db, enum stream_next *next, 
 /* Sends one line that says why there is no log. */
 static int fetch_refusal(struct req *r, struct store *db, enum stream_next *next, struct error *err)
 {
-    const char *text = arena_printf(&r->arena, "Left out: only an admin may read the master's log, and user '%s' is none.",
+    const char *text = arena_printf(&r->arena, "Left out: only an admin may read the master's log, and user '%s' is not an admin.",
                                     r->who.username);
     stream_add(r, &(struct wire_master_logs_response){.log_entry = &(struct wire_log_entry){
         .message = text, .timestamp = r->now_us, .has_timestamp = true, .level = WIRE_LOG_LEVEL_WARNING}});

@@ -68,7 +68,7 @@ static void take_priority(struct reader *r, const char *text, int *ret)
     if (read_number(text, SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX, &v) && v == floor(v))
         *ret = (int)v;
     else
-        bad(r, names[PRIORITY], text, arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
+        bad_field(r, names[PRIORITY], text, arena_printf(r->arena, "a priority from %d (first) to %d", SCHED_PRIORITY_MIN, SCHED_PRIORITY_MAX));
 }
 
 static void take_seconds(struct reader *r, enum column c, const char *text, double min, int64_t *ret)
