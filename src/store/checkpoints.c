@@ -91,12 +91,6 @@ int store_checkpoint_put(struct store *st, const struct store_checkpoint *c, str
     return 0;
 }
 
-int store_checkpoint_set_metadata(struct store *st, const char *uuid, const char *metadata, struct error *err)
-{
-    return query_exec_one(st, Q_CHECKPOINTS_SET_METADATA, SQL_ARGS(sql_text(uuid), sql_text(metadata)), err,
-                          "checkpoint %s", uuid);
-}
-
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err)
 {
     cleanup_arena struct arena a = ARENA_INIT;
@@ -163,12 +157,6 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
                          beginning, r.first, r.last);
     *ret = *r.first ? r.first : beginning;
     return 0;
-}
-
-int store_checkpoint_latest(struct store *st, int32_t trial_id, struct store_latest_checkpoint *ret, struct error *err)
-{
-    *ret = (struct store_latest_checkpoint){0};
-    return get_checkpoints_latest(st, SQL_ARGS(sql_int(trial_id)), NULL, ret, err) < 0 ? -1 : 0;
 }
 
 int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct arena *a,
@@ -238,12 +226,6 @@ int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter
     return rc;
 }
 
-int store_checkpoints_for_gc(struct store *st, int32_t experiment_id, struct arena *a, struct store_gc_row **ret,
-                             size_t *ret_n, struct error *err)
-{
-    return list_checkpoints_for_gc(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
-}
-
 /* ---- storage backends ---- */
 
 int store_storage_backend_id(struct store *st, const char *config, int32_t *ret, struct error *err)
@@ -254,12 +236,3 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
     return query_i32(st, Q_STORAGE_BACKENDS_ID, args, ret, err);
 }
 
-int store_trial_storage_add(struct store *st, int32_t trial_id, int32_t storage_id, struct error *err)
-{
-    return query_exec(st, Q_TRIAL_STORAGES_PUT, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), NULL, err);
-}
-
-int store_trial_has_storage(struct store *st, int32_t trial_id, int32_t storage_id, bool *ret, struct error *err)
-{
-    return query_bool(st, Q_TRIAL_STORAGES_HAS, SQL_ARGS(sql_int(trial_id), sql_int(storage_id)), ret, err);
-}

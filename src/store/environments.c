@@ -39,13 +39,3 @@ int store_environment_put(struct store *st, const struct store_environment *e, s
     return 0;
 }
 
-int store_environments_forget(struct store *st, struct error *err)
-{
-    return query_exec(st, Q_ENVIRONMENTS_FORGET, SQL_NO_ARGS, NULL, err);
-}
-
-int store_environments_of_trial(struct store *st, int32_t trial_id, struct arena *a, struct store_environment **ret,
-                                size_t *ret_n, struct error *err)
-{
-    return list_environments_of_trial(st, SQL_ARGS(sql_int(trial_id)), a, ret, ret_n, err);
-}

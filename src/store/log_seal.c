@@ -194,8 +194,3 @@ int store_log_seal_put(struct store *st, const struct log_seal *s, struct error 
 
 /* ---- what waits ---- */
 
-int store_log_waiting(struct store *st, struct arena *a, struct store_log_waiting **ret, size_t *ret_n,
-                      struct error *err)
-{
-    return list_task_log_heads_by_task(st, SQL_NO_ARGS, a, ret, ret_n, err);
-}

@@ -233,13 +233,6 @@ int store_seal_prepare(struct store *st, int32_t trial_id, int at_least, struct 
     return error_wrap(err, "sealing metrics of trial %d", trial_id);
 }
 
-int store_seal_trials(struct store *st, int32_t from_trial_id, int at_least, int limit, struct arena *a, int32_t **ret,
-                      size_t *ret_n, struct error *err)
-{
-    const struct sql_args args = SQL_ARGS(sql_int(from_trial_id), sql_int(at_least), sql_int(limit));
-    return query_ids(st, Q_METRIC_HEADS_TRIALS, args, a, ret, ret_n, err);
-}
-
 /* ---- committing ---- */
 
 static int is_unchanged(struct store *st, const struct metric_seal *s, bool *ret, struct error *err)

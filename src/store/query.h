@@ -1,12 +1,15 @@
 /* Within the store: running named statements (queries/NAME.sql, constants Q_… made by tools/gen-sql).
  *
- *     query_exec(st, Q_USERS_TOUCH, SQL_ARGS(sql_int(id), sql_time(now_us)), NULL, err)
+ *     query_exec(st, Q_SESSIONS_REVOKE_OF_USER, SQL_ARGS(sql_int(user_id)), NULL, err)
+ *
+ * A function that would only do that is not written: `-- function:` below the statement's name makes it (store/functions.h,
+ * tools/sql_functions.py).
  *
  * Records are declared as rows in queries/NAME.sql. What reads and binds them is made of that, in store/row_io.h:
  *
  *     get_users_by_id(st, SQL_ARGS(sql_int(id)), a, &user, err)           1, 0 (there is no such row) or -1
  *     list_users_of_team(st, SQL_ARGS(sql_int(team)), a, &list, &n, err)  all of them, in the arena
- *     query_exec(st, Q_USERS_INSERT, ARGS_USERS_INSERT(&user), NULL, err)
+ *     query_exec(st, Q_PROJECTS_INSERT, ARGS_PROJECTS_INSERT(&project), NULL, err)
  *
  * Lists with filters that come and go are composed from fragments (F_…), each with its own $1, $2 …:
  *

@@ -85,9 +85,6 @@ void search_fixed_names(enum search_kind kind, struct arena *a, struct search_na
 /* Names of values of hyperparameters or metadata, their parts joined by dots. Objects and null are no values. */
 int store_search_value_names(struct store *st, int32_t project_id, bool metadata, struct arena *a,
                              struct search_name **ret, size_t *ret_n, struct error *err);
-/* Different texts under a key of metadata. */
-int store_search_metadata_values(struct store *st, int32_t project_id, const char *key, struct arena *a,
-                                 const char ***ret, size_t *ret_n, struct error *err);
 
 enum search_qualifier { SEARCH_MIN, SEARCH_MAX, SEARCH_MEAN, SEARCH_LAST, SEARCH_QUALIFIER_NR };
 extern const char *const search_qualifier_name[SEARCH_QUALIFIER_NR];
@@ -106,10 +103,5 @@ int store_search_searcher_metric(struct store *st, int32_t project_id, struct se
 
 int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, struct store_run **ret, size_t *ret_n,
                      struct error *err);
-
-/* The runs with these ids, in the order of their ids. Ids without a run are left out. */
-int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
-                     size_t *ret_n, struct error *err);
-int store_run_set_archived(struct store *st, int32_t id, bool archived, struct error *err);
 
 #endif

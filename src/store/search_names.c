@@ -20,12 +20,6 @@ int store_search_value_names(struct store *st, int32_t project_id, bool metadata
     return 0;
 }
 
-int store_search_metadata_values(struct store *st, int32_t project_id, const char *key, struct arena *a,
-                                 const char ***ret, size_t *ret_n, struct error *err)
-{
-    return query_texts(st, Q_SEARCH_METADATA_VALUES, SQL_ARGS(sql_int(project_id), sql_text(key)), a, ret, ret_n, err);
-}
-
 int store_search_metrics(struct store *st, enum search_kind kind, int32_t project_id, struct arena *a,
                          struct search_metric **ret, size_t *ret_n, struct error *err)
 {

@@ -114,13 +114,3 @@ int store_runs_shown(struct store *st, struct store_ints ids, struct arena *a, s
     return add_summaries(st, *ret, *ret_n, a, err);
 }
 
-int store_run_briefs(struct store *st, struct store_ints ids, struct arena *a, struct store_run_brief **ret,
-                     size_t *ret_n, struct error *err)
-{
-    return list_runs_briefs(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err);
-}
-
-int store_run_set_archived(struct store *st, int32_t id, bool archived, struct error *err)
-{
-    return query_exec_one(st, Q_RUNS_SET_ARCHIVED, SQL_ARGS(sql_int(id), sql_bool(archived)), err, "run %d", id);
-}

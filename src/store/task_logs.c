@@ -151,11 +151,6 @@ int store_task_log_append(struct store *st, const char *task_id, const struct st
     return rc;
 }
 
-int store_task_log_mark(struct store *st, const char *container_id, int64_t *ret_seq, struct error *err)
-{
-    return query_int(st, Q_CONTAINER_LOG_MARKS_GET, SQL_ARGS(sql_text(container_id)), ret_seq, err);
-}
-
 /* What is left of a batch of which the first lines are stored: rare, a link was cut before their acknowledgement. */
 static int append_rest(struct store *st, const char *task_id, const struct log_state *state, const struct store_log_batch *b,
                        size_t skip, int64_t *ret_first_id, struct error *err)

@@ -37,12 +37,6 @@ int store_template_delete(struct store *st, const char *name, struct error *err)
     return change(st, Q_TEMPLATES_DELETE, SQL_ARGS(sql_text(name)), name, err);
 }
 
-int store_template_get(struct store *st, const char *name, struct arena *a, struct store_template *ret,
-                       struct error *err)
-{
-    return query_found(get_templates_by_name(st, SQL_ARGS(sql_text(name)), a, ret, err), err, "template '%s'", name);
-}
-
 static const struct list_sort sorts[] = {{0, F_TEMPLATES_SORT_NAME, F_TEMPLATES_SORT_NAME_DESC}};
 
 static void add_filters(struct compose *c, const void *filter, struct arena *a)

@@ -3,14 +3,12 @@
 #define DET_STORE_TEMPLATES_H
 
 #include "store/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
 int store_template_insert(struct store *st, const struct store_template *t, struct error *err); /* ERR_CONFLICT: taken */
 int store_template_set_config(struct store *st, const char *name, const char *config, struct error *err);
 int store_template_rename(struct store *st, const char *name, const char *to, struct error *err);
 int store_template_delete(struct store *st, const char *name, struct error *err);
-int store_template_get(struct store *st, const char *name, struct arena *a, struct store_template *ret,
-                       struct error *err);
 
 /* By name; pages are those of query lists. */
 struct store_template_filter {

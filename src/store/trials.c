@@ -28,43 +28,12 @@ int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, st
     return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
 }
 
-int store_trial_set_external_id(struct store *st, int32_t id, const char *external_id, struct error *err)
-{
-    if (query_exec_one(st, Q_TRIALS_SET_EXTERNAL_ID, SQL_ARGS(sql_int(id), sql_opt_text(external_id)), err, "trial %d",
-                       id) < 0)
-        return explain_conflict(err, "the experiment already has a trial with the external id \"%s\"", external_id);
-    return 0;
-}
-
-int store_trial_set_runner_state(struct store *st, int32_t id, const char *runner_state, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_RUNNER_STATE, SQL_ARGS(sql_int(id), sql_text(runner_state)), err, "trial %d",
-                          id);
-}
-
 int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err)
 {
     struct sql_args args = SQL_ARGS(sql_int(id), sql_opt_int(has, days));
     if (query_exec_one(st, Q_TRIALS_SET_LOG_RETENTION, args, err, "trial %d", id) < 0)
         return -1;
     return query_exec(st, Q_TRIALS_SET_LOG_RETENTION_OF_TASKS, args, NULL, err);
-}
-
-int store_trial_set_metadata(struct store *st, int32_t id, const char *metadata, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_METADATA, SQL_ARGS(sql_int(id), sql_opt_text(metadata)), err, "trial %d",
-                          id);
-}
-
-int store_trial_touch(struct store *st, int32_t id, int64_t now_us, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_TOUCH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "trial %d", id);
-}
-
-int store_trial_set_log_policy_matched(struct store *st, int32_t id, const char *policy, struct error *err)
-{
-    return query_exec_one(st, Q_TRIALS_SET_LOG_POLICY_MATCHED, SQL_ARGS(sql_int(id), sql_opt_text(policy)), err,
-                          "trial %d", id);
 }
 
 /* ---- reading ---- */
@@ -126,24 +95,6 @@ int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a
     if (list_trials_by_ids_full(st, SQL_ARGS(sql_text(json_of_ints(a, ids))), a, ret, ret_n, err) < 0)
         return -1;
     return add_details(st, true, a, *ret, *ret_n, err);
-}
-
-int store_trial_ids_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, int32_t **ret,
-                                  size_t *ret_n, struct error *err)
-{
-    return query_ids(st, Q_TRIAL_IDS_OF_EXPERIMENT, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
-}
-
-int store_trial_rows_of_experiment(struct store *st, int32_t experiment_id, struct arena *a, struct trial_row **ret,
-                                   size_t *ret_n, struct error *err)
-{
-    return list_trials_of_experiment(st, SQL_ARGS(sql_int(experiment_id)), a, ret, ret_n, err);
-}
-
-int store_trials_unfinished(struct store *st, struct arena *a, struct trial_row **ret, size_t *ret_n,
-                            struct error *err)
-{
-    return list_trials_unfinished(st, SQL_NO_ARGS, a, ret, ret_n, err);
 }
 
 /* ---- the list ---- */

@@ -2,39 +2,11 @@
 
 #include "store/list.h"
 
-int store_user_insert(struct store *st, const struct store_user *u, struct error *err)
-{
-    if (query_exec(st, Q_USERS_INSERT, ARGS_USERS_INSERT(u), NULL, err) < 0)
-        return explain_conflict(err, "user \"%s\" already exists", u->username);
-    return 0;
-}
-
 int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us, struct error *err)
 {
     if (query_exec_one(st, Q_USERS_PATCH, ARGS_USERS_PATCH(p, id, now_us), err, "user %d", id) < 0)
         return p->username ? explain_conflict(err, "user \"%s\" already exists", p->username) : -1;
     return 0;
-}
-
-int store_user_count_shown_as(struct store *st, const char *name, int32_t but, int64_t *ret, struct error *err)
-{
-    return query_int(st, Q_USERS_COUNT_SHOWN_AS, SQL_ARGS(sql_text(name), sql_int(but)), ret, err);
-}
-
-int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err)
-{
-    return query_exec_one(st, Q_USERS_TOUCH_AUTH, SQL_ARGS(sql_int(id), sql_int(now_us)), err, "user %d", id);
-}
-
-int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err)
-{
-    return query_found(get_users_by_id(st, SQL_ARGS(sql_int(id)), a, ret, err), err, "user '%d'", id);
-}
-
-int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,
-                       struct error *err)
-{
-    return query_found(get_users_by_name(st, SQL_ARGS(sql_text(username)), a, ret, err), err, "user '%s'", username);
 }
 
 /* By the numbers of api.v1.GetUsersRequest.SortBy. */
@@ -81,13 +53,3 @@ int store_user_setting_set(struct store *st, int32_t user_id, const struct store
                                                         sql_text(s->value)), NULL, err);
 }
 
-int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
-                        size_t *ret_n, struct error *err)
-{
-    return list_user_settings_all(st, SQL_ARGS(sql_int(user_id)), a, ret, ret_n, err);
-}
-
-int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err)
-{
-    return query_exec(st, Q_USER_SETTINGS_RESET, SQL_ARGS(sql_int(user_id)), NULL, err);
-}

@@ -3,17 +3,10 @@
 #define DET_STORE_USERS_H
 
 #include "store/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 
-int store_user_insert(struct store *st, const struct store_user *u, struct error *err); /* ERR_CONFLICT: name taken */
 int store_user_patch(struct store *st, int32_t id, const struct store_user_patch *p, int64_t now_us,
                      struct error *err); /* ERR_CONFLICT: name taken */
-/* How many users other than `but` have this user name or display name, without regard to case. */
-int store_user_count_shown_as(struct store *st, const char *name, int32_t but, int64_t *ret, struct error *err);
-int store_user_touch_auth(struct store *st, int32_t id, int64_t now_us, struct error *err);
-int store_user_get(struct store *st, int32_t id, struct arena *a, struct store_user *ret, struct error *err);
-int store_user_by_name(struct store *st, const char *username, struct arena *a, struct store_user *ret,
-                       struct error *err);
 
 /* Sorting is by the numbers of api.v1.GetUsersRequest.SortBy; unspecified is by id. */
 struct store_user_filter {
@@ -28,8 +21,5 @@ int store_user_list(struct store *st, const struct store_user_filter *f, struct 
                     struct error *err);
 
 int store_user_setting_set(struct store *st, int32_t user_id, const struct store_user_setting *s, struct error *err);
-int store_user_settings(struct store *st, int32_t user_id, struct arena *a, struct store_user_setting **ret,
-                        size_t *ret_n, struct error *err);
-int store_user_settings_reset(struct store *st, int32_t user_id, struct error *err);
 
 #endif

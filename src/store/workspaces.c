@@ -13,13 +13,6 @@ static int check_mutable(struct store *st, enum sql_query immutable, const char 
 
 /* ---- workspaces ---- */
 
-int store_workspace_insert(struct store *st, const struct store_workspace *w, struct error *err)
-{
-    if (query_exec(st, Q_WORKSPACES_INSERT, ARGS_WORKSPACES_INSERT(w), NULL, err) < 0)
-        return explain_conflict(err, "workspace \"%s\" already exists", w->name);
-    return 0;
-}
-
 int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err)
 {
     if (check_mutable(st, Q_WORKSPACES_IMMUTABLE, "workspace", w->id, err) < 0)
@@ -43,13 +36,6 @@ int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, st
 {
     int rc = get_workspaces_by_id(st, SQL_ARGS(sql_int(asking_user_id), sql_int(id)), a, ret, err);
     return query_found(rc, err, "workspace '%d'", id);
-}
-
-int store_workspace_agent_get(struct store *st, int32_t project_id, struct arena *a, struct store_workspace_agent *ret,
-                              struct error *err)
-{
-    int rc = get_workspaces_agent_of_project(st, SQL_ARGS(sql_int(project_id)), a, ret, err);
-    return query_found(rc, err, "project '%d'", project_id);
 }
 
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
@@ -126,23 +112,6 @@ int store_project_update(struct store *st, const struct store_project *p, struct
     if (query_exec_one(st, Q_PROJECTS_UPDATE, ARGS_PROJECTS_UPDATE(p), err, "project %d", p->id) < 0)
         return explain_project(err, p);
     return 0;
-}
-
-int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err)
-{
-    return query_found(get_projects_by_id(st, SQL_ARGS(sql_int(id)), a, ret, err), err, "project '%d'", id);
-}
-
-int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
-                         struct error *err)
-{
-    return query_found(get_projects_by_key(st, SQL_ARGS(sql_text(key)), a, ret, err), err, "project '%s'", key);
-}
-
-int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,
-                            struct error *err)
-{
-    return query_found(get_project_places_by_id(st, SQL_ARGS(sql_int(id)), a, ret, err), err, "project '%d'", id);
 }
 
 int store_project_place_by_names(struct store *st, const char *workspace, const char *project, struct arena *a,

@@ -4,10 +4,9 @@
 #define DET_STORE_WORKSPACES_H
 
 #include "store/page.h"
-#include "store/rows.h"
+#include "store/functions.h"
 #include "store/users.h"
 
-int store_workspace_insert(struct store *st, const struct store_workspace *w, struct error *err);
 int store_workspace_update(struct store *st, const struct store_workspace *w, struct error *err);
 int store_workspace_pin(struct store *st, int32_t id, int32_t user_id, bool pinned, int64_t now_us, struct error *err);
 /* asking_user_id: whose pin counts; 0: nobody's. */
@@ -15,10 +14,6 @@ int store_workspace_get(struct store *st, int32_t id, int32_t asking_user_id, st
                         struct store_workspace *ret, struct error *err);
 int store_workspace_by_name(struct store *st, const char *name, struct arena *a, struct store_workspace *ret,
                             struct error *err);
-
-/* The account of tasks that is set for the workspace of a project. */
-int store_workspace_agent_get(struct store *st, int32_t project_id, struct arena *a, struct store_workspace_agent *ret,
-                              struct error *err);
 
 /* Sorting by the numbers of api.v1.GetWorkspacesRequest.SortBy. */
 struct store_workspace_filter {
@@ -38,12 +33,7 @@ int store_workspace_list(struct store *st, const struct store_workspace_filter *
 
 int store_project_insert(struct store *st, const struct store_project *p, struct error *err);
 int store_project_update(struct store *st, const struct store_project *p, struct error *err);
-int store_project_get(struct store *st, int32_t id, struct arena *a, struct store_project *ret, struct error *err);
-int store_project_by_key(struct store *st, const char *key, struct arena *a, struct store_project *ret,
-                         struct error *err);
 
-int store_project_place_get(struct store *st, int32_t id, struct arena *a, struct store_project_place *ret,
-                            struct error *err);
 int store_project_place_by_names(struct store *st, const char *workspace, const char *project, struct arena *a,
                                  struct store_project_place *ret, struct error *err);
 

@@ -2,14 +2,18 @@
 g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
 g.disabled_reason: chars
 
+-- inserts or replaces
 -- name: agents_put
+-- function: store_agent_put sends
 INSERT INTO {insert agent_row}
 ON CONFLICT (id) DO UPDATE SET {replace agent_row};
 
--- name: agents_delete
-DELETE FROM agents WHERE id = $1;
+-- name: agents_delete with id: text
+-- function: store_agent_delete
+DELETE FROM agents WHERE id = $id;
 
 -- name: agents_all
+-- function: store_agents_all returns rows
 SELECT {agent_row} FROM agents g ORDER BY g.id;
 
 -- What an agent shows once it has joined, as its SHA-256.
@@ -24,4 +28,5 @@ ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = exc
 DELETE FROM agent_keys WHERE agent_id = $1;
 
 -- name: agent_keys_all
+-- function: store_agent_keys_all returns rows
 SELECT {store_agent_key} FROM agent_keys k ORDER BY k.agent_id;

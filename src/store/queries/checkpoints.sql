@@ -46,8 +46,10 @@ t.experiment_id, c.state, c.size: i64, c.resources
 -- name: checkpoints_counted
 SELECT {counted_checkpoint} FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE c.uuid = $1;
 
--- name: checkpoints_set_metadata
-UPDATE checkpoints SET metadata = $2 WHERE uuid = $1;
+-- name: checkpoints_set_metadata with uuid: text, metadata: text
+-- function: store_checkpoint_set_metadata
+-- missing: checkpoint $uuid
+UPDATE checkpoints SET metadata = $metadata WHERE uuid = $uuid;
 
 -- name: checkpoints_set_resources
 UPDATE checkpoints SET resources = $2, size = $3, state = $4 WHERE uuid = $1;
@@ -136,13 +138,14 @@ coalesce(v.id, 0) AS validation_id: i64,
 CASE WHEN c.uuid = t.latest_checkpoint AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') THEN 1 ELSE 0 END
     AS in_use: bool -- its trial goes on from it
 
--- name: checkpoints_for_gc
+-- name: checkpoints_for_gc with experiment_id: id
+-- function: store_checkpoints_for_gc returns rows
 SELECT {store_gc_row} FROM trials t
 JOIN experiments x ON x.id = t.experiment_id
 JOIN checkpoints c ON c.trial_id = t.id
 LEFT JOIN metric_reports v ON v.trial_id = c.trial_id AND v.group_name = 'validation' AND v.steps = c.steps_completed
     AND v.archived = 0 AND v.stepless = 0
-WHERE t.experiment_id = $1 AND c.state = 'COMPLETED'
+WHERE t.experiment_id = $experiment_id AND c.state = 'COMPLETED'
   AND c.uuid NOT IN (SELECT w.warm_start_checkpoint FROM trials w WHERE w.warm_start_checkpoint IS NOT NULL)
 ORDER BY c.report_us, c.uuid;
 
@@ -150,8 +153,9 @@ ORDER BY c.report_us, c.uuid;
 -- row: store_latest_checkpoint of checkpoints c
 c.uuid: chars[CORE_UUID_MAX], c.steps_completed: i32
 
--- name: checkpoints_latest
-SELECT {store_latest_checkpoint} FROM checkpoints c WHERE c.trial_id = $1 AND c.state = 'COMPLETED'
+-- name: checkpoints_latest with trial_id: id
+-- function: store_checkpoint_latest returns row
+SELECT {store_latest_checkpoint} FROM checkpoints c WHERE c.trial_id = $trial_id AND c.state = 'COMPLETED'
 ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid LIMIT 1;
 
 -- name: storage_backends_put
@@ -160,18 +164,23 @@ INSERT INTO storage_backends (config) VALUES ($1) ON CONFLICT (config) DO NOTHIN
 -- name: storage_backends_id
 SELECT id FROM storage_backends WHERE config = $1;
 
--- name: trial_storages_put
-INSERT INTO trial_storages (trial_id, storage_id) VALUES ($1, $2) ON CONFLICT (trial_id, storage_id) DO NOTHING;
+-- A trial's checkpoints may lie in storages that it has registered: a storage may hold credentials.
+-- name: trial_storages_put with trial_id: id, storage_id: id
+-- function: store_trial_storage_add
+INSERT INTO trial_storages (trial_id, storage_id) VALUES ($trial_id, $storage_id) ON CONFLICT (trial_id, storage_id) DO NOTHING;
 
--- name: trial_storages_has
-SELECT count(*) FROM trial_storages WHERE trial_id = $1 AND storage_id = $2;
+-- name: trial_storages_has with trial_id: id, storage_id: id
+-- function: store_trial_has_storage returns bool
+SELECT count(*) FROM trial_storages WHERE trial_id = $trial_id AND storage_id = $storage_id;
 
+-- A trial that is not over and starts or goes on from it; 0: none.
+-- name: checkpoints_user with uuid: text
+-- function: store_checkpoint_user returns i32
 -- A trial that is not over and starts from it, or goes on from it.
--- name: checkpoints_user
-SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $1 AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+SELECT t.id FROM trials t WHERE t.warm_start_checkpoint = $uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 UNION ALL
 SELECT t.id FROM checkpoints c JOIN trials t ON t.id = c.trial_id
-WHERE c.uuid = $1 AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
+WHERE c.uuid = $uuid AND t.latest_checkpoint = c.uuid AND t.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR')
 LIMIT 1;
 
 -- What the workspace of an experiment x keeps its checkpoints in, if an admin has said so.
@@ -186,10 +195,13 @@ d.config AS experiment_config: text?, -- NULL: it is of no experiment
 {admin_storage} AS admin_storage: text?, -- what an admin has set for the experiment's workspace; NULL: nothing
 x.user_id AS owner_id                 -- of the experiment
 
--- name: checkpoints_storage
+-- Where the files of a checkpoint are.
+-- name: checkpoints_storage with uuid: text
+-- function: store_checkpoint_site returns row
+-- missing: checkpoint '$uuid'
 SELECT {store_site} FROM checkpoints c
 LEFT JOIN storage_backends b ON b.id = c.storage_id
 LEFT JOIN trials t ON t.id = c.trial_id
 LEFT JOIN experiments x ON x.id = t.experiment_id
 LEFT JOIN experiment_documents d ON d.experiment_id = t.experiment_id
-WHERE c.uuid = $1;
+WHERE c.uuid = $uuid;

@@ -7,15 +7,20 @@ DELETE FROM pool_bindings WHERE pool = $1 AND workspace_id = $2;
 -- name: pool_bindings_clear
 DELETE FROM pool_bindings WHERE pool = $1;
 
--- name: pool_bindings_of_pool
-SELECT workspace_id FROM pool_bindings WHERE pool = $1 ORDER BY workspace_id;
+-- The workspaces that the pool is bound to, in the order of their ids.
+-- name: pool_bindings_of_pool with pool: text
+-- function: store_pool_workspaces returns ids
+SELECT workspace_id FROM pool_bindings WHERE pool = $pool ORDER BY workspace_id;
 
+-- The pools that are bound to some workspace.
 -- name: pool_bindings_pools
+-- function: store_pools_bound returns texts
 SELECT DISTINCT pool FROM pool_bindings ORDER BY pool;
 
--- name: pool_bindings_allow
-SELECT CASE WHEN EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $1 AND workspace_id = $2)
-    OR NOT EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $1) THEN 1 ELSE 0 END;
+-- name: pool_bindings_allow with pool: text, workspace_id: id
+-- function: store_pool_allows returns bool
+SELECT CASE WHEN EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $pool AND workspace_id = $workspace_id)
+    OR NOT EXISTS (SELECT 1 FROM pool_bindings WHERE pool = $pool) THEN 1 ELSE 0 END;
 
 -- An experiment that is not over, in a pool that the workspace may not use to which it is to go.
 -- row: store_stranded of experiments x

@@ -108,19 +108,21 @@ name: text, numbers: bool, texts: bool -- whether all of its values are
 -- postgres: min(CASE WHEN type = 'string' THEN 1 ELSE 0 END) AS texts
 -- postgres: FROM node WHERE type NOT IN ('object', 'null') GROUP BY name ORDER BY name COLLATE "C";
 
--- name: search_metadata_values
+-- Different texts under a key of metadata.
+-- name: search_metadata_values with project_id: id, key: text
+-- function: store_search_metadata_values returns texts
 -- sqlite: WITH RECURSIVE node(name, type, value) AS (
 -- sqlite: SELECT j.key, j.type, j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
--- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $1 AND instr(t.metadata, '\u0000') = 0
+-- sqlite: json_each(coalesce(t.metadata, '{}')) j WHERE x.project_id = $project_id AND instr(t.metadata, '\u0000') = 0
 -- sqlite: UNION SELECT n.name || '.' || j.key, j.type, j.value FROM node n, json_each(n.value) j WHERE n.type = 'object')
--- sqlite: SELECT DISTINCT value FROM node WHERE type = 'text' AND name = $2 ORDER BY value;
+-- sqlite: SELECT DISTINCT value FROM node WHERE type = 'text' AND name = $key ORDER BY value;
 -- postgres: WITH RECURSIVE node(name, type, value) AS (
 -- postgres: SELECT j.key, jsonb_typeof(j.value), j.value FROM experiments x JOIN trials t ON t.experiment_id = x.id,
 -- postgres: jsonb_each(CAST(CASE WHEN position('\u0000' IN t.metadata) = 0 THEN t.metadata ELSE '{}' END AS jsonb)) j
--- postgres: WHERE x.project_id = $1
+-- postgres: WHERE x.project_id = $project_id
 -- postgres: UNION SELECT n.name || '.' || j.key, jsonb_typeof(j.value), j.value FROM node n,
 -- postgres: jsonb_each(CASE WHEN n.type = 'object' THEN n.value ELSE '{}' END) j)
--- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($2 AS TEXT)
+-- postgres: SELECT value #>> '{}' FROM node WHERE type = 'string' AND name = CAST($key AS TEXT)
 -- postgres: GROUP BY 1 ORDER BY (value #>> '{}') COLLATE "C";
 
 -- row: search_metric in store/search.h
@@ -190,12 +192,16 @@ ORDER BY t.id;
 t.id, t.state: run_state, t.archived: bool, {store_experiment_brief} AS experiment,
 x.num_trials > 1 OR x.searcher_type <> 'single' AS multitrial: bool
 
--- name: runs_briefs
+-- The runs with these ids, in the order of their ids. Ids without a run are left out.
+-- name: runs_briefs with ids: ints
+-- function: store_run_briefs returns rows
 SELECT {store_run_brief} FROM trials t JOIN experiments x ON x.id = t.experiment_id JOIN projects p ON p.id = x.project_id
 JOIN workspaces w ON w.id = p.workspace_id JOIN users u ON u.id = x.user_id
--- sqlite: WHERE t.id IN (SELECT value FROM json_each($1))
--- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
+-- sqlite: WHERE t.id IN (SELECT value FROM json_each($ids))
+-- postgres: WHERE t.id IN (SELECT json_array_elements_text($ids::json)::bigint)
 ORDER BY t.id;
 
--- name: runs_set_archived
-UPDATE trials SET archived = $2 WHERE id = $1;
+-- name: runs_set_archived with id: id, archived: bool
+-- function: store_run_set_archived
+-- missing: run $id
+UPDATE trials SET archived = $archived WHERE id = $id;

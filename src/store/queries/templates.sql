@@ -16,8 +16,10 @@ UPDATE templates SET name = $2 WHERE name = $1;
 -- name: templates_delete
 DELETE FROM templates WHERE name = $1;
 
--- name: templates_by_name
-SELECT {store_template} FROM templates t WHERE t.name = $1;
+-- name: templates_by_name with name: text
+-- function: store_template_get returns row
+-- missing: template '$name'
+SELECT {store_template} FROM templates t WHERE t.name = $name;
 
 -- fragment: templates_count
 SELECT count(*) FROM templates WHERE 1 = 1

@@ -58,13 +58,19 @@ SELECT {trial_plain} FROM trials t WHERE t.id = $1;
 -- postgres: WHERE t.id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY t.id;
 
--- name: trial_ids_of_experiment
-SELECT id FROM trials WHERE experiment_id = $1 ORDER BY id;
+-- In order of their ids.
+-- name: trial_ids_of_experiment with experiment_id: id
+-- function: store_trial_ids_of_experiment returns ids
+SELECT id FROM trials WHERE experiment_id = $experiment_id ORDER BY id;
 
--- name: trials_of_experiment
-SELECT {trial_row} FROM trials t WHERE t.experiment_id = $1 ORDER BY t.id;
+-- As the core has them, in order of their ids: what continuing an experiment takes up.
+-- name: trials_of_experiment with experiment_id: id
+-- function: store_trial_rows_of_experiment returns rows
+SELECT {trial_row} FROM trials t WHERE t.experiment_id = $experiment_id ORDER BY t.id;
 
+-- The trials of experiments that are not over, in the order of their ids: what a starting master restores.
 -- name: trials_unfinished
+-- function: store_trials_unfinished returns rows
 SELECT {trial_row} FROM trials t JOIN experiments x ON x.id = t.experiment_id
 WHERE x.state NOT IN ('CANCELED', 'COMPLETED', 'ERROR') AND x.state NOT IN ('DELETING', 'DELETED', 'DELETE_FAILED')
 ORDER BY t.id;
@@ -78,11 +84,16 @@ SELECT {task_of_trial} FROM tasks k
 -- postgres: WHERE k.trial_id IN (SELECT json_array_elements_text($1::json)::bigint)
 ORDER BY k.trial_id, k.start_us, k.id;
 
--- name: trials_set_external_id
-UPDATE trials SET external_id = $2 WHERE id = $1;
+-- name: trials_set_external_id with id: id, external_id: text?
+-- function: store_trial_set_external_id
+-- missing: trial $id
+-- conflict: the experiment already has a trial with the external id "$external_id"
+UPDATE trials SET external_id = $external_id WHERE id = $id;
 
--- name: trials_set_runner_state
-UPDATE trials SET runner_state = $2 WHERE id = $1;
+-- name: trials_set_runner_state with id: id, runner_state: text
+-- function: store_trial_set_runner_state
+-- missing: trial $id
+UPDATE trials SET runner_state = $runner_state WHERE id = $id;
 
 -- name: trials_set_log_retention
 UPDATE trials SET log_retention_days = $2 WHERE id = $1;
@@ -90,14 +101,21 @@ UPDATE trials SET log_retention_days = $2 WHERE id = $1;
 -- name: trials_set_log_retention_of_tasks
 UPDATE tasks SET log_retention_days = $2 WHERE trial_id = $1;
 
--- name: trials_set_metadata
-UPDATE trials SET metadata = $2 WHERE id = $1;
+-- name: trials_set_metadata with id: id, metadata: text?
+-- function: store_trial_set_metadata
+-- missing: trial $id
+UPDATE trials SET metadata = $metadata WHERE id = $id;
 
--- name: trials_touch
-UPDATE trials SET last_activity_us = $2 WHERE id = $1;
+-- last_activity_us
+-- name: trials_touch with id: id, now_us: i64
+-- function: store_trial_touch
+-- missing: trial $id
+UPDATE trials SET last_activity_us = $now_us WHERE id = $id;
 
--- name: trials_set_log_policy_matched
-UPDATE trials SET log_policy_matched = $2 WHERE id = $1;
+-- name: trials_set_log_policy_matched with id: id, policy: text?
+-- function: store_trial_set_log_policy_matched
+-- missing: trial $id
+UPDATE trials SET log_policy_matched = $policy WHERE id = $id;
 
 -- ---- what reports and checkpoints change ----
 
@@ -111,10 +129,13 @@ t.run_id, t.state: run_state,
 t.best_metric AS best: real?, -- validation
 s.metrics AS summary: text?   -- of the report's group, as it is kept; NULL: none yet
 
--- name: trials_searcher
+-- ERR_NOT_FOUND if there is no such trial.
+-- name: trials_searcher with trial_id: id, group: text
+-- function: metric_trial_get returns row
+-- missing: trial '$trial_id'
 SELECT {metric_trial} FROM trials t JOIN experiments x ON x.id = t.experiment_id
-LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $2
-WHERE t.id = $1;
+LEFT JOIN metric_summaries s ON s.trial_id = t.id AND s.group_name = $group
+WHERE t.id = $trial_id;
 
 -- name: trials_set_report_run
 UPDATE trials SET report_run_id = $2, stale_steps = $3 WHERE id = $1;

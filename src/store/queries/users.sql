@@ -12,7 +12,10 @@ u.admin: bool, u.active: bool, u.remote: bool,
 {store_agent_user_group} AS agent,
 u.modified_us, u.last_auth_us
 
+-- ERR_CONFLICT: name taken
 -- name: users_insert
+-- function: store_user_insert
+-- conflict: user "$username" already exists
 INSERT INTO {insert store_user};
 
 -- What a change of an account names. All other columns stay as they are in the store at that moment.
@@ -30,19 +33,27 @@ UPDATE users SET username = coalesce($username, username), display_name = coales
     agent_group = coalesce($agent.group, agent_group), modified_us = $now_us
 WHERE id = $id;
 
+-- How many users other than `but` have this user name or display name, without regard to case.
+-- name: users_count_shown_as with name: text, but: i32
+-- function: store_user_count_shown_as returns i64
 -- Whether anybody but user $2 is shown, or logs in, under this name.
--- name: users_count_shown_as
 SELECT count(*) FROM users u
-WHERE u.id <> $2 AND (lower(u.username) = lower($1) OR lower(u.display_name) = lower($1));
+WHERE u.id <> $but AND (lower(u.username) = lower($name) OR lower(u.display_name) = lower($name));
 
--- name: users_touch_auth
-UPDATE users SET last_auth_us = $2 WHERE id = $1;
+-- name: users_touch_auth with id: id, now_us: i64
+-- function: store_user_touch_auth
+-- missing: user $id
+UPDATE users SET last_auth_us = $now_us WHERE id = $id;
 
--- name: users_by_id
-SELECT {store_user} FROM users u WHERE u.id = $1;
+-- name: users_by_id with id: id
+-- function: store_user_get returns row
+-- missing: user '$id'
+SELECT {store_user} FROM users u WHERE u.id = $id;
 
--- name: users_by_name
-SELECT {store_user} FROM users u WHERE lower(u.username) = lower($1);
+-- name: users_by_name with username: text
+-- function: store_user_by_name returns row
+-- missing: user '$username'
+SELECT {store_user} FROM users u WHERE lower(u.username) = lower($username);
 
 -- fragment: users_count
 SELECT count(*) FROM users u WHERE 1 = 1
@@ -109,8 +120,10 @@ s.key, s.storage_path, s.value
 INSERT INTO user_settings (user_id, storage_path, key, value) VALUES ($1, $2, $3, $4)
 ON CONFLICT (user_id, storage_path, key) DO UPDATE SET value = excluded.value;
 
--- name: user_settings_all
-SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $1 ORDER BY storage_path, key;
+-- name: user_settings_all with user_id: id
+-- function: store_user_settings returns rows
+SELECT {store_user_setting} FROM user_settings s WHERE s.user_id = $user_id ORDER BY storage_path, key;
 
--- name: user_settings_reset
-DELETE FROM user_settings WHERE user_id = $1;
+-- name: user_settings_reset with user_id: id
+-- function: store_user_settings_reset
+DELETE FROM user_settings WHERE user_id = $user_id;

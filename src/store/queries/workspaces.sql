@@ -22,6 +22,8 @@ u.username,
 n.pinned_us -- when the asking user pinned it; 0: not pinned
 
 -- name: workspaces_insert
+-- function: store_workspace_insert
+-- conflict: workspace "$name" already exists
 INSERT INTO {insert store_workspace};
 
 -- name: workspaces_update from store_workspace
@@ -50,8 +52,11 @@ LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
 -- name: workspaces_by_id
 {workspace_select} WHERE w.id = $2;
 
--- name: workspaces_agent_of_project
-SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $1;
+-- The account of tasks that is set for the workspace of a project.
+-- name: workspaces_agent_of_project with project_id: id
+-- function: store_workspace_agent_get returns row
+-- missing: project '$project_id'
+SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $project_id;
 
 -- name: workspaces_by_name
 {workspace_select} WHERE w.name = $2;
@@ -127,11 +132,15 @@ SELECT {store_project} FROM projects p
 JOIN workspaces w ON w.id = p.workspace_id
 LEFT JOIN users u ON u.id = p.user_id
 
--- name: projects_by_id
-{project_select} WHERE p.id = $1;
+-- name: projects_by_id with id: id
+-- function: store_project_get returns row
+-- missing: project '$id'
+{project_select} WHERE p.id = $id;
 
--- name: projects_by_key
-{project_select} WHERE p.key = $1;
+-- name: projects_by_key with key: text
+-- function: store_project_by_key returns row
+-- missing: project '$key'
+{project_select} WHERE p.key = $key;
 
 -- Where experiments go: what creating one asks of a project. The counts of store_project read every experiment in it.
 -- row: store_project_place of projects p, workspaces w
@@ -141,9 +150,11 @@ p.state IS NOT NULL OR w.state IS NOT NULL AS deleting: bool,     -- the project
 w.checkpoint_storage,                       -- of the workspace; JSON or NULL
 w.default_compute_pool, w.default_aux_pool  -- of the workspace; NULL: the cluster's
 
--- name: project_places_by_id
+-- name: project_places_by_id with id: id
+-- function: store_project_place_get returns row
+-- missing: project '$id'
 SELECT {store_project_place} FROM projects p JOIN workspaces w ON w.id = p.workspace_id
-WHERE p.id = $1;
+WHERE p.id = $id;
 
 -- A workspace without such a project gives a row without one.
 -- name: project_places_by_names to store_project_place
