@@ -12,7 +12,7 @@
 #include "store/store.h"
 #include "store/tasks.h"
 #include "store/trials.h"
-#include "store/users.h"
+#include "store/functions.h"
 
 #define MUST(call)                                                      \
     do {                                                                \

@@ -19,10 +19,13 @@ does follows its name:
 
     -- missing: user $id            it is ERR_NOT_FOUND, with this name in its sentence, when no row was written or found
     -- conflict: "$name" is taken   the sentence of an ERR_CONFLICT
+    -- unknown: no pool $pool_id    the same when a row that is referred to does not exist
+    -- then: users_forget           another statement that is run after it, with the same parameters or some of them
 """
 import re
 import textwrap
 
+import sql_lists
 import sql_rows
 
 HEAD = re.compile(r"(\w+)(?: (sends)| returns (\w+))?")
@@ -35,13 +38,37 @@ FORMATS = {"id": "%d", "i32": "%d", "text": "%s", "chars": "%s", "i64": "%lld", 
 WIDTH = 125
 
 
+def wrap_parameters(text):
+    """A function's head in lines that end after a parameter."""
+    lines, indent = [""], " " * (text.index("(") + 1)
+    for part in text.split(", "):
+        if lines[-1] and len(lines[-1]) + len(part) + 2 > WIDTH:
+            lines.append(indent + part)
+        else:
+            lines[-1] += (", " if lines[-1] else "") + part
+    return ",\n".join(lines)
+
+
+def comment_text(comment):
+    return "\n".join(textwrap.wrap(f"/* {comment} */", WIDTH, subsequent_indent=" * ")) + "\n" if comment else ""
+
+
+def file_comment(path):
+    """What a file of queries says of itself: the comment at its beginning, if an empty line follows it."""
+    begin = path.read_text().partition("\n\n")[0]
+    lines = [line.removeprefix("--").strip() for line in begin.splitlines()]
+    is_title = all(line.startswith("-- ") and not re.match(r"-- \w+: ", line) for line in begin.splitlines())
+    return comment_text(" ".join(lines)) + "\n" if is_title and not lines[0].startswith("----") else ""
+
+
 class Function:
     """One function, of the statement that is named `name`."""
     def __init__(self, where, name, comment, marks, statement):
         self.where, self.name, self.statement, self.comment = where, name, statement, comment
         m = HEAD.fullmatch(marks["function"]) or sql_rows.fail(where, f"'{marks['function']}' is not FUNCTION [sends | returns WHAT]")
         self.function, self.sends, self.returns = m[1], bool(m[2]), m[3]
-        self.missing, self.conflict = marks.get("missing"), marks.get("conflict")
+        self.missing, self.conflict, self.unknown = marks.get("missing"), marks.get("conflict"), marks.get("unknown")
+        self.then = marks.get("then")
         if self.returns in ("row", "rows") and not statement.result:
             sql_rows.fail(where, f"{name} selects no row: its function can't return one")
         if self.returns not in (None, "row", "rows", *VALUES):
@@ -64,6 +91,15 @@ class Function:
         form = re.sub(r"\$([a-z_]+)", value, text.replace("%", "%%").replace('"', '\\"'))
         return ", ".join([f'"{form}"'] + values)
 
+    def resolve(self, statements):
+        """Looks up the statement that follows, once all of them are read."""
+        if self.then:
+            name, self.then = self.then, statements.get(self.then)
+            if not self.then or self.returns or not self.then.extra.items() <= self.statement.extra.items():
+                sql_rows.fail(self.where, f"'{name}' is no statement that can follow: its parameters must be among those of this one, "
+                              "which returns nothing")
+            self.then.name = name
+
     def reads_arena(self):
         return self.returns in IN_ARENA or self.returns == "rows" or \
             self.returns == "row" and self.statement.result.needs_arena()
@@ -84,17 +120,23 @@ class Function:
 
     def head(self):
         text = f"int {self.function}({', '.join(self.parameters())})"
-        return "\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=" " * (text.index("(") + 1)))
+        return wrap_parameters(text)
 
     def declaration(self):
-        comment = textwrap.wrap(f"/* {self.comment} */", WIDTH, subsequent_indent=" * ") if self.comment else []
-        return "\n".join([*comment, self.head() + ";"])
+        return comment_text(self.comment) + self.head() + ";"
+
+    def args(self, name, s):
+        names = (["x"] if s.source else []) + [x for item in s.extra.items() for x in sql_rows.passed(*item)]
+        names += ["a"] * s.binds_arena()
+        return f"ARGS_{name.upper()}({', '.join(names)})" if s.arguments else "SQL_NO_ARGS"
+
+    def run_text(self, name, s):
+        q, args = f"Q_{name.upper()}", self.args(name, s)
+        return f"query_send(st, {q}, {args}, err)" if self.sends else f"query_exec(st, {q}, {args}, NULL, err)"
 
     def call(self):
         """The expression that runs the statement: 0 or -1."""
-        s, q = self.statement, f"Q_{self.name.upper()}"
-        names = (["x"] if s.source else []) + list(s.extra) + (["a"] if s.binds_arena() else [])
-        args = f"ARGS_{self.name.upper()}({', '.join(names)})" if s.arguments else "SQL_NO_ARGS"
+        s, q, args = self.statement, f"Q_{self.name.upper()}", self.args(self.name, self.statement)
         arena = "a" if self.reads_arena() else "NULL"
         if self.returns == "row":
             call = f"get_{self.name}(st, {args}, {arena}, ret, err)"
@@ -108,7 +150,7 @@ class Function:
             return f"{VALUES[self.returns][1]}(st, {q}, {args}, {outputs}, err)"
         if self.missing:
             return f"query_exec_one(st, {q}, {args}, err, {self.sentence(self.missing)})"
-        return f"query_send(st, {q}, {args}, err)" if self.sends else f"query_exec(st, {q}, {args}, NULL, err)"
+        return self.run_text(self.name, s)
 
     def definition(self):
         lines = []
@@ -116,31 +158,43 @@ class Function:
             lines += ["cleanup_arena struct arena own = ARENA_INIT;", "struct arena *a = &own;"]
         if self.returns == "row" and not self.missing:
             lines.append(f"*ret = (struct {self.statement.result.struct}){{0}};")
-        if self.conflict:
-            lines += [f"int rc = {self.call()};", f"return rc < 0 ? explain_conflict(err, {self.sentence(self.conflict)}) : 0;"]
-        else:
-            lines.append(f"return {self.call()};")
+        if not self.conflict and not self.then:
+            return self.with_body([*lines, f"return {self.call()};"])
+        lines.append(f"if ({self.call()} < 0)" + (" {" if self.unknown else ""))
+        if self.unknown:
+            lines += ["    if (error_is_constraint(err, CONSTRAINT_FOREIGN_KEY, NULL))",
+                      f"        return explain_conflict(err, {self.sentence(self.unknown)});"]
+        lines.append(f"    return explain_conflict(err, {self.sentence(self.conflict)});" if self.conflict else "    return -1;")
+        lines += ["}"] * bool(self.unknown)
+        return self.with_body([*lines, f"return {self.run_text(self.then.name, self.then) if self.then else '0'};"])
+
+    def with_body(self, lines):
         return f"{self.head()}\n{{\n" + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def header(functions):
     """The functions that others call, in the order of queries/*.sql."""
     h = ["/* The functions of the store that run one statement each. The comments and the statements are in queries/NAME.sql. */\n"
-         "#ifndef DET_STORE_FUNCTIONS_H\n#define DET_STORE_FUNCTIONS_H\n", '#include "store/rows.h"']
-    elsewhere = {f.statement.result.struct for f in functions if f.statement.result and f.statement.result.header}
+         "#ifndef DET_STORE_FUNCTIONS_H\n#define DET_STORE_FUNCTIONS_H\n", '#include "store/page.h"\n#include "store/rows.h"']
+    results = [f.statement.result for f in functions if isinstance(f, Function) and f.statement.result]
+    elsewhere = {r.struct for r in results if r.header}
     h += [""] + [f"struct {name};" for name in sorted(elsewhere)]
     family = None
     for f in functions:
+        if f.where[0].stem != family or f.comment:
+            h += [""] * (not h[-1].endswith("\n"))
+        if f.where[0].stem != family:
+            family = f.where[0].stem
+            h.append(f"/* ---- queries/{family}.sql ---- */\n" + file_comment(f.where[0]))
+        if isinstance(f, sql_lists.List):
+            h.append(comment_text(f.comment) + f.structs())
         if f.function.startswith("store_"):
-            if f.where[0].stem != family:
-                family = f.where[0].stem
-                h.append(f"\n/* ---- queries/{family}.sql ---- */\n")
             h.append(f.declaration())
     return "\n".join(h) + "\n\n#endif\n"
 
 
 def source(functions):
-    return '#include "store/functions.h"\n\n#include "store/row_io.h"\n\n' + "\n".join(f.definition() for f in functions)
+    return '#include "store/functions.h"\n\n#include "store/list.h"\n\n' + "\n".join(f.definition() for f in functions)
 
 
 def inner_declarations(functions):

@@ -14,7 +14,7 @@ NUMBERS = ("i32", "i64", "real")
 IN_MEMORY = {"number": "N", "text": "T", "labels": "L", "document": "D"}
 # Parameters that are fields of no record: how they come, and what is bound.
 PARAMETERS = {"id": ("int32_t %s", "sql_int(%s)"), "i32": ("int32_t %s", "sql_int(%s)"), "i64": ("int64_t %s", "sql_int(%s)"),
-              "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
+              "i32?": ("bool has_%s, int32_t %s", "sql_opt_int(has_%s, %s)"), "us": ("int64_t %s", "sql_time(%s)"), "bool": ("bool %s", "sql_bool(%s)"), "real": ("double %s", "sql_real(%s)"),
               "text": ("const char *%s", "sql_text(%s)"), "text?": ("const char *%s", "sql_opt_text(%s)"),
               "strbuf": ("const struct strbuf *%s", "sql_strbuf(%s)"),
               "hash": ("const uint8_t %s[STORE_TOKEN_HASH_SIZE]", "sql_blob(%s, STORE_TOKEN_HASH_SIZE)"),
@@ -395,13 +395,18 @@ def fail(where, text):
     sys.exit(f"{where[0]}:{where[1]}: {text}")
 
 
+def passed(parameter, type):
+    """The arguments that one parameter is, as a call has them."""
+    return [f"has_{parameter}", parameter] if type == "i32?" else [parameter]
+
+
 def binder(name, statement):
     """(declaration, definition, macro) of what makes a statement's parameters of a row and single values."""
     n, names, takes = len(statement.arguments), [], []
     if statement.source:
         names, takes = ["x"], [f"const struct {statement.source.struct} *x"]
     for parameter, type in statement.extra.items():
-        names.append(parameter)
+        names += passed(parameter, type)
         takes.append(PARAMETERS[type][0].replace("%s", parameter))
     if statement.binds_arena():
         names.append("a")

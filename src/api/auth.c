@@ -13,8 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gen/handlers.h"
-#include "store/sessions.h"
-#include "store/users.h"
+#include "store/functions.h"
 
 /* ---- login: may they try (loop) → check the password (the passwords' lane) → count (loop) → store the session, if the account is
  * still what was checked (write) → know it (loop) ---- */

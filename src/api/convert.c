@@ -14,9 +14,8 @@
 #include "core/expconf_secrets.h"
 #include "store/checkpoints.h"
 #include "store/experiments.h"
-#include "store/templates.h"
+#include "store/functions.h"
 #include "store/trials.h"
-#include "store/users.h"
 
 void identity_of_store(const struct store_user *u, struct identity_user *ret)
 {

@@ -14,7 +14,7 @@
 #include "core/spec.h"
 #include "gen/handlers.h"
 #include "store/experiments.h"
-#include "store/templates.h"
+#include "store/functions.h"
 #include "store/trials.h"
 #include "store/workspaces.h"
 

@@ -7,7 +7,7 @@
 #include "api/internal.h"
 #include "core/expconf.h"
 #include "gen/handlers.h"
-#include "store/templates.h"
+#include "store/functions.h"
 
 enum { NAME_MAX_BYTES = 255 };
 

@@ -18,8 +18,7 @@
 #include "common/must.h"
 #include "master/data_dir.h"
 #include "master/master.h"
-#include "store/sessions.h"
-#include "store/users.h"
+#include "store/functions.h"
 
 #define PASSWORD_FILE "initial_password"
 

@@ -12,7 +12,7 @@
 #include "common/must.h"
 #include "master/agent_hub_internal.h"
 #include "master/master.h"
-#include "store/agents.h"
+#include "store/functions.h"
 
 struct agent_key {
     char agent_id[CORE_AGENT_ID_MAX];

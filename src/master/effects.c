@@ -15,7 +15,7 @@
 #include "master/master.h"
 #include "master/provisioner.h"
 #include "net/loop.h"
-#include "store/sessions.h"
+#include "store/functions.h"
 
 #define CLOCK_JUMP_US 1000000 /* less is called drift */
 

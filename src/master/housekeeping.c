@@ -9,7 +9,7 @@
 #include "master/writer.h"
 #include "net/loop.h"
 #include "store/meta.h"
-#include "store/sessions.h"
+#include "store/functions.h"
 #include "store/unmanaged.h"
 
 /* An unmanaged trial that says nothing for this long has died. */

@@ -6,7 +6,7 @@
 #include "core/spec.h"
 #include "gen/wire.h"
 #include "master/master.h"
-#include "store/agents.h"
+#include "store/functions.h"
 #include "store/experiments.h"
 #include "store/removals.h"
 #include "store/store.h"

@@ -16,8 +16,7 @@
 #include "master/start_configs.h"
 #include "master/tls_files.h"
 #include "store/experiments.h"
-#include "store/sessions.h"
-#include "store/users.h"
+#include "store/functions.h"
 #include "store/workspaces.h"
 
 #define SHARED_FS_DIR "/determined_shared_fs"

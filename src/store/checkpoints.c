@@ -178,48 +178,13 @@ int store_checkpoints_by_uuid(struct store *st, struct store_texts uuids, struct
     return rc < 0 ? -1 : 0;
 }
 
-/* By the numbers of checkpoint.v1.SortBy. */
-static const struct list_sort sorts[] = {
-    {0, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
-    {1, F_CHECKPOINT_SORT_UUID, F_CHECKPOINT_SORT_UUID_DESC},
-    {2, F_CHECKPOINT_SORT_TRIAL, F_CHECKPOINT_SORT_TRIAL_DESC},
-    {3, F_CHECKPOINT_SORT_BATCH, F_CHECKPOINT_SORT_BATCH_DESC},
-    {4, F_CHECKPOINT_SORT_END, F_CHECKPOINT_SORT_END_DESC},
-    {5, F_CHECKPOINT_SORT_STATE, F_CHECKPOINT_SORT_STATE_DESC},
-    {6, F_CHECKPOINT_SORT_SEARCHER_METRIC, F_CHECKPOINT_SORT_SEARCHER_METRIC_DESC},
-};
-
-static void add_filters(struct compose *c, const void *filter, struct arena *a)
-{
-    const struct store_checkpoint_filter *f = filter;
-    if (f->trial_id)
-        compose_add(c, F_CHECKPOINT_FILTER_TRIAL, SQL_ARGS(sql_int(f->trial_id)));
-    if (f->experiment_id)
-        compose_add(c, F_CHECKPOINT_FILTER_EXPERIMENT, SQL_ARGS(sql_int(f->experiment_id)));
-    if (f->states.n)
-        compose_add(c, F_CHECKPOINT_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->states))));
-}
-
-static void sort_by_metric(struct compose *c, const struct list_spec *s)
-{
-    const struct store_checkpoint_filter *f = s->filter;
-    compose_add(c, s->descending ? F_CHECKPOINT_SORT_METRIC_DESC : F_CHECKPOINT_SORT_METRIC,
-                SQL_ARGS(sql_text(f->sort_by_metric)));
-}
-
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err)
 {
-    const struct list_spec spec = {
-        .count = F_CHECKPOINTS_COUNT, .rows = F_CHECKPOINTS_ROWS, .add_filters = add_filters, .filter = f,
-        .add_sort = f->sort_by_metric ? sort_by_metric : NULL,
-        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_memory_list,
-    };
     bool own;
     if (metric_reading_begin(st, &own, err) < 0)
         return -1;
-    int rc = list_run(st, &spec, a, &ret->checkpoint, &ret->checkpoint_n, &ret->window, err);
+    int rc = checkpoint_list(st, f, a, ret, err);
     if (rc == 0)
         rc = add_sealed_metrics(st, ret->checkpoint, ret->checkpoint_n, a, err);
     metric_reading_end(st, own);
@@ -235,4 +200,3 @@ int store_storage_backend_id(struct store *st, const char *config, int32_t *ret,
         return -1;
     return query_i32(st, Q_STORAGE_BACKENDS_ID, args, ret, err);
 }
-

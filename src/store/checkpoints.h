@@ -20,16 +20,6 @@ int store_checkpoint_find(struct store *st, const char *beginning, struct arena 
 /* The files that are left after a deletion: none gives DELETED, fewer than before PARTIALLY_DELETED. */
 int store_checkpoint_set_resources(struct store *st, const char *uuid, const char *resources, struct error *err);
 
-/* Lists of a trial or an experiment; sorting by the numbers of checkpoint.v1.SortBy, or by a validation metric. */
-struct store_checkpoint_filter {
-    int32_t trial_id, experiment_id; /* exactly one is not 0 */
-    struct store_texts states;
-    int32_t sort_by;
-    const char *sort_by_metric; /* NULL: sort_by */
-    bool descending;
-    struct page page;
-};
-struct store_checkpoint_list { struct store_checkpoint *checkpoint; size_t checkpoint_n; struct page_window window; };
 int store_checkpoint_list(struct store *st, const struct store_checkpoint_filter *f, struct arena *a,
                           struct store_checkpoint_list *ret, struct error *err);
 /* The checkpoints with these uuids, in the order given. Unknown uuids are left out. */

@@ -143,13 +143,6 @@ int store_experiments_fail_deletions(struct store *st, struct error *err)
     return store_places_fail_all(st, err);
 }
 
-int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err)
-{
-    if (query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err) < 0)
-        return -1;
-    return query_exec(st, Q_EXPERIMENTS_SET_LOG_RETENTION_OF_TASKS, SQL_ARGS(sql_int(id), sql_int(days)), NULL, err);
-}
-
 /* ---- reading ---- */
 
 int store_experiment_get(struct store *st, int32_t id, bool with_config, struct arena *a, struct store_experiment *ret,
@@ -174,20 +167,6 @@ int store_experiment_model_definition(struct store *st, int32_t id, struct arena
 
 /* ---- snapshots ---- */
 
-int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err)
-{
-    if (query_exec(st, Q_SNAPSHOTS_SET, SQL_ARGS(sql_int(experiment_id), sql_text(content)), NULL, err) < 0)
-        return explain_conflict(err, "experiment %d does not exist", experiment_id);
-    return query_exec(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), NULL, err);
-}
-
-int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err)
-{
-    if (query_send(st, Q_SNAPSHOTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err) < 0)
-        return -1;
-    return query_send(st, Q_SEARCHER_EVENTS_DELETE, SQL_ARGS(sql_int(experiment_id)), err);
-}
-
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err)
 {
@@ -201,4 +180,3 @@ int store_searcher_events_get(struct store *st, int32_t experiment_id, struct ar
     *ret = arena_strdup(a, strbuf_str(&text));
     return 0;
 }
-

@@ -27,12 +27,7 @@ int store_experiment_delete_part(struct store *st, int32_t id, int32_t trial_id,
                                  struct error *err);
 /* At the start: experiments that the last master was deleting when it ended become DELETE_FAILED, and may be deleted again. */
 int store_experiments_fail_deletions(struct store *st, struct error *err);
-/* Sets how many days the logs of all its trials are kept; -1: for ever. */
-int store_experiment_set_log_retention(struct store *st, int32_t id, int32_t days, struct error *err);
 
-/* The searcher's state, JSON, and the events that came after it. Setting or deleting a snapshot deletes the events. */
-int store_snapshot_set(struct store *st, int32_t experiment_id, const char *content, struct error *err);
-int store_snapshot_delete(struct store *st, int32_t experiment_id, struct error *err);
 /* All lines in the order of `from`, as one text. */
 int store_searcher_events_get(struct store *st, int32_t experiment_id, struct arena *a, const char **ret,
                               struct error *err);

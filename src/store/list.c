@@ -34,7 +34,7 @@ static int read_page(struct store *st, const struct list_spec *s, enum sql_fragm
     add_start(&c, s, s->rows);
     s->add_filters(&c, s->filter, a);
     if (s->add_sort)
-        s->add_sort(&c, s);
+        s->add_sort(&c, s->filter, s->descending);
     else
         compose_add(&c, sort, SQL_NO_ARGS);
     compose_add(&c, F_LIMIT_OFFSET, SQL_ARGS(sql_int(w->end - w->start), sql_int(w->start)));

@@ -98,23 +98,35 @@ int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *r
     return e->ops->copy(e, sql_copy_rows[name], rows, err);
 }
 
-int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt,
-                   ...)
+static int set_not_found(struct error *err, const char *fmt, va_list ap)
+{
+    char what[256];
+    vsnprintf(what, sizeof(what), fmt, ap);
+    return error_set(err, ERR_NOT_FOUND, "%s not found", what);
+}
+
+int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
 {
     int64_t changes;
     if (query_exec(st, name, args, &changes, err) < 0)
         return -1;
-    if (changes > 0)
-        return 0;
-    char what[256];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
+    int rc = changes > 0 ? 0 : set_not_found(err, fmt, ap);
     va_end(ap);
-    return error_set(err, ERR_NOT_FOUND, "%s does not exist", what);
+    return rc;
 }
 
-static int one(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err)
+int query_found(int found, struct error *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int rc = found > 0 ? 0 : found < 0 ? -1 : set_not_found(err, fmt, ap);
+    va_end(ap);
+    return rc;
+}
+
+static int read_first_row(struct query *q, row_fn *read, struct arena *a, void *ret, struct error *err)
 {
     int rc = query_next(q, err);
     if (rc > 0)
@@ -129,19 +141,7 @@ int query_one(struct store *st, enum sql_query name, struct sql_args args, row_f
     struct query q;
     if (query_start(st, name, args, &q, err) < 0)
         return -1;
-    return one(&q, read, a, ret, err);
-}
-
-int query_found(int rc, struct error *err, const char *fmt, ...)
-{
-    if (rc != 0)
-        return rc < 0 ? -1 : 0;
-    char what[256];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof(what), fmt, ap);
-    va_end(ap);
-    return error_set(err, ERR_NOT_FOUND, "%s not found", what);
+    return read_first_row(&q, read, a, ret, err);
 }
 
 static void read_int(struct query *q, struct arena *a, void *row) { *(int64_t *)row = take_int(q); }
@@ -350,7 +350,7 @@ int query_int_composed(struct store *st, const struct compose *c, int64_t *ret, 
     if (start_composed(st, c, &q, err) < 0)
         return -1;
     *ret = 0;
-    return one(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;
+    return read_first_row(&q, read_int, NULL, ret, err) < 0 ? -1 : 0;
 }
 
 /* ---- helpers ---- */

@@ -81,11 +81,11 @@ int query_send(struct store *st, enum sql_query name, struct sql_args args, stru
 /* New rows: a duplicate is a conflict. Values must have the types of the columns (sql_real for a REAL). Its failure may
  * come as late as that of query_send. */
 int query_copy(struct store *st, enum sql_copy name, const struct engine_rows *rows, struct error *err);
-/* As query_exec, and fails with ERR_NOT_FOUND `WHAT ID does not exist` when it wrote no row. */
+/* As query_exec, and fails with ERR_NOT_FOUND `WHAT not found` when it wrote no row. */
 int query_exec_one(struct store *st, enum sql_query name, struct sql_args args, struct error *err, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 /* What 1, 0 or -1 of a get_NAME() is to a caller who needs the row: 0, `WHAT not found` (ERR_NOT_FOUND) or -1. */
-int query_found(int rc, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int query_found(int found, struct error *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* The first column of the first row; 0, false or NULL if there is none. */
 int query_int(struct store *st, enum sql_query name, struct sql_args args, int64_t *ret, struct error *err);

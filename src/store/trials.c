@@ -28,14 +28,6 @@ int store_trial_put(struct store *st, const struct trial_row *t, bool is_new, st
     return is_new ? store_trials_insert(st, &t, 1, err) : update(st, t, err);
 }
 
-int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err)
-{
-    struct sql_args args = SQL_ARGS(sql_int(id), sql_opt_int(has, days));
-    if (query_exec_one(st, Q_TRIALS_SET_LOG_RETENTION, args, err, "trial %d", id) < 0)
-        return -1;
-    return query_exec(st, Q_TRIALS_SET_LOG_RETENTION_OF_TASKS, args, NULL, err);
-}
-
 /* ---- reading ---- */
 
 static struct store_ints ids_of(const struct store_trial *t, size_t n, struct arena *a)
@@ -99,58 +91,9 @@ int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a
 
 /* ---- the list ---- */
 
-struct trial_list_filter {
-    const struct store_trial_filter *f;
-    int64_t now_us;
-};
-
-/* By the numbers of api.v1.GetExperimentTrialsRequest.SortBy. */
-static const struct list_sort sorts[] = {
-    {0, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
-    {1, F_TRIAL_SORT_ID, F_TRIAL_SORT_ID_DESC},
-    {4, F_TRIAL_SORT_START, F_TRIAL_SORT_START_DESC},
-    {5, F_TRIAL_SORT_END, F_TRIAL_SORT_END_DESC},
-    {6, F_TRIAL_SORT_STATE, F_TRIAL_SORT_STATE_DESC},
-    {7, F_TRIAL_SORT_BEST, F_TRIAL_SORT_BEST_DESC},
-    {8, F_TRIAL_SORT_LATEST, F_TRIAL_SORT_LATEST_DESC},
-    {9, F_TRIAL_SORT_BATCHES, F_TRIAL_SORT_BATCHES_DESC},
-    {11, F_TRIAL_SORT_RESTARTS, F_TRIAL_SORT_RESTARTS_DESC},
-    {12, F_TRIAL_SORT_CHECKPOINT_SIZE, F_TRIAL_SORT_CHECKPOINT_SIZE_DESC},
-    {13, F_TRIAL_SORT_LOG_RETENTION, F_TRIAL_SORT_LOG_RETENTION_DESC},
-};
-enum { SORT_BY_DURATION = 10 };
-
-static void start_list(struct compose *c, enum sql_fragment fragment, const void *filter)
+int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a, struct store_trial_list *ret, struct error *err)
 {
-    const struct trial_list_filter *f = filter;
-    compose_add(c, fragment, SQL_ARGS(sql_int(f->f->experiment_id)));
-}
-
-static void add_filters(struct compose *c, const void *filter, struct arena *a)
-{
-    const struct trial_list_filter *f = filter;
-    if (f->f->states.n)
-        compose_add(c, F_TRIAL_FILTER_STATES, SQL_ARGS(sql_text(json_of_texts(a, f->f->states))));
-}
-
-static void sort_by_duration(struct compose *c, const struct list_spec *s)
-{
-    const struct trial_list_filter *f = s->filter;
-    compose_add(c, s->descending ? F_TRIAL_SORT_DURATION_DESC : F_TRIAL_SORT_DURATION, SQL_ARGS(sql_int(f->now_us)));
-}
-
-int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us, struct arena *a,
-                     struct store_trial_list *ret, struct error *err)
-{
-    const struct trial_list_filter filter = {f, now_us};
-    const struct list_spec spec = {
-        .count = F_TRIALS_COUNT, .rows = F_TRIALS_ROWS, .start = start_list, .add_filters = add_filters,
-            .filter = &filter,
-        .add_sort = f->sort_by == SORT_BY_DURATION ? sort_by_duration : NULL,
-        .sort = sorts, .sort_n = sizeof(sorts) / sizeof(*sorts), .sort_by = f->sort_by, .descending = f->descending,
-        .page = f->page, .window = page_of_query_list,
-    };
-    if (list_run(st, &spec, a, &ret->trial, &ret->trial_n, &ret->window, err) < 0)
+    if (trial_list(st, f, a, ret, err) < 0)
         return -1;
     return add_details(st, true, a, ret->trial, ret->trial_n, err);
 }

@@ -17,18 +17,7 @@ int store_trial_get(struct store *st, int32_t id, bool full, struct arena *a, st
 int store_trials_by_ids(struct store *st, struct store_ints ids, struct arena *a, struct store_trial **ret, size_t *ret_n,
                         struct error *err);
 
-int store_trial_set_log_retention(struct store *st, int32_t id, bool has, int32_t days, struct error *err);
-
-/* GET /experiments/{id}/trials; sorting by the numbers of api.v1.GetExperimentTrialsRequest.SortBy. Full rows. */
-struct store_trial_filter {
-    int32_t experiment_id;
-    struct store_texts states;
-    int32_t sort_by;
-    bool descending;
-    struct page page;
-};
-struct store_trial_list { struct store_trial *trial; size_t trial_n; struct page_window window; };
-int store_trial_list(struct store *st, const struct store_trial_filter *f, int64_t now_us /* for open durations */,
-                     struct arena *a, struct store_trial_list *ret, struct error *err);
+/* A page of the trials of an experiment, with all that store_trial_get() reads when it is asked for full ones. */
+int store_trial_list(struct store *st, const struct store_trial_filter *f, struct arena *a, struct store_trial_list *ret, struct error *err);
 
 #endif

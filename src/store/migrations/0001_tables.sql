@@ -349,7 +349,7 @@ CREATE TABLE checkpoints (
     steps_completed INTEGER NOT NULL,
     storage_id INTEGER REFERENCES storage_backends
 ) STRICT;
--- for checkpoint_filter_trial, checkpoints_for_gc
+-- for checkpoints_filter_trial, checkpoints_for_gc
 CREATE INDEX checkpoints_by_trial ON checkpoints (trial_id, steps_completed);
 
 -- ---- task logs ----

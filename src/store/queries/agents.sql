@@ -1,8 +1,10 @@
+-- Agents: what an administrator decided about them (enabled, draining, slots switched off) outlives their connection.
+
 -- row: agent_row in core/rows.h of agents g
 g.id: chars, g.pool: chars, g.enabled: bool, g.draining: bool, g.disabled_slots: by disabled_slots, g.instance: bool, g.listed: bool, g.lost_us,
 g.disabled_reason: chars
 
--- inserts or replaces
+-- Inserts the agent, or replaces what is stored of it.
 -- name: agents_put
 -- function: store_agent_put sends
 INSERT INTO {insert agent_row}
@@ -20,12 +22,15 @@ SELECT {agent_row} FROM agents g ORDER BY g.id;
 -- row: store_agent_key of agent_keys k
 k.agent_id: chars[CORE_AGENT_ID_MAX], k.key_hash AS hash: bytes[STORE_AGENT_KEY_BYTES]
 
--- name: agent_keys_put
-INSERT INTO agent_keys (agent_id, key_hash, made_us) VALUES ($1, $2, $3)
+-- name: agent_keys_put from store_agent_key with now_us: i64
+-- function: store_agent_key_put
+INSERT INTO agent_keys (agent_id, key_hash, made_us) VALUES ($agent_id, $hash, $now_us)
 ON CONFLICT (agent_id) DO UPDATE SET key_hash = excluded.key_hash, made_us = excluded.made_us;
 
--- name: agent_keys_delete
-DELETE FROM agent_keys WHERE agent_id = $1;
+-- name: agent_keys_delete with agent_id: text
+-- function: store_agent_key_delete
+-- missing: key of agent '$agent_id'
+DELETE FROM agent_keys WHERE agent_id = $agent_id;
 
 -- name: agent_keys_all
 -- function: store_agent_keys_all returns rows

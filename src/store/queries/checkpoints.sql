@@ -80,52 +80,30 @@ SELECT count(*) FROM checkpoints c LEFT JOIN trials t ON t.id = c.trial_id WHERE
 -- fragment: checkpoints_rows
 SELECT {store_checkpoint} FROM checkpoints c {checkpoint_joins} WHERE 1 = 1
 
--- fragment: checkpoint_filter_trial
-AND c.trial_id = $1
+-- fragment: checkpoints_filter_trial with trial_id: id
+AND c.trial_id = $trial_id
 
--- fragment: checkpoint_filter_experiment
-AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $1)
+-- fragment: checkpoints_filter_experiment with experiment_id: id
+AND c.trial_id IN (SELECT id FROM trials WHERE experiment_id = $experiment_id)
 
--- fragment: checkpoint_filter_states
--- sqlite: AND c.state IN (SELECT value FROM json_each($1))
--- postgres: AND c.state IN (SELECT json_array_elements_text($1::json))
+-- fragment: checkpoints_filter_states with states: texts
+-- sqlite: AND c.state IN (SELECT value FROM json_each($states))
+-- postgres: AND c.state IN (SELECT json_array_elements_text($states::json))
 
--- fragment: checkpoint_sort_uuid
-ORDER BY c.uuid
--- fragment: checkpoint_sort_uuid_desc
-ORDER BY c.uuid DESC
--- fragment: checkpoint_sort_trial
-ORDER BY c.trial_id, c.steps_completed, c.uuid
--- fragment: checkpoint_sort_trial_desc
-ORDER BY c.trial_id DESC, c.steps_completed DESC, c.uuid DESC
--- fragment: checkpoint_sort_batch
-ORDER BY c.steps_completed, c.report_us, c.uuid
--- fragment: checkpoint_sort_batch_desc
-ORDER BY c.steps_completed DESC, c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_end
-ORDER BY c.report_us, c.uuid
--- fragment: checkpoint_sort_end_desc
-ORDER BY c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_state
-ORDER BY c.state, c.report_us, c.uuid
--- fragment: checkpoint_sort_state_desc
-ORDER BY c.state DESC, c.report_us DESC, c.uuid DESC
--- fragment: checkpoint_sort_searcher_metric
-ORDER BY searcher_metric NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_searcher_metric_desc
-ORDER BY searcher_metric DESC NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_metric
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
--- sqlite: NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY
--- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
--- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END NULLS LAST, c.report_us, c.uuid
--- fragment: checkpoint_sort_metric_desc
--- sqlite: ORDER BY (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $1 AND m.type IN ('integer', 'real'))
--- sqlite: DESC NULLS LAST, c.report_us, c.uuid
--- postgres: ORDER BY
--- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$1::text) = 'number'
--- postgres: THEN (v.avg_metrics::json->>$1::text)::double precision END DESC NULLS LAST, c.report_us, c.uuid
+-- Checkpoints of a trial or of an experiment, sorted by the numbers of checkpoint.v1.SortBy or by a validation metric. Exactly one of
+-- trial_id and experiment_id is not 0.
+-- list: checkpoint_list of checkpoints in memory pages
+-- sort: 0, 4 c.report_us, c.uuid
+-- sort: 1 c.uuid
+-- sort: 2 c.trial_id, c.steps_completed, c.uuid
+-- sort: 3 c.steps_completed, c.report_us, c.uuid
+-- sort: 5 c.state, c.report_us, c.uuid
+-- sort: 6 searcher_metric NULLS LAST, c.report_us ASC, c.uuid ASC
+-- sort: when sort_by_metric: text
+-- sqlite: (SELECT m.value FROM json_each(v.avg_metrics) m WHERE m.key = $sort_by_metric AND m.type IN ('integer', 'real'))
+-- postgres: CASE WHEN json_typeof(v.avg_metrics::json->$sort_by_metric::text) = 'number'
+-- postgres: THEN (v.avg_metrics::json->>$sort_by_metric::text)::double precision END
+NULLS LAST, c.report_us ASC, c.uuid ASC
 
 -- What garbage collection chooses from: COMPLETED checkpoints of the experiment, oldest first.
 -- row: store_gc_row of checkpoints c

@@ -119,11 +119,14 @@ UPDATE experiments SET state = 'DELETE_FAILED' WHERE state = 'DELETING';
 SELECT count(*) FROM checkpoints c JOIN trials t ON t.id = c.trial_id
 WHERE t.experiment_id = $id AND (CAST($trial_id AS INTEGER) = 0 OR t.id = $trial_id) AND c.state <> 'DELETED';
 
--- name: experiments_set_log_retention
-UPDATE trials SET log_retention_days = $2 WHERE experiment_id = $1;
+-- Sets how many days the logs of all its trials are kept; -1: for ever.
+-- name: experiments_set_log_retention with id: id, days: i32
+-- function: store_experiment_set_log_retention
+-- then: experiments_set_log_retention_of_tasks
+UPDATE trials SET log_retention_days = $days WHERE experiment_id = $id;
 
--- name: experiments_set_log_retention_of_tasks
-UPDATE tasks SET log_retention_days = $2 WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $1);
+-- name: experiments_set_log_retention_of_tasks with id: id, days: i32
+UPDATE tasks SET log_retention_days = $days WHERE trial_id IN (SELECT id FROM trials WHERE experiment_id = $id);
 
 -- What is known of a failure stays with the experiment as long as it fails.
 -- name: experiments_put from experiment_row
@@ -277,16 +280,22 @@ DELETE FROM experiments WHERE id = $1;
 
 -- ---- snapshots ----
 
--- name: snapshots_set
-INSERT INTO searcher_snapshots (experiment_id, content) VALUES ($1, $2)
+-- The searcher's state, JSON, and the events that came after it. Setting or deleting a snapshot deletes the events.
+-- name: snapshots_set with experiment_id: id, content: text
+-- function: store_snapshot_set
+-- conflict: experiment $experiment_id does not exist
+-- then: searcher_events_delete
+INSERT INTO searcher_snapshots (experiment_id, content) VALUES ($experiment_id, $content)
 ON CONFLICT (experiment_id) DO UPDATE SET content = excluded.content;
 
 -- name: snapshots_get with experiment_id: id
 -- function: store_snapshot_get returns text
 SELECT content FROM searcher_snapshots WHERE experiment_id = $experiment_id;
 
--- name: snapshots_delete
-DELETE FROM searcher_snapshots WHERE experiment_id = $1;
+-- name: snapshots_delete with experiment_id: id
+-- function: store_snapshot_delete sends
+-- then: searcher_events_delete
+DELETE FROM searcher_snapshots WHERE experiment_id = $experiment_id;
 
 -- name: searcher_events_add with experiment_id: id, from: i64, lines: text
 -- function: store_searcher_events_add
@@ -296,8 +305,8 @@ INSERT INTO searcher_events (experiment_id, first, lines) VALUES ($experiment_id
 -- name: searcher_events_get
 SELECT lines FROM searcher_events WHERE experiment_id = $1 ORDER BY first;
 
--- name: searcher_events_delete
-DELETE FROM searcher_events WHERE experiment_id = $1;
+-- name: searcher_events_delete with experiment_id: id
+DELETE FROM searcher_events WHERE experiment_id = $experiment_id;
 
 -- ---- labels ----
 

@@ -1,3 +1,5 @@
+-- Sessions: who a token stands for. Only the SHA-256 of a token is stored; the master keeps all sessions in memory as well.
+
 -- row: store_session of sessions s
 s.token_hash: bytes[STORE_TOKEN_HASH_SIZE],
 s.user_id,
@@ -24,12 +26,14 @@ DELETE FROM sessions WHERE token_hash = $token_hash;
 -- A changed password: what it had opened ends, but the session that changed it.
 DELETE FROM sessions WHERE user_id = $user_id AND kind IN ('LOGIN', 'TASK') AND token_hash <> $but;
 
--- A deactivated account: everything ends. Access tokens stay listed.
--- name: sessions_delete_of_user
-DELETE FROM sessions WHERE user_id = $1 AND kind <> 'ACCESS_TOKEN';
+-- Ends all sessions of a deactivated account, for good. Access tokens stay listed.
+-- name: sessions_delete_of_user with user_id: id
+-- function: store_sessions_end_of_user
+-- then: sessions_revoke_of_user
+DELETE FROM sessions WHERE user_id = $user_id AND kind <> 'ACCESS_TOKEN';
 
--- name: sessions_revoke_of_user
-UPDATE sessions SET revoked = 1 WHERE user_id = $1 AND kind = 'ACCESS_TOKEN';
+-- name: sessions_revoke_of_user with user_id: id
+UPDATE sessions SET revoked = 1 WHERE user_id = $user_id AND kind = 'ACCESS_TOKEN';
 
 -- name: sessions_count_of_token with token_hash: hash
 -- function: store_session_lives returns bool

@@ -43,14 +43,16 @@ ON CONFLICT (workspace_id, user_id) DO NOTHING;
 -- name: workspaces_unpin
 DELETE FROM workspace_pins WHERE workspace_id = $1 AND user_id = $2;
 
--- $1 is the user who asks: whose pin counts.
 -- define: workspace_select
 SELECT {store_workspace} FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
-LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 
--- name: workspaces_by_id
-{workspace_select} WHERE w.id = $2;
+-- asking_user_id: whose pin counts; 0: nobody's.
+-- name: workspaces_by_id with id: id, asking_user_id: id
+-- function: store_workspace_get returns row
+-- missing: workspace '$id'
+{workspace_select} WHERE w.id = $id;
 
 -- The account of tasks that is set for the workspace of a project.
 -- name: workspaces_agent_of_project with project_id: id
@@ -58,45 +60,47 @@ LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
 -- missing: project '$project_id'
 SELECT {store_workspace_agent} FROM projects p JOIN workspaces w ON w.id = p.workspace_id WHERE p.id = $project_id;
 
--- name: workspaces_by_name
-{workspace_select} WHERE w.name = $2;
+-- name: workspaces_by_name with name: text, asking_user_id: id
+-- function: store_workspace_by_name returns row
+-- missing: workspace '$name'
+{workspace_select} WHERE w.name = $name;
 
--- fragment: workspaces_count
+-- fragment: workspaces_count with asking_user_id: id
 SELECT count(*)
 FROM workspaces w
 LEFT JOIN users u ON u.id = w.user_id
-LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $1
+LEFT JOIN workspace_pins n ON n.workspace_id = w.id AND n.user_id = $asking_user_id
 WHERE 1 = 1
 
--- fragment: workspaces_rows
+-- whose pins count; 0: nobody's
+-- fragment: workspaces_rows with asking_user_id: id
 {workspace_select} WHERE 1 = 1
 
--- fragment: workspaces_filter_name
--- sqlite: AND instr(lower(w.name), lower($1)) > 0
--- postgres: AND strpos(lower(w.name), lower($1)) > 0
+-- a part of the name, without regard to case
+-- fragment: workspaces_filter_name with name: text
+-- sqlite: AND instr(lower(w.name), lower($name)) > 0
+-- postgres: AND strpos(lower(w.name), lower($name)) > 0
 
--- fragment: workspaces_filter_name_exact
-AND w.name = $1
+-- the whole name, with regard to case
+-- fragment: workspaces_filter_name_exact with name_exact: text
+AND w.name = $name_exact
 
--- fragment: workspaces_filter_archived
-AND w.archived = $1
+-- fragment: workspaces_filter_archived with archived: bool
+AND w.archived = $archived
 
--- fragment: workspaces_filter_pinned
-AND (n.pinned_us IS NOT NULL) = ($1 <> 0)
+-- fragment: workspaces_filter_pinned with pinned: bool
+AND (n.pinned_us IS NOT NULL) = ($pinned <> 0)
 
--- fragment: workspaces_filter_owner
--- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR w.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR w.user_id IN (SELECT
--- postgres: json_array_elements_text($2::json)::bigint))
+-- the owner is one of usernames or of user_ids
+-- fragment: workspaces_filter_owner with usernames: texts, user_ids: ints
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR w.user_id IN (SELECT value FROM json_each($user_ids)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR w.user_id IN (SELECT
+-- postgres: json_array_elements_text($user_ids::json)::bigint))
 
--- fragment: workspaces_sort_id
-ORDER BY w.id
--- fragment: workspaces_sort_id_desc
-ORDER BY w.id DESC
--- fragment: workspaces_sort_name
-ORDER BY w.name
--- fragment: workspaces_sort_name_desc
-ORDER BY w.name DESC
+-- Sorted by the numbers of api.v1.GetWorkspacesRequest.SortBy.
+-- list: store_workspace_list of workspaces in memory pages
+-- sort: 0, 1 w.id
+-- sort: 2 w.name
 
 -- ---- projects ----
 
@@ -170,41 +174,30 @@ SELECT count(*) FROM projects p LEFT JOIN users u ON u.id = p.user_id WHERE 1 = 
 -- fragment: projects_rows
 {project_select} WHERE 1 = 1
 
--- fragment: projects_filter_workspace
-AND p.workspace_id = $1
+-- fragment: projects_filter_workspace with workspace_id: id
+AND p.workspace_id = $workspace_id
 
--- fragment: projects_filter_name
--- sqlite: AND instr(lower(p.name), lower($1)) > 0
--- postgres: AND strpos(lower(p.name), lower($1)) > 0
+-- a part of the name, without regard to case
+-- fragment: projects_filter_name with name: text
+-- sqlite: AND instr(lower(p.name), lower($name)) > 0
+-- postgres: AND strpos(lower(p.name), lower($name)) > 0
 
--- fragment: projects_filter_archived
-AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($1 <> 0)
+-- fragment: projects_filter_archived with archived: bool
+AND (p.archived <> 0 OR p.workspace_id IN (SELECT a.id FROM workspaces a WHERE a.archived <> 0)) = ($archived <> 0)
 
--- fragment: projects_filter_owner
--- sqlite: AND (u.username IN (SELECT value FROM json_each($1)) OR p.user_id IN (SELECT value FROM json_each($2)))
--- postgres: AND (u.username IN (SELECT json_array_elements_text($1::json)) OR p.user_id IN (SELECT
--- postgres: json_array_elements_text($2::json)::bigint))
+-- the owner is one of usernames or of user_ids
+-- fragment: projects_filter_owner with usernames: texts, user_ids: ints
+-- sqlite: AND (u.username IN (SELECT value FROM json_each($usernames)) OR p.user_id IN (SELECT value FROM json_each($user_ids)))
+-- postgres: AND (u.username IN (SELECT json_array_elements_text($usernames::json)) OR p.user_id IN (SELECT
+-- postgres: json_array_elements_text($user_ids::json)::bigint))
 
--- fragment: projects_sort_id
-ORDER BY p.id
--- fragment: projects_sort_id_desc
-ORDER BY p.id DESC
--- fragment: projects_sort_created
-ORDER BY p.created_us, p.id
--- fragment: projects_sort_created_desc
-ORDER BY p.created_us DESC, p.id DESC
--- fragment: projects_sort_last_start
-ORDER BY last_experiment_started_us NULLS LAST, p.id
--- fragment: projects_sort_last_start_desc
-ORDER BY last_experiment_started_us DESC NULLS LAST, p.id DESC
--- fragment: projects_sort_name
-ORDER BY p.name, p.id
--- fragment: projects_sort_name_desc
-ORDER BY p.name DESC, p.id DESC
--- fragment: projects_sort_description
-ORDER BY p.description, p.id
--- fragment: projects_sort_description_desc
-ORDER BY p.description DESC, p.id DESC
+-- Sorted by the numbers of api.v1.GetWorkspaceProjectsRequest.SortBy.
+-- list: store_project_list of projects in memory pages
+-- sort: 0, 5 p.id
+-- sort: 1 p.created_us, p.id
+-- sort: 2 last_experiment_started_us NULLS LAST, p.id
+-- sort: 3 p.name, p.id
+-- sort: 4 p.description, p.id
 
 -- ---- deleting a place with all that is in it ----
 -- $1 is a project (or 0), $2 a workspace (or 0).

@@ -11,9 +11,8 @@
 #include "master/writer.h"
 #include "net/loop.h"
 #include "store/meta.h"
-#include "store/sessions.h"
+#include "store/functions.h"
 #include "store/store.h"
-#include "store/users.h"
 
 static int64_t insert_session(struct store *db, uint8_t fill, int64_t expiry_us)
 {

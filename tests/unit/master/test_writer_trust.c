@@ -4,7 +4,7 @@
 
 #include "master/writer.h"
 #include "net/loop.h"
-#include "store/agents.h"
+#include "store/functions.h"
 #include "store/meta.h"
 
 enum kind {

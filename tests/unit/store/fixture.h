@@ -22,7 +22,7 @@
 #include "store/task_logs.h"
 #include "store/tasks.h"
 #include "store/trials.h"
-#include "store/users.h"
+#include "store/functions.h"
 
 #define T0 INT64_C(1700000000000000)
 #define DAY_US INT64_C(86400000000)

@@ -189,7 +189,7 @@ static void rename_user(struct world *w)
     struct store_user_patch u = {.username = id == 1 ? "admin" : "other", .has_active = true, .active = true};
     snprintf(w->user[id], sizeof(w->user[id]), "%s%u", words[1 + pick(w, 3)], pick(w, 3));
     u.display_name = w->user[id];
-    OK(w->f, store_user_patch(w->f->st, id, &u, T0, &w->f->err));
+    OK(w->f, store_user_patch(w->f->st, &u, id, T0, &w->f->err));
 }
 
 static void change(struct world *w)

@@ -1,7 +1,7 @@
 /* What is sent ahead and what goes in many rows at once: in order, a job's failure its own, on both engines. */
 #include "store/fixture.h"
 
-#include "store/agents.h"
+#include "store/functions.h"
 #include "store/meta.h"
 #include "store/metrics.h"
 #include "store/postgres.h"

@@ -2,7 +2,7 @@
 #include "store/fixture.h"
 
 #include "store/places.h"
-#include "store/templates.h"
+#include "store/functions.h"
 #include "store/workspaces.h"
 
 static void add(struct fixture *f, const char *name, int32_t workspace)

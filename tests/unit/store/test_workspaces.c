@@ -43,7 +43,7 @@ static void test_workspace__comes_back_whole_with_its_counts(void **state)
     OK(f, store_workspace_insert(f->st, &w, &f->err));
     add_project(f, 2, 2, "p", "PPP");
     OK(f, store_experiment_set_project(f->st, 1, 2, &f->err));
-    OK(f, store_workspace_by_name(f->st, "vision", &f->a, &w, &f->err));
+    OK(f, store_workspace_by_name(f->st, "vision", 0, &f->a, &w, &f->err));
     assert_int_equal(w.id, 2);
     assert_true(w.archived && !w.immutable && w.agent.has_uid && !w.agent.has_gid && !w.agent.group);
     assert_int_equal(w.agent.uid, 5);
